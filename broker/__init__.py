@@ -1,0 +1,1 @@
+"""The server: network, router, handlers, replica manager, coordinators, controller."""

@@ -1,0 +1,44 @@
+"""The one table from what went wrong inside to what the client is told."""
+
+from protocol.error_codes import ErrorCode
+from storage import errors as storage_errors
+
+
+class ApiError(Exception):
+    """A whole request is refused with `code`; `message` goes where the response has room for it."""
+
+    def __init__(self, code: ErrorCode, message: str | None = None) -> None:
+        super().__init__(message or code.name)
+        self.code = code
+        self.message = message
+
+
+_CODES: dict[type[Exception], ErrorCode] = {
+    storage_errors.OffsetOutOfRangeError: ErrorCode.OFFSET_OUT_OF_RANGE,
+    storage_errors.CorruptBatchError: ErrorCode.CORRUPT_MESSAGE,
+    storage_errors.UnsupportedFormatError: ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    storage_errors.InvalidRecordError: ErrorCode.INVALID_RECORD,
+    storage_errors.InvalidTimestampError: ErrorCode.INVALID_TIMESTAMP,
+    storage_errors.BatchTooLargeError: ErrorCode.MESSAGE_TOO_LARGE,
+    storage_errors.BatchListTooLargeError: ErrorCode.RECORD_LIST_TOO_LARGE,
+    storage_errors.UnsupportedCodecError: ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+    storage_errors.OutOfOrderSequenceError: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    storage_errors.DuplicateSequenceError: ErrorCode.DUPLICATE_SEQUENCE_NUMBER,
+    storage_errors.InvalidProducerEpochError: ErrorCode.INVALID_PRODUCER_EPOCH,
+    storage_errors.UnknownProducerIdError: ErrorCode.UNKNOWN_PRODUCER_ID,
+    storage_errors.InvalidTransactionStateError: ErrorCode.INVALID_TXN_STATE,
+    storage_errors.TransactionCoordinatorFencedError: ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+    storage_errors.LogDirectoryOfflineError: ErrorCode.KAFKA_STORAGE_ERROR,
+    storage_errors.DiskError: ErrorCode.KAFKA_STORAGE_ERROR,
+}
+
+
+def code_of(error: Exception) -> ErrorCode:
+    """The code a client sees for `error`; UNKNOWN_SERVER_ERROR for what nobody expected."""
+    if isinstance(error, ApiError):
+        return error.code
+    for kind in type(error).__mro__:
+        code = _CODES.get(kind)
+        if code is not None:
+            return code
+    return ErrorCode.UNKNOWN_SERVER_ERROR

@@ -1,0 +1,33 @@
+"""One request on its way through the broker."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionInfo:
+    """Who is at the other end; shared by all requests of a connection."""
+
+    listener_name: str
+    peer_host: str
+    peer_port: int = 0
+    principal: str = "User:ANONYMOUS"
+
+
+class RequestContext:
+    """What a handler may know of a request besides its body."""
+
+    __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id")
+
+    def __init__(
+        self,
+        api_key: int,
+        api_version: int,
+        correlation_id: int,
+        client_id: str | None,
+        connection: ConnectionInfo,
+    ) -> None:
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.connection = connection

@@ -1,0 +1,35 @@
+"""What handlers may use: filled once by the composition root (`broker.app`)."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from storage.clock import Clock
+from storage.randomness import Randomness
+
+if TYPE_CHECKING:
+    from broker.controller.controller import Controller
+    from broker.disk import Disk
+    from broker.groups.coordinator import GroupCoordinator
+    from broker.replica_manager import ReplicaManager
+    from broker.timer import Timer
+    from config.broker import BrokerConfig
+    from storage.log_manager import LogManager
+
+
+@dataclass(slots=True)
+class Services:
+    """The broker's parts, by name.
+
+    `controller.image` is the newest `ClusterImage`: read it once per request, it is replaced as a
+    whole and never changed.
+    """
+
+    settings: "BrokerConfig"
+    clock: Clock
+    randomness: Randomness
+    timer: "Timer"
+    disk: "Disk"
+    log_manager: "LogManager"
+    controller: "Controller"
+    replica_manager: "ReplicaManager"
+    groups: "GroupCoordinator"

@@ -1,0 +1,34 @@
+"""Time, as a thing that is passed in.
+
+Only this module asks the operating system for the time: everything else takes a `Clock`, so that
+tests and simulations can move it by hand.
+"""
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Wall time for what is stored, monotonic time for what is measured."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since 1970 UTC; may jump, so never subtract two of them for a duration."""
+        ...
+
+    def monotonic_ms(self) -> float:
+        """Milliseconds from an arbitrary start; never goes back."""
+        ...
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    __slots__ = ()
+
+    def now_ms(self) -> int:
+        """Milliseconds since 1970 UTC."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic_ms(self) -> float:
+        """Milliseconds since some moment before the process started."""
+        return time.monotonic() * 1000.0

@@ -1,0 +1,128 @@
+"""What can go wrong with a log, and is expected to.
+
+    StorageError
+    ├── OffsetOutOfRangeError        below the log start or above the end
+    ├── BatchError                   a produced batch is refused; nothing was written
+    │   ├── CorruptBatchError        length, CRC-32C or structure is wrong
+    │   ├── UnsupportedFormatError   magic 0 or 1
+    │   ├── InvalidRecordError       well formed, but not allowed here (no key in a compacted topic …)
+    │   ├── InvalidTimestampError    outside message.timestamp.before/after.max.ms
+    │   ├── BatchTooLargeError       above max.message.bytes
+    │   ├── BatchListTooLargeError   above segment.bytes
+    │   └── UnsupportedCodecError    unknown codec bits
+    ├── ProducerError                idempotence: the producer's state does not allow the batch
+    │   ├── OutOfOrderSequenceError
+    │   ├── DuplicateSequenceError   older than the batches remembered
+    │   ├── InvalidProducerEpochError
+    │   ├── UnknownProducerIdError
+    │   ├── InvalidTransactionStateError
+    │   └── TransactionCoordinatorFencedError
+    ├── DiskError                    the operating system refused; `.path`, `.errno`
+    │   └── LogDirectoryOfflineError
+    ├── LockedDirectoryError         another broker uses the directory
+    └── CorruptFileError             a side file (index, snapshot, checkpoint) fails its check
+
+`broker.errors` is the one place that turns these into Kafka's error codes.
+"""
+
+
+class StorageError(Exception):
+    """Any expected failure of the storage layer."""
+
+
+class OffsetOutOfRangeError(StorageError):
+    """The offset is not in [log start offset, log end offset]."""
+
+    def __init__(self, offset: int, log_start_offset: int, log_end_offset: int) -> None:
+        super().__init__(f"offset {offset} is outside [{log_start_offset}, {log_end_offset}]")
+        self.offset = offset
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_end_offset
+
+
+class BatchError(StorageError):
+    """A produced batch is refused; nothing was written.
+
+    `record_errors` names single records at fault as (index in batch, message), where known.
+    """
+
+    def __init__(self, message: str, record_errors: tuple[tuple[int, str], ...] = ()) -> None:
+        super().__init__(message)
+        self.record_errors = record_errors
+
+
+class CorruptBatchError(BatchError):
+    """Length, CRC-32C or structure is wrong. Client sees CORRUPT_MESSAGE and may retry."""
+
+
+class UnsupportedFormatError(BatchError):
+    """Magic below 2. Client sees UNSUPPORTED_FOR_MESSAGE_FORMAT."""
+
+
+class InvalidRecordError(BatchError):
+    """Well formed but not allowed here. Client sees INVALID_RECORD."""
+
+
+class InvalidTimestampError(BatchError):
+    """Too far from the broker's clock. Client sees INVALID_TIMESTAMP."""
+
+
+class BatchTooLargeError(BatchError):
+    """Above `max.message.bytes`. Client sees MESSAGE_TOO_LARGE."""
+
+
+class BatchListTooLargeError(BatchError):
+    """Above `segment.bytes`. Client sees RECORD_LIST_TOO_LARGE."""
+
+
+class UnsupportedCodecError(BatchError):
+    """Codec bits 5 to 7. Client sees UNSUPPORTED_COMPRESSION_TYPE."""
+
+
+class ProducerError(StorageError):
+    """The idempotent producer's state does not allow the batch."""
+
+
+class OutOfOrderSequenceError(ProducerError):
+    """A batch before this one is missing. Client sees OUT_OF_ORDER_SEQUENCE_NUMBER."""
+
+
+class DuplicateSequenceError(ProducerError):
+    """Older than the five batches remembered. Client sees DUPLICATE_SEQUENCE_NUMBER."""
+
+
+class InvalidProducerEpochError(ProducerError):
+    """A newer producer has taken over. Client sees INVALID_PRODUCER_EPOCH."""
+
+
+class UnknownProducerIdError(ProducerError):
+    """Nothing is known of the producer. Client sees UNKNOWN_PRODUCER_ID."""
+
+
+class InvalidTransactionStateError(ProducerError):
+    """Transactional data or marker that does not fit. Client sees INVALID_TXN_STATE."""
+
+
+class TransactionCoordinatorFencedError(ProducerError):
+    """A marker of a coordinator that has been replaced. Sender sees TRANSACTION_COORDINATOR_FENCED."""
+
+
+class DiskError(StorageError):
+    """The operating system refused a disk call."""
+
+    def __init__(self, message: str, path: str, errno: int | None = None) -> None:
+        super().__init__(f"{message}: {path}")
+        self.path = path
+        self.errno = errno
+
+
+class LogDirectoryOfflineError(DiskError):
+    """The whole log directory is out of service. Client sees KAFKA_STORAGE_ERROR."""
+
+
+class LockedDirectoryError(StorageError):
+    """Another broker holds the directory's lock."""
+
+
+class CorruptFileError(StorageError):
+    """A side file fails its check; recovery rebuilds it from the log."""

@@ -1,0 +1,48 @@
+"""Randomness, as a thing that is passed in: a seed then repeats a run."""
+
+import random
+import uuid
+from typing import Protocol
+
+
+class Randomness(Protocol):
+    """The few random things a broker needs."""
+
+    def uuid4(self) -> uuid.UUID:
+        """A fresh random identifier."""
+        ...
+
+    def below(self, bound: int) -> int:
+        """A number in 0 .. bound - 1; 0 when `bound` is 0 or less."""
+        ...
+
+
+class SystemRandomness:
+    """The operating system's entropy for identifiers, Mersenne Twister for jitter."""
+
+    __slots__ = ()
+
+    def uuid4(self) -> uuid.UUID:
+        """A fresh random identifier."""
+        return uuid.uuid4()
+
+    def below(self, bound: int) -> int:
+        """A number in 0 .. bound - 1; 0 when `bound` is 0 or less."""
+        return random.randrange(bound) if bound > 0 else 0
+
+
+class SeededRandomness:
+    """Repeats itself for the same seed: for tests and simulations."""
+
+    __slots__ = ("_random",)
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def uuid4(self) -> uuid.UUID:
+        """A version 4 identifier drawn from the seed."""
+        return uuid.UUID(int=self._random.getrandbits(128), version=4)
+
+    def below(self, bound: int) -> int:
+        """A number in 0 .. bound - 1; 0 when `bound` is 0 or less."""
+        return self._random.randrange(bound) if bound > 0 else 0

@@ -1,0 +1,13 @@
+"""The name of one log."""
+
+from typing import NamedTuple
+
+
+class TopicPartition(NamedTuple):
+    """A topic and the index of one of its partitions (0 upwards)."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"

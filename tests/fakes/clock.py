@@ -1,0 +1,24 @@
+"""A clock that stands still until it is moved."""
+
+
+class ManualClock:
+    """Wall and monotonic time that only `advance` moves."""
+
+    def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
+        self._now_ms = float(now_ms)
+        self._monotonic_ms = 0.0
+
+    def now_ms(self) -> int:
+        return int(self._now_ms)
+
+    def monotonic_ms(self) -> float:
+        return self._monotonic_ms
+
+    def advance(self, ms: float) -> None:
+        """Move both clocks forward."""
+        self._now_ms += ms
+        self._monotonic_ms += ms
+
+    def set_now_ms(self, now_ms: int) -> None:
+        """Jump the wall clock alone, as an administrator would."""
+        self._now_ms = float(now_ms)
