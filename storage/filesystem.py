@@ -1,0 +1,454 @@
+"""The few calls the broker makes to a disk, as a thing that is passed in.
+
+Only this module speaks to the operating system about files. Everything above it takes a `Filesystem`,
+so that a test can lose what was not synced, stop after the n-th write, or answer "no space left".
+
+What is durable, and when (the strictest reading of POSIX, which the fake enforces):
+
+    contents of a file     after `File.sync`
+    a name                 after `Filesystem.sync_directory` of the folder that holds it: creating,
+                           renaming and unlinking are changes of the folder, not of the file
+
+Every `OSError` leaves here as `DiskError` with the path and the errno.
+
+An open `File` closes its descriptor when the last reference to it goes. A `FileSlice` on its way to
+a socket therefore keeps its bytes readable after the segment was deleted or dropped from the pool of
+open files.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn, Protocol, TypeAlias
+
+from storage.errors import DiskError, LockedDirectoryError
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+"""What can be written. A memoryview must be contiguous bytes."""
+
+IOV_MAX = 1024
+"""Most buffers one `pwritev` takes on Linux and macOS."""
+
+
+class DirEntry(NamedTuple):
+    """One name in a folder."""
+
+    name: str
+    is_directory: bool
+    size: int
+
+
+class File(Protocol):
+    """An open file. Positions and sizes are in bytes from its start."""
+
+    path: str
+    """Where it was opened; a later rename does not change it. For messages only."""
+
+    def fileno(self) -> int:
+        """The descriptor, for `sendfile`; valid while this object lives."""
+        ...
+
+    def write_at(self, data: Buffer | Sequence[Buffer], position: int) -> None:
+        """Write all of `data` (or of several buffers, in order) or raise `DiskError`."""
+        ...
+
+    def read_at(self, size: int, position: int) -> bytes:
+        """Up to `size` bytes; fewer only at the end of the file."""
+        ...
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill `buffer`; returns how much was filled, less only at the end of the file."""
+        ...
+
+    def truncate(self, size: int) -> None:
+        """Cut or, with zeros, extend to `size`."""
+        ...
+
+    def size(self) -> int:
+        """Bytes in the file now."""
+        ...
+
+    def sync(self) -> None:
+        """Contents and size are on the disk when this returns (`fdatasync`)."""
+        ...
+
+    def allocate(self, size: int) -> None:
+        """Reserve blocks so that the file is `size` bytes long, new bytes being zero."""
+        ...
+
+    def close(self) -> None:
+        """Close the descriptor now. Only for a file that nobody else can hold."""
+        ...
+
+
+class Lock(Protocol):
+    """An exclusive claim on a path, held until released or until the process ends."""
+
+    def release(self) -> None:
+        """Give it up; a second call does nothing."""
+        ...
+
+
+class Filesystem(Protocol):
+    """The disk. Paths are absolute or relative to the working directory; no call follows a task."""
+
+    def open(self, path: str, *, create: bool = False, readonly: bool = False) -> File:
+        """Open an existing file, or create an empty one when `create` and it is missing."""
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Atomic; replaces `target`. Durable after `sync_directory` of the folder."""
+        ...
+
+    def unlink(self, path: str, *, missing_ok: bool = False) -> None:
+        """Remove a name; open files stay readable."""
+        ...
+
+    def mkdir(self, path: str) -> None:
+        """Create a folder and its missing parents; one that exists is fine."""
+        ...
+
+    def rmtree(self, path: str) -> None:
+        """Remove a folder and all below; a missing one is fine."""
+        ...
+
+    def list_directory(self, path: str) -> list[DirEntry]:
+        """What is in a folder, in no order."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or folder has this name."""
+        ...
+
+    def file_size(self, path: str) -> int:
+        """Bytes in a file that need not be open."""
+        ...
+
+    def sync_directory(self, path: str) -> None:
+        """Names in this folder are on the disk when this returns."""
+        ...
+
+    def read_bytes(self, path: str) -> bytes:
+        """A whole small file."""
+        ...
+
+    def replace_bytes(self, path: str, data: Buffer) -> None:
+        """Replace a small file so that after a crash it is either the old or the new one.
+
+        Writes `<path>.tmp`, syncs it, renames it, syncs the folder.
+        """
+        ...
+
+    def lock(self, path: str) -> Lock:
+        """Claim `path` (created when missing). Raises LockedDirectoryError when it is taken."""
+        ...
+
+    def mtime_ms(self, path: str) -> int:
+        """Last modification, milliseconds since 1970 UTC."""
+        ...
+
+    def free_bytes(self, path: str) -> int:
+        """Bytes an unprivileged process may still write on the disk that holds `path`."""
+        ...
+
+
+def _fail(error: OSError, path: str, doing: str) -> NoReturn:
+    raise DiskError(f"cannot {doing} ({error.strerror or error})", path, error.errno) from error
+
+
+# fdatasync leaves out what a reader does not need (times) and is missing on macOS, where fsync only
+# reaches the drive's cache: `describe_missing` says so at start.
+_datasync = getattr(os, "fdatasync", os.fsync)
+
+
+def describe_missing() -> tuple[str, ...]:
+    """What this platform lacks of what a log wants; one sentence each, for the start banner."""
+    missing = []
+    if not hasattr(os, "fdatasync"):
+        missing.append("no fdatasync: fsync is used, which may stop at the drive's cache")
+    if not hasattr(os, "posix_fallocate"):
+        missing.append("no posix_fallocate: preallocate reserves a length, not blocks")
+    return tuple(missing)
+
+
+class LocalFile:
+    """A descriptor of the operating system."""
+
+    __slots__ = ("_fd", "path")
+
+    def __init__(self, path: str, fd: int) -> None:
+        self.path = path
+        self._fd = fd
+
+    def __del__(self) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"LocalFile({self.path!r}, fd={self._fd})"
+
+    def fileno(self) -> int:
+        """The descriptor; -1 once closed."""
+        return self._fd
+
+    def write_at(self, data: Buffer | Sequence[Buffer], position: int) -> None:
+        """Write all of it; a short write is continued, not reported."""
+        try:
+            if not isinstance(data, (memoryview, bytes, bytearray)):
+                self._write_vector(data, position)
+                return
+            size = len(data)
+            written = os.pwrite(self._fd, data, position)
+            while written < size:
+                written += os.pwrite(self._fd, memoryview(data)[written:], position + written)
+        except OSError as error:
+            _fail(error, self.path, "write")
+
+    def _write_vector(self, buffers: Sequence[Buffer], position: int) -> None:
+        views = [memoryview(buffer) for buffer in buffers]
+        while views:
+            written = os.pwritev(self._fd, views[:IOV_MAX], position)
+            position += written
+            while views and written >= len(views[0]):
+                written -= len(views.pop(0))
+            if views and written:
+                views[0] = views[0][written:]
+
+    def read_at(self, size: int, position: int) -> bytes:
+        """Up to `size` bytes; fewer only at the end of the file."""
+        try:
+            data = os.pread(self._fd, size, position)
+            if len(data) == size or not data:
+                return data
+            # Linux returns at most 2 GiB a call, and a signal may cut a read short.
+            parts = [data]
+            done = len(data)
+            while done < size:
+                data = os.pread(self._fd, size - done, position + done)
+                if not data:
+                    break
+                parts.append(data)
+                done += len(data)
+            return b"".join(parts)
+        except OSError as error:
+            _fail(error, self.path, "read")
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill `buffer`; less only at the end of the file."""
+        done = 0
+        try:
+            while done < len(buffer):
+                count = os.preadv(self._fd, [buffer[done:]], position + done)
+                if count == 0:
+                    break
+                done += count
+        except OSError as error:
+            _fail(error, self.path, "read")
+        return done
+
+    def truncate(self, size: int) -> None:
+        """Cut or extend to `size` bytes."""
+        try:
+            os.ftruncate(self._fd, size)
+        except OSError as error:
+            _fail(error, self.path, "truncate")
+
+    def size(self) -> int:
+        """Bytes in the file."""
+        try:
+            return os.fstat(self._fd).st_size
+        except OSError as error:
+            _fail(error, self.path, "stat")
+
+    def sync(self) -> None:
+        """Block until contents and size are on the disk."""
+        try:
+            _datasync(self._fd)
+        except OSError as error:
+            _fail(error, self.path, "sync")
+
+    def allocate(self, size: int) -> None:
+        """Reserve blocks where the platform can; elsewhere only the length."""
+        try:
+            if sys.platform != "darwin":
+                try:
+                    os.posix_fallocate(self._fd, 0, size)
+                    return
+                except OSError as error:
+                    if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+                        raise
+            if os.fstat(self._fd).st_size < size:
+                os.ftruncate(self._fd, size)
+        except OSError as error:
+            _fail(error, self.path, "allocate")
+
+    def close(self) -> None:
+        """Close the descriptor; a second call does nothing."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            # Nothing is lost by an error here: whoever needed the bytes on disk has called `sync`.
+            with contextlib.suppress(OSError):
+                os.close(fd)
+
+
+class LocalLock:
+    """An `flock` on a file: goes with the process, whatever way the process ends."""
+
+    __slots__ = ("_fd",)
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def release(self) -> None:
+        """Give it up; a second call does nothing."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            with contextlib.suppress(OSError):
+                os.close(fd)
+
+
+class LocalFilesystem:
+    """The machine's disks."""
+
+    __slots__ = ()
+
+    def open(self, path: str, *, create: bool = False, readonly: bool = False) -> LocalFile:
+        """Open, for reading and writing unless `readonly`."""
+        flags = os.O_CLOEXEC | (os.O_RDONLY if readonly else os.O_RDWR)
+        if create:
+            flags |= os.O_CREAT
+        try:
+            return LocalFile(path, os.open(path, flags, 0o644))
+        except OSError as error:
+            _fail(error, path, "open")
+
+    def rename(self, source: str, target: str) -> None:
+        """Atomic; replaces `target`."""
+        try:
+            os.replace(source, target)
+        except OSError as error:
+            _fail(error, source, f"rename to {target}")
+
+    def unlink(self, path: str, *, missing_ok: bool = False) -> None:
+        """Remove a name."""
+        try:
+            os.unlink(path)
+        except FileNotFoundError as error:
+            if not missing_ok:
+                _fail(error, path, "unlink")
+        except OSError as error:
+            _fail(error, path, "unlink")
+
+    def mkdir(self, path: str) -> None:
+        """Create a folder and its missing parents."""
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError as error:
+            _fail(error, path, "create folder")
+
+    def rmtree(self, path: str) -> None:
+        """Remove a folder and all below."""
+        try:
+            shutil.rmtree(path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            _fail(error, path, "remove folder")
+
+    def list_directory(self, path: str) -> list[DirEntry]:
+        """What is in a folder; a file that vanishes meanwhile is left out."""
+        entries = []
+        try:
+            with os.scandir(path) as found:
+                for entry in found:
+                    try:
+                        is_directory = entry.is_dir()
+                        size = 0 if is_directory else entry.stat().st_size
+                    except FileNotFoundError:
+                        continue
+                    entries.append(DirEntry(entry.name, is_directory, size))
+        except OSError as error:
+            _fail(error, path, "list")
+        return entries
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or folder has this name."""
+        try:
+            os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            _fail(error, path, "stat")
+        return True
+
+    def file_size(self, path: str) -> int:
+        """Bytes in a file."""
+        try:
+            return os.stat(path).st_size
+        except OSError as error:
+            _fail(error, path, "stat")
+
+    def sync_directory(self, path: str) -> None:
+        """Block until the folder's names are on the disk."""
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+        except OSError as error:
+            _fail(error, path, "sync folder")
+
+    def read_bytes(self, path: str) -> bytes:
+        """A whole small file."""
+        try:
+            with open(path, "rb") as file:
+                return file.read()
+        except OSError as error:
+            _fail(error, path, "read")
+
+    def replace_bytes(self, path: str, data: Buffer) -> None:
+        """Old or new after a crash, never half."""
+        temporary = path + ".tmp"
+        file = self.open(temporary, create=True)
+        try:
+            file.truncate(0)
+            file.write_at(data, 0)
+            file.sync()
+        finally:
+            file.close()
+        self.rename(temporary, path)
+        self.sync_directory(os.path.dirname(path) or ".")
+
+    def lock(self, path: str) -> LocalLock:
+        """Claim `path` with `flock`."""
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            _fail(error, path, "open")
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(fd)
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                raise LockedDirectoryError(f"another process holds {path}") from error
+            _fail(error, path, "lock")
+        return LocalLock(fd)
+
+    def mtime_ms(self, path: str) -> int:
+        """Last modification."""
+        try:
+            return os.stat(path).st_mtime_ns // 1_000_000
+        except OSError as error:
+            _fail(error, path, "stat")
+
+    def free_bytes(self, path: str) -> int:
+        """Bytes an unprivileged process may still write."""
+        try:
+            found = os.statvfs(path)
+        except OSError as error:
+            _fail(error, path, "stat disk")
+        return found.f_bavail * found.f_frsize
