@@ -1,0 +1,1 @@
+"""Sockets: acceptors take connections, processors move bytes, the request channel holds requests."""

@@ -1,0 +1,347 @@
+"""One client connection: frames in, responses out, in order.
+
+    socket ─recv_into─> shared buffer ──whole frames──> request channel ──> handler
+                          │ a frame that is not whole yet                     │
+                          └> ReceiveBuffer of its own                         v
+    socket <──Sender── responses, in the order of their requests <──── ResponseSlot
+
+The reading half is READING (`_paused` is 0, the poller watches the socket) or PAUSED for one or more
+reasons, a bit each; it reads again when the last bit is cleared:
+
+    PAUSED_BY_CHANNEL   the request channel is full            cleared by RequestChannel
+    PAUSED_BY_MEMORY    queued.max.request.bytes is used up    cleared by Processor.sweep
+    PAUSED_BY_BACKLOG   too many unanswered requests, or       cleared when answers have left
+                        answers that the peer does not take
+
+Bytes that had been received before the pause wait in `_unparsed`, at most one shared buffer's worth.
+
+A frame's memoryview is valid until the handler returns or first awaits: whoever needs it longer
+copies it. Requests of one connection start in order and are answered in order; several may be under
+way (Kafka allows one).
+"""
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from broker.network.receive_buffers import ReceiveBuffer
+from broker.network.response import Pieces, ResponseSlot
+from broker.network.sender import Sender
+from broker.network.stream import Stream
+from broker.request import ConnectionInfo
+
+if TYPE_CHECKING:
+    from broker.network.processor import Processor
+
+UNANSWERED_MAX = 256
+"""Requests of one connection under way at once; more stay in the socket."""
+
+PAUSED_BY_CHANNEL = 1
+PAUSED_BY_MEMORY = 2
+PAUSED_BY_BACKLOG = 4
+
+QUEUED_BYTES_MAX = 4 * 1024 * 1024
+"""Response bytes (not files) a peer may leave untaken before we stop reading its requests."""
+
+
+class Connection:
+    """See the module. Owned by one `Processor`; touched on the loop's thread only."""
+
+    __slots__ = (
+        "_frame",
+        "_in_turn",
+        "_paused",
+        "_pending",
+        "_prefix",
+        "_sender",
+        "_unparsed",
+        "_warming",
+        "_writing",
+        "client_id",
+        "client_id_raw",
+        "closed",
+        "fd",
+        "info",
+        "last_active_ms",
+        "principal_state",
+        "processor",
+        "requests",
+        "stream",
+        "waiting_in_channel",
+    )
+
+    def __init__(self, stream: Stream, info: ConnectionInfo, processor: "Processor") -> None:
+        self.stream = stream
+        self.fd = stream.fileno()
+        self.info = info
+        self.processor = processor
+        self.closed = False
+        self.client_id: str | None = None
+        self.client_id_raw: bytes = b""
+        self.principal_state: Any = None
+        self.last_active_ms = 0.0
+        self.requests = 0
+        self.waiting_in_channel = 0
+        self._sender = Sender(stream)
+        self._pending: deque[ResponseSlot] = deque()
+        self._frame: ReceiveBuffer | None = None
+        self._prefix = b""
+        self._unparsed: bytes | None = None
+        self._paused = 0
+        self._writing = False
+        self._warming = False
+        self._in_turn = False
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def on_readable(self) -> None:
+        """The socket has bytes, or the peer has closed it."""
+        processor = self.processor
+        frame = self._frame
+        try:
+            if frame is None:
+                shared = processor.shared
+                prefix = self._prefix
+                if prefix:
+                    kept = len(prefix)
+                    shared[:kept] = prefix
+                    count = self.stream.recv_into(shared[kept:])
+                    end = kept + count
+                else:
+                    count = end = self.stream.recv_into(shared)
+            else:
+                count = self.stream.recv_into(frame.view[frame.filled : frame.size])
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self.close(f"receive failed: {error.strerror}")
+            return
+        if count == 0:
+            self.close(None)
+            return
+        processor.bytes_received += count
+        self.last_active_ms = processor.now_ms
+        if frame is None:
+            self._prefix = b""
+            self._turn(processor.shared[:end])
+            return
+        processor.buffers.arrived(frame, count)
+        if frame.filled == frame.size:
+            self._frame = None
+            self._in_turn = True
+            try:
+                processor.channel.offer(self, frame.view[: frame.size])
+            finally:
+                processor.buffers.give_back(frame)
+                self._in_turn = False
+            self._end_turn()
+        elif processor.buffers.exhausted:
+            processor.wait_for_memory(self)
+
+    def _turn(self, data: memoryview) -> None:
+        """Handle what is whole in `data`, keep the rest, send the answers."""
+        self._in_turn = True
+        try:
+            self._parse(data)
+        finally:
+            self._in_turn = False
+        self._end_turn()
+
+    def _parse(self, data: memoryview) -> None:
+        processor = self.processor
+        offer = processor.channel.offer
+        size_max = processor.frame_size_max
+        end = len(data)
+        at = 0
+        while at + 4 <= end:
+            size = int.from_bytes(data[at : at + 4], "big", signed=True)
+            if size < 8 or size > size_max:
+                self.close(f"frame of {size} bytes announced; 8 to {size_max} are allowed")
+                return
+            start = at + 4
+            at = start + size
+            if at > end:
+                self._begin_frame(data[start:end], size)
+                return
+            if not offer(self, data[start:at]):
+                # Not taken: the frame itself and all behind it wait.
+                self._unparsed = bytes(data[start - 4 :])
+                self.pause(PAUSED_BY_CHANNEL)
+                return
+            if self.closed:
+                return
+            if self._must_pause() and at < end:
+                self._unparsed = bytes(data[at:])
+                self.pause(PAUSED_BY_BACKLOG)
+                return
+        self._prefix = bytes(data[at:end])
+
+    def _begin_frame(self, part: memoryview, size: int) -> None:
+        """The rest of a frame is still on its way: move what is here into a buffer of its own."""
+        buffers = self.processor.buffers
+        frame = buffers.take(size)
+        count = len(part)
+        frame.view[:count] = part
+        buffers.arrived(frame, count)
+        self._frame = frame
+        if buffers.exhausted:
+            self.processor.wait_for_memory(self)
+
+    def _must_pause(self) -> bool:
+        return (
+            len(self._pending) >= UNANSWERED_MAX or self._sender.queued_bytes >= QUEUED_BYTES_MAX
+        )
+
+    def pause(self, reason: int) -> None:
+        """Leave further bytes in the socket: back-pressure reaches the client through TCP."""
+        if self.closed:
+            return
+        if not self._paused:
+            self.processor.poller.remove_reader(self.fd)
+        self._paused |= reason
+
+    def resume(self, reason: int) -> None:
+        """One reason to pause has gone; with the last one, go on with what was received before."""
+        if self.closed or not self._paused & reason:
+            return
+        self._paused &= ~reason
+        if self._paused:
+            return
+        unparsed, self._unparsed = self._unparsed, None
+        if unparsed is not None:
+            # A bytearray: the log patches offsets into produced batches where they lie.
+            self._turn(memoryview(bytearray(unparsed)))
+        if not self._paused and not self.closed:
+            self.processor.poller.add_reader(self.fd, self.on_readable)
+
+    # -- answering -------------------------------------------------------------------------------
+
+    def open_slot(self) -> ResponseSlot:
+        """Reserve the next place in the order of answers."""
+        slot = ResponseSlot(self)
+        self._pending.append(slot)
+        return slot
+
+    def answer_now(self, pieces: Pieces | None) -> None:
+        """Answer the request that is being started, which is the newest one."""
+        if not self._pending:
+            if pieces is not None:
+                self._sender.push(pieces)
+                if not self._in_turn:
+                    self._flush()
+            return
+        slot = self.open_slot()
+        slot.complete(pieces)
+
+    def answered(self, slot: ResponseSlot) -> None:
+        """A slot is complete: move every answer whose turn has come to the socket's queue."""
+        if self.closed:
+            return
+        pending = self._pending
+        if not pending or pending[0] is not slot:
+            return
+        while pending and pending[0].done:
+            pieces = pending.popleft().pieces
+            if pieces is not None:
+                self._sender.push(pieces)
+        if not self._in_turn:
+            self._end_turn()
+
+    def _end_turn(self) -> None:
+        """After a batch of requests: one send for all their answers."""
+        if self.closed:
+            return
+        if not self._sender.idle:
+            self._flush()
+        if self.closed:
+            return
+        if self._must_pause():
+            self.pause(PAUSED_BY_BACKLOG)
+        elif self._paused & PAUSED_BY_BACKLOG:
+            self.resume(PAUSED_BY_BACKLOG)
+
+    def _flush(self) -> None:
+        """Send; then watch for the socket to take more, or for the disk to bring the pages."""
+        if self._writing or self._warming:
+            return
+        self._send()
+
+    def _send(self) -> None:
+        sender = self._sender
+        before = sender.bytes_sent
+        try:
+            finished = sender.flush()
+        except OSError as error:
+            self.close(f"send failed: {error.strerror or error}")
+            return
+        processor = self.processor
+        sent = sender.bytes_sent - before
+        if sent:
+            processor.bytes_sent += sent
+            self.last_active_ms = processor.now_ms
+        if finished:
+            if self._writing:
+                self._writing = False
+                processor.poller.remove_writer(self.fd)
+            return
+        if sender.cold is not None:
+            if self._writing:
+                self._writing = False
+                processor.poller.remove_writer(self.fd)
+            self._warming = True
+            processor.warm(self, sender.cold)
+        elif not self._writing:
+            self._writing = True
+            processor.poller.add_writer(self.fd, self.on_writable)
+
+    def on_writable(self) -> None:
+        """The socket takes more."""
+        self._send()
+        if self._paused & PAUSED_BY_BACKLOG:
+            self._end_turn()
+
+    def warmed(self) -> None:
+        """The pages that the sender waited for are in memory (or could not be read)."""
+        self._warming = False
+        if not self.closed:
+            self._send()
+            if self._paused & PAUSED_BY_BACKLOG:
+                self._end_turn()
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    @property
+    def unanswered(self) -> int:
+        """Requests under way."""
+        return len(self._pending)
+
+    @property
+    def quiet(self) -> bool:
+        """True when nothing is under way in either direction."""
+        return not self._pending and self._sender.idle
+
+    @property
+    def partial_bytes(self) -> int:
+        """Bytes received of a frame that is not whole yet."""
+        return self._frame.filled if self._frame is not None else 0
+
+    def close(self, reason: str | None) -> None:
+        """Close the socket and let go of everything. `reason` None: the peer left, nothing to log."""
+        if self.closed:
+            return
+        self.closed = True
+        poller = self.processor.poller
+        if not self._paused:
+            poller.remove_reader(self.fd)
+        if self._writing:
+            self._writing = False
+            poller.remove_writer(self.fd)
+        if self._frame is not None:
+            self.processor.buffers.give_back(self._frame)
+            self._frame = None
+        self._unparsed = None
+        self._sender.clear()
+        pending, self._pending = self._pending, deque()
+        for slot in pending:
+            slot.abandon()
+        self.processor.connection_closed(self, reason)
+        self.stream.close()

@@ -1,0 +1,130 @@
+"""A processor owns a share of the connections (`num.network.threads` says how many shares).
+
+All processors run on the broker's one event loop: they bound what one set of connections can queue
+up and give the metrics their label, they do not add threads. Source of the shape: Kafka,
+SocketServer.scala.
+"""
+
+from typing import TYPE_CHECKING
+
+from broker.network.connection import PAUSED_BY_MEMORY, Connection
+from broker.network.receive_buffers import ReceiveBuffers
+from broker.network.stream import Poller, Stream
+from broker.request import ConnectionInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.network.request_channel import RequestChannel
+    from storage.clock import Clock
+    from storage.file_slice import FileSlice
+
+STALLED_FRAME_MS = 10_000.0
+"""When memory is short, an unfinished frame that got no byte for this long loses its place."""
+
+
+class Processor:
+    """See the module. `shared` is the receive buffer that all connections of the loop share."""
+
+    __slots__ = (
+        "_clock",
+        "_log_close",
+        "_memory_waiters",
+        "_on_closed",
+        "_warm",
+        "buffers",
+        "bytes_received",
+        "bytes_sent",
+        "channel",
+        "closed_connections",
+        "connections",
+        "frame_size_max",
+        "index",
+        "listener_name",
+        "poller",
+        "shared",
+    )
+
+    def __init__(
+        self,
+        index: int,
+        listener_name: str,
+        *,
+        poller: Poller,
+        channel: "RequestChannel",
+        buffers: ReceiveBuffers,
+        shared: memoryview,
+        frame_size_max: int,
+        clock: "Clock",
+        warm: "Callable[[Connection, FileSlice], None]",
+        on_closed: "Callable[[Connection, str | None], None]",
+    ) -> None:
+        self.index = index
+        self.listener_name = listener_name
+        self.poller = poller
+        self.channel = channel
+        self.buffers = buffers
+        self.shared = shared
+        self.frame_size_max = frame_size_max
+        self.connections: set[Connection] = set()
+        self.bytes_received = 0
+        self.bytes_sent = 0
+        self.closed_connections = 0
+        self._clock = clock
+        self._warm = warm
+        self._on_closed = on_closed
+        self._memory_waiters: set[Connection] = set()
+
+    @property
+    def now_ms(self) -> float:
+        """Monotonic milliseconds."""
+        return self._clock.monotonic_ms()
+
+    def add(self, stream: Stream, info: ConnectionInfo) -> Connection:
+        """Take over an accepted socket and read from it."""
+        connection = Connection(stream, info, self)
+        connection.last_active_ms = self.now_ms
+        self.connections.add(connection)
+        self.poller.add_reader(connection.fd, connection.on_readable)
+        return connection
+
+    def warm(self, connection: Connection, slice_: "FileSlice") -> None:
+        """Have a thread read a slice into the page cache, then let the connection go on."""
+        self._warm(connection, slice_)
+
+    def wait_for_memory(self, connection: Connection) -> None:
+        """`queued.max.request.bytes` is used up: leave this connection's bytes in its socket."""
+        self._memory_waiters.add(connection)
+        connection.pause(PAUSED_BY_MEMORY)
+
+    def connection_closed(self, connection: Connection, reason: str | None) -> None:
+        """Called by the connection itself."""
+        self.connections.discard(connection)
+        self._memory_waiters.discard(connection)
+        self.closed_connections += 1
+        self._on_closed(connection, reason)
+
+    def sweep(self, max_idle_ms: float) -> None:
+        """Close connections that were idle too long; let waiters have memory that has come free."""
+        now = self.now_ms
+        if max_idle_ms >= 0:
+            for connection in [
+                c
+                for c in self.connections
+                if now - c.last_active_ms > max_idle_ms and not c.unanswered
+            ]:
+                connection.close("idle for longer than connections.max.idle.ms")
+        if self.buffers.exhausted:
+            stalled = [
+                c
+                for c in self.connections
+                if c.partial_bytes and now - c.last_active_ms > STALLED_FRAME_MS
+            ]
+            for connection in sorted(stalled, key=lambda c: c.last_active_ms):
+                if not self.buffers.exhausted:
+                    break
+                connection.close("unfinished request without progress while memory is short")
+        if self._memory_waiters and not self.buffers.exhausted:
+            waiters, self._memory_waiters = self._memory_waiters, set()
+            for connection in waiters:
+                connection.resume(PAUSED_BY_MEMORY)

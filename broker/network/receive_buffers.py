@@ -1,0 +1,106 @@
+"""Memory for frames that did not arrive whole.
+
+A frame announces its size in its first four bytes, and a stranger may announce anything. So a buffer
+is *reserved* for the announced size, but only anonymous pages that bytes were really written to
+become memory: 2,000 sockets that each announce 100 MiB and send nothing cost a few pages each, where
+a default Kafka with a 1 GiB heap dies at 16.
+
+    size class   where it comes from
+    <= 4 KiB     a bytearray
+    <= 4 MiB     an anonymous mapping, rounded up to a power of two; a bounded number is kept for reuse,
+                 because touching fresh pages costs more than the receive itself
+    above        an anonymous mapping of its own, given back to the system after use
+
+`charged` is what the limit `queued.max.request.bytes` is compared with: bytes that arrived.
+"""
+
+import mmap
+
+SMALL_SIZE_MAX = 4 * 1024
+POOLED_SIZE_MAX = 4 * 1024 * 1024
+POOL_BYTES_MAX = 32 * 1024 * 1024
+"""Idle buffers kept in all; a burst of large frames does not stay in memory for ever."""
+
+
+class ReceiveBuffer:
+    """A frame on its way in: `view[:filled]` has arrived, `size` bytes are announced."""
+
+    __slots__ = ("_memory", "filled", "size", "view")
+
+    def __init__(self, memory: bytearray | mmap.mmap, size: int) -> None:
+        self._memory: bytearray | mmap.mmap | None = memory
+        self.view = memoryview(memory)
+        self.size = size
+        self.filled = 0
+
+    @property
+    def capacity(self) -> int:
+        """Bytes reserved, at least `size`."""
+        return len(self._memory) if self._memory is not None else 0
+
+    def detach(self) -> bytearray | mmap.mmap | None:
+        """Give up the memory; no view of it may be used afterwards."""
+        memory, self._memory = self._memory, None
+        self.view.release()
+        return memory
+
+
+class ReceiveBuffers:
+    """Lends `ReceiveBuffer`s; one for all connections of a loop."""
+
+    __slots__ = ("_idle", "_idle_bytes", "charged", "limit", "peak_charged")
+
+    def __init__(self, limit: int) -> None:
+        self._idle: dict[int, list[mmap.mmap]] = {}
+        self._idle_bytes = 0
+        self.charged = 0
+        self.peak_charged = 0
+        self.limit = limit
+
+    @property
+    def idle_bytes(self) -> int:
+        """Bytes kept for reuse."""
+        return self._idle_bytes
+
+    @property
+    def exhausted(self) -> bool:
+        """True when no further bytes should be taken from sockets for unfinished frames."""
+        return self.charged >= self.limit
+
+    def take(self, size: int) -> ReceiveBuffer:
+        """Reserve room for a frame of `size` bytes; charges nothing yet."""
+        if size <= SMALL_SIZE_MAX:
+            return ReceiveBuffer(bytearray(size), size)
+        if size > POOLED_SIZE_MAX:
+            return ReceiveBuffer(mmap.mmap(-1, size), size)
+        capacity = 1 << (size - 1).bit_length()
+        idle = self._idle.get(capacity)
+        if idle:
+            self._idle_bytes -= capacity
+            return ReceiveBuffer(idle.pop(), size)
+        return ReceiveBuffer(mmap.mmap(-1, capacity), size)
+
+    def arrived(self, buffer: ReceiveBuffer, count: int) -> None:
+        """Note that `count` more bytes of `buffer` have been received."""
+        buffer.filled += count
+        self.charged += count
+        if self.charged > self.peak_charged:
+            self.peak_charged = self.charged
+
+    def give_back(self, buffer: ReceiveBuffer) -> None:
+        """The frame has been handled, or its connection is gone."""
+        self.charged -= buffer.filled
+        buffer.filled = 0
+        memory = buffer.detach()
+        if not isinstance(memory, mmap.mmap):
+            return
+        capacity = len(memory)
+        if capacity <= POOLED_SIZE_MAX and self._idle_bytes + capacity <= POOL_BYTES_MAX:
+            self._idle.setdefault(capacity, []).append(memory)
+            self._idle_bytes += capacity
+            return
+        try:
+            memory.close()
+        except BufferError:
+            # A traceback or a test still holds a view; the mapping goes when the view does.
+            return

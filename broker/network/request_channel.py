@@ -1,0 +1,160 @@
+"""Between the network and the handlers: bounded, and free of charge while nobody has to wait.
+
+    Processor ──offer──> RequestChannel ──start──> KafkaApis (the router)
+                            │ when all `num.io.threads` workers are taken by handlers that wait for
+                            v a disk or for SQLite, requests that need one wait here
+                          [ queue of at most queued.max.requests ] ──> next free worker
+
+A handler that never waits (Produce, Fetch, Heartbeat …) is called in place, 3 us cheaper than any
+hop; a request of a connection that already has one in the queue waits behind it, so that requests
+start in order. When the queue is full the connection is told no, and stops reading its socket.
+
+Source of the shape: Kafka, RequestChannel.scala and KafkaRequestHandlerPool.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine
+from typing import Any, Protocol
+
+from broker.network.connection import PAUSED_BY_CHANNEL, Connection
+from broker.network.response import Pieces, ResponseSlot
+
+
+class Router(Protocol):
+    """Decodes and handles one frame: `broker.kafka_apis.KafkaApis`."""
+
+    def needs_worker(self, frame: memoryview) -> bool:
+        """Whether the frame's handler may wait for a disk."""
+        ...
+
+    def handle(self, connection: Connection, frame: memoryview) -> None:
+        """Handle a frame in place: it answers through the connection."""
+        ...
+
+    def start(
+        self, connection: Connection, frame: memoryview, slot: ResponseSlot
+    ) -> Coroutine[Any, Any, Pieces | None] | None:
+        """Begin a frame that needs a worker; None when the slot has been taken care of."""
+        ...
+
+
+class RequestChannel:
+    """See the module."""
+
+    __slots__ = (
+        "_blocked",
+        "_queue",
+        "_router",
+        "_tasks",
+        "_workers",
+        "capacity",
+        "peak_queued",
+        "queued_bytes",
+        "refused",
+        "stopped",
+        "worker_count",
+    )
+
+    def __init__(self, *, capacity: int, worker_count: int) -> None:
+        self.capacity = capacity
+        self.worker_count = worker_count
+        self.queued_bytes = 0
+        self.peak_queued = 0
+        self.refused = 0
+        self.stopped = False
+        self._router: Router | None = None
+        self._queue: deque[tuple[Connection, bytearray, ResponseSlot]] = deque()
+        self._blocked: list[Connection] = []
+        self._workers = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def connect(self, router: Router) -> None:
+        """Say who handles the requests."""
+        self._router = router
+
+    @property
+    def queued(self) -> int:
+        """Requests that wait for a worker."""
+        return len(self._queue)
+
+    @property
+    def busy_workers(self) -> int:
+        """Workers taken."""
+        return self._workers
+
+    def offer(self, connection: Connection, frame: memoryview) -> bool:
+        """Take a whole frame (without its size), valid during the call only.
+
+        Returns:
+            False when the channel is full: the connection keeps the frame and is resumed later.
+        """
+        router = self._router
+        assert router is not None
+        if not connection.waiting_in_channel:
+            if not router.needs_worker(frame):
+                router.handle(connection, frame)
+                return True
+            if self._workers < self.worker_count:
+                self._start(connection, frame, connection.open_slot())
+                return True
+        if len(self._queue) >= self.capacity:
+            self.refused += 1
+            self._blocked.append(connection)
+            return False
+        kept = bytearray(frame)
+        self.queued_bytes += len(kept)
+        connection.waiting_in_channel += 1
+        self._queue.append((connection, kept, connection.open_slot()))
+        if len(self._queue) > self.peak_queued:
+            self.peak_queued = len(self._queue)
+        return True
+
+    def _start(self, connection: Connection, frame: memoryview, slot: ResponseSlot) -> None:
+        router = self._router
+        assert router is not None
+        work = router.start(connection, frame, slot)
+        if work is not None:
+            self._workers += 1
+            task = asyncio.get_running_loop().create_task(self._run(work, connection, slot))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _run(
+        self,
+        work: Coroutine[Any, Any, Pieces | None],
+        connection: Connection,
+        slot: ResponseSlot,
+    ) -> None:
+        try:
+            slot.complete(await work)
+        except asyncio.CancelledError:
+            slot.abandon()
+            raise
+        finally:
+            self._workers -= 1
+            self._drain()
+
+    def _drain(self) -> None:
+        """Give waiting requests to free workers, then let blocked connections read again."""
+        queue = self._queue
+        while queue and self._workers < self.worker_count:
+            connection, kept, slot = queue.popleft()
+            self.queued_bytes -= len(kept)
+            connection.waiting_in_channel -= 1
+            if not connection.closed:
+                self._start(connection, memoryview(kept), slot)
+        if self._blocked and len(queue) < self.capacity:
+            blocked, self._blocked = self._blocked, []
+            for connection in blocked:
+                connection.resume(PAUSED_BY_CHANNEL)
+
+    async def stop(self, timeout_s: float) -> None:
+        """Let running handlers finish, then cancel what is left."""
+        self.stopped = True
+        tasks = list(self._tasks)
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=timeout_s)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)

@@ -1,0 +1,222 @@
+"""The sending half of a connection: a queue of pieces and the system calls that empty it.
+
+Bytes are gathered (`sendmsg`), files are sent by the kernel (`sendfile`): 0.09 CPU seconds a GB
+against 0.34 for reading and sending. Small slices are read and gathered with what surrounds them,
+because one system call less is worth more than the copy.
+
+The loop never waits for a disk: before a file is sent its pages are probed with RWF_NOWAIT; pages
+that are not in the page cache are read by a thread first (`warm`), and the queue waits for them.
+"""
+
+import os
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from broker.network.stream import Stream
+
+if TYPE_CHECKING:
+    from storage.file_slice import FileSlice
+
+INLINE_SLICE_MAX = 16 * 1024
+"""Slices up to this many bytes are copied into the response; see bench/sender.py."""
+
+PROBE_STRIDE = 128 * 1024
+"""Read-ahead fills the page cache in runs of this size, so one page tells for its neighbours."""
+
+TURN_BYTES_MAX = 2 * 1024 * 1024
+"""Sent to one connection before the others get their turn: about a millisecond of the loop."""
+
+GATHER_MAX = 64
+"""Pieces handed to one sendmsg; the kernel's limit is 1,024."""
+
+NOWAIT = getattr(os, "RWF_NOWAIT", None)
+"""Absent on macOS: there every slice counts as cached, and the loop may wait for the disk."""
+
+
+def is_cached(descriptor: int, position: int, length: int) -> bool:
+    """Whether a read of the range would not wait for the disk (true when it cannot be told)."""
+    if NOWAIT is None:
+        return True
+    probe = bytearray(1)
+    buffers = [probe]
+    end = position + length
+    at = position
+    try:
+        while at < end:
+            os.preadv(descriptor, buffers, at, NOWAIT)
+            at += PROBE_STRIDE
+        os.preadv(descriptor, buffers, end - 1, NOWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        # EOPNOTSUPP: this file system cannot tell (tmpfs, some network file systems).
+        return True
+    return True
+
+
+def warm(slice_: "FileSlice") -> None:
+    """Bring a slice into the page cache; runs in a thread."""
+    descriptor = slice_.file.fileno()
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(descriptor, slice_.position, slice_.length, os.POSIX_FADV_WILLNEED)
+    scratch = memoryview(bytearray(min(slice_.length, 1024 * 1024)))
+    done = 0
+    while done < slice_.length:
+        count = os.preadv(
+            descriptor, [scratch[: slice_.length - done]], slice_.position + done
+        )
+        if count <= 0:
+            return
+        done += count
+
+
+class Sender:
+    """What one connection still has to send.
+
+    `flush` sends until everything is gone (`idle`), until the socket is full (`blocked`), or until a
+    slice at the head is not in memory (`cold`, the slice to `warm`).
+    """
+
+    __slots__ = ("_queue", "_stream", "bytes_sent", "cold", "queued_bytes")
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._queue: deque[Any] = deque()
+        self.queued_bytes = 0
+        self.bytes_sent = 0
+        self.cold: FileSlice | None = None
+
+    @property
+    def idle(self) -> bool:
+        """True when nothing is left to send."""
+        return not self._queue
+
+    def push(self, pieces: list[Any]) -> None:
+        """Queue a response. Only bytes count as memory, files do not."""
+        for piece in pieces:
+            self._queue.append(piece)
+            if not hasattr(piece, "file"):
+                self.queued_bytes += len(piece)
+
+    def flush(self) -> bool:
+        """Send what can be sent now.
+
+        Returns:
+            True when the queue is empty. Otherwise `cold` tells whether the disk (a slice) or the
+            peer (None) is waited for.
+
+        Raises:
+            OSError: The connection is broken.
+        """
+        queue = self._queue
+        turn_end = self.bytes_sent + TURN_BYTES_MAX
+        while queue:
+            if self.bytes_sent >= turn_end:
+                return False
+            try:
+                if hasattr(queue[0], "file"):
+                    if not self._send_slice(queue[0]):
+                        return False
+                elif not self._send_bytes():
+                    return False
+            except BlockingIOError:
+                return False
+        return True
+
+    def _send_bytes(self) -> bool:
+        """Gather from the head of the queue up to the next large slice; True when it all went."""
+        queue = self._queue
+        if len(queue) == 1:
+            head = queue[0]
+            size = len(head)
+            sent = self._stream.send_buffers((head,), False)
+            self.bytes_sent += sent
+            self.queued_bytes -= sent
+            if sent == size:
+                queue.popleft()
+                return True
+            queue[0] = memoryview(head)[sent:]
+            return False
+        gathered: list[Any] = []
+        total = 0
+        more = False
+        for place, piece in enumerate(queue):
+            if hasattr(piece, "file"):
+                if piece.length > INLINE_SLICE_MAX:
+                    more = True
+                    break
+                inlined = self._read_cached(piece)
+                if inlined is None:
+                    more = True
+                    break
+                # From here on the slice is bytes in memory like any other.
+                queue[place] = piece = inlined
+                self.queued_bytes += len(inlined)
+            gathered.append(piece)
+            total += len(piece)
+            if len(gathered) == GATHER_MAX:
+                break
+        sent = self._stream.send_buffers(gathered, more)
+        self.bytes_sent += sent
+        self.queued_bytes -= sent
+        if sent == total:
+            for _ in gathered:
+                queue.popleft()
+            return True
+        self._drop(sent)
+        return False
+
+    def _drop(self, sent: int) -> None:
+        """Forget the first `sent` bytes of the queue."""
+        queue = self._queue
+        while sent:
+            head = queue[0]
+            size = len(head)
+            if sent >= size:
+                queue.popleft()
+                sent -= size
+            else:
+                queue[0] = memoryview(head)[sent:]
+                return
+
+    def _read_cached(self, piece: "FileSlice") -> bytes | bytearray | None:
+        """A small slice's bytes if they are in memory, else None."""
+        if NOWAIT is None:
+            return os.pread(piece.file.fileno(), piece.length, piece.position)
+        data = bytearray(piece.length)
+        try:
+            count = os.preadv(piece.file.fileno(), [data], piece.position, NOWAIT)
+        except BlockingIOError:
+            return None
+        except OSError:
+            return os.pread(piece.file.fileno(), piece.length, piece.position)
+        return data if count == piece.length else None
+
+    def _send_slice(self, piece: "FileSlice") -> bool:
+        """Send the slice at the head; False when the disk or the peer makes it wait."""
+        descriptor = piece.file.fileno()
+        if self.cold is not piece and not is_cached(descriptor, piece.position, piece.length):
+            self.cold = piece
+            return False
+        # Warmed once is enough: if memory is so short that the pages are gone again, waiting for the
+        # disk is the lesser evil than never sending.
+        self.cold = None
+        turn = TURN_BYTES_MAX
+        while piece.length > 0:
+            if turn <= 0:
+                return False
+            sent = self._stream.send_file(descriptor, piece.position, min(piece.length, turn))
+            if sent == 0:
+                raise BrokenPipeError("file is shorter than its slice")
+            piece.position += sent
+            piece.length -= sent
+            turn -= sent
+            self.bytes_sent += sent
+        self._queue.popleft()
+        return True
+
+    def clear(self) -> None:
+        """Forget everything: the connection is gone."""
+        self._queue.clear()
+        self.queued_bytes = 0
+        self.cold = None

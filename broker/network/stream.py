@@ -1,0 +1,122 @@
+"""The few socket calls a connection makes: the seam between the broker and the network.
+
+A simulated network implements `Stream` and `Poller`; everything above stays the same.
+"""
+
+import os
+import socket
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+MORE = getattr(socket, "MSG_MORE", 0)
+"""Tells the kernel that more follows at once, so that a head and its file leave in one segment."""
+
+
+class Stream(Protocol):
+    """A connected, non-blocking byte stream. Every call raises BlockingIOError when it would wait."""
+
+    def fileno(self) -> int:
+        """What the poller watches."""
+        ...
+
+    def recv_into(self, buffer: memoryview) -> int:
+        """Receive into `buffer`; 0 means that the peer has closed its side."""
+        ...
+
+    def send_buffers(self, buffers: Sequence[Any], more: bool) -> int:
+        """Send from the buffers in order, as many bytes as fit; returns how many."""
+        ...
+
+    def send_file(self, descriptor: int, position: int, count: int) -> int:
+        """Send from an open file without copying it through the process; returns how many bytes."""
+        ...
+
+    def close(self) -> None:
+        """Close; harmless when repeated."""
+        ...
+
+
+class Poller(Protocol):
+    """The event loop's readiness calls (asyncio's and uvloop's loops have them)."""
+
+    def add_reader(self, fd: int, callback: Callable[..., object], *args: object) -> None:
+        """Call back whenever `fd` is readable."""
+        ...
+
+    def remove_reader(self, fd: int) -> object:
+        """Stop calling back for reads."""
+        ...
+
+    def add_writer(self, fd: int, callback: Callable[..., object], *args: object) -> None:
+        """Call back whenever `fd` is writable."""
+        ...
+
+    def remove_writer(self, fd: int) -> object:
+        """Stop calling back for writes."""
+        ...
+
+
+class SocketStream:
+    """A TCP socket."""
+
+    __slots__ = ("_fd", "_socket", "recv_into")
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+        self._fd = connected.fileno()
+        # The bound method itself: one Python frame less for every request received.
+        self.recv_into: Callable[[memoryview], int] = connected.recv_into
+
+    def fileno(self) -> int:
+        """The descriptor, also after `close` (for the poller to forget it)."""
+        return self._fd
+
+    def send_buffers(self, buffers: Sequence[Any], more: bool) -> int:
+        """Gather and send."""
+        return self._socket.sendmsg(buffers, (), MORE if more else 0)
+
+    def send_file(self, descriptor: int, position: int, count: int) -> int:
+        """sendfile(2)."""
+        return os.sendfile(self._fd, descriptor, position, count)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+
+def listen(host: str, port: int, *, backlog: int, receive_buffer_bytes: int) -> socket.socket:
+    """A non-blocking listening socket. `host` "" means every interface (IPv6 and IPv4 if possible).
+
+    Raises:
+        OSError: The address is in use or not ours.
+    """
+    if host == "" and socket.has_dualstack_ipv6():
+        family, address = socket.AF_INET6, ("::", port)
+    else:
+        info = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)[0]  # noqa: S104  an empty host means every interface, as in Kafka's listeners
+        family, address = info[0], (str(info[4][0]), port)
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6 and host == "":
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        if receive_buffer_bytes > 0:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        listener.bind(address)
+        listener.listen(backlog)
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def tune(connected: socket.socket, *, send_buffer_bytes: int, receive_buffer_bytes: int) -> None:
+    """Make an accepted socket non-blocking and prompt; -1 leaves a buffer to the system."""
+    connected.setblocking(False)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if send_buffer_bytes > 0:
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
+    if receive_buffer_bytes > 0:
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
