@@ -1,0 +1,1 @@
+"""Produce and Fetch by hand: zero-copy decode, responses as buffer lists."""
