@@ -1,0 +1,565 @@
+"""Idempotence and transactions of one partition: which producers wrote what (KIP-98).
+
+A produced batch is first `check`ed and, once written, `append`ed; a transaction marker is
+`append_control`led and the transaction it ends handed to `complete_transaction`. The same state
+follows from reading the log back (`replay`), helped by snapshots (`storage.producer_snapshot`).
+
+Life of a transaction here:
+
+    append(transactional) ──> open ──append_control──> completed ──complete_transaction──┐
+                                                                                         v
+                       gone <──on_high_watermark_updated(above the marker)── unreplicated
+
+While one is open or unreplicated, `first_unstable_offset` holds back the last stable offset.
+
+Not thread-safe: belongs to its log.
+
+Source: Kafka, ProducerStateManager.java, ProducerAppendInfo.java, ProducerStateEntry.java.
+"""
+
+import logging
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterable
+from posixpath import join
+from typing import Final
+
+from protocol.records.batch import BatchHeader
+from storage.append_origin import AppendOrigin
+from storage.errors import (
+    CorruptFileError,
+    InvalidProducerEpochError,
+    InvalidTransactionStateError,
+    OutOfOrderSequenceError,
+    TransactionCoordinatorFencedError,
+)
+from storage.filesystem import Filesystem
+from storage.producer_entry import (
+    NO_EPOCH,
+    NO_OFFSET,
+    SEQUENCE_MAX,
+    BatchMetadata,
+    CompletedTxn,
+    DuplicateInfo,
+    ProducerEntry,
+)
+from storage.producer_snapshot import (
+    decode_snapshot,
+    encode_snapshot,
+    offset_of_snapshot,
+    snapshot_name,
+)
+from storage.topic_partition import TopicPartition
+
+_log = logging.getLogger(__name__)
+
+PRODUCER_ID_EXPIRATION_MS: Final = 86_400_000
+"""Default of `producer.id.expiration.ms`: a day of silence."""
+
+ABORT_MARKER: Final = 0
+COMMIT_MARKER: Final = 1
+
+
+class ProducerStateManager:
+    """All producers of one partition.
+
+    Attributes:
+        map_end_offset: State covers everything below this offset. The log sets it after every
+            append, also for batches without a producer id.
+        first_unstable_offset: First offset of the oldest transaction that is open, or ended by a
+            marker which is not below the high watermark yet; None without one. Plain attribute:
+            it is read for every fetch.
+    """
+
+    __slots__ = (
+        "_directory",
+        "_expiration_ms",
+        "_filesystem",
+        "_last_snapshot_offset",
+        "_ongoing",
+        "_producers",
+        "_snapshots",
+        "_topic_partition",
+        "_unreplicated",
+        "first_unstable_offset",
+        "map_end_offset",
+    )
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        directory: str,
+        filesystem: Filesystem,
+        *,
+        producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
+        snapshot_offsets: Iterable[int] | None = None,
+    ) -> None:
+        """Start empty; nothing is read before it is needed.
+
+        Args:
+            topic_partition: For messages.
+            directory: The partition's directory.
+            filesystem: Where snapshots are.
+            producer_id_expiration_ms: `producer.id.expiration.ms`.
+            snapshot_offsets: Offsets of the snapshot files there are, if the caller has listed the
+                directory; else it is listed when first needed.
+        """
+        self._topic_partition = topic_partition
+        self._directory = directory
+        self._filesystem = filesystem
+        self._expiration_ms = producer_id_expiration_ms
+        self._snapshots: list[int] | None = (
+            None if snapshot_offsets is None else sorted(snapshot_offsets)
+        )
+        self._producers: dict[int, ProducerEntry] = {}
+        # First offset -> producer id, and -> marker offset. Ascending, as offsets are given in
+        # order; None instead of an empty dict, since most partitions never see a transaction.
+        self._ongoing: dict[int, int] | None = None
+        self._unreplicated: dict[int, int] | None = None
+        self._last_snapshot_offset = 0
+        self.map_end_offset = 0
+        self.first_unstable_offset: int | None = None
+
+    # -- appending ---------------------------------------------------------------------------
+
+    def check(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        last_sequence: int,
+        is_transactional: bool = False,
+        is_control: bool = False,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        coordinator_epoch: int = -1,
+        transaction_version: int = 0,
+    ) -> DuplicateInfo | None:
+        """Whether a batch may be written; changes nothing.
+
+        A producer this partition does not know may start with any sequence: what it wrote before
+        may have been deleted by retention.
+
+        Args:
+            producer_id: 0 or above.
+            producer_epoch: Of the batch.
+            base_sequence: Of the first record.
+            last_sequence: Of the last record, wrapped.
+            is_transactional: Attribute bit 4.
+            is_control: A transaction marker (only coordinators write these).
+            origin: See `AppendOrigin`.
+            coordinator_epoch: Of the marker; only with `is_control`.
+            transaction_version: 2 for markers whose epoch was bumped (KIP-890).
+
+        Returns:
+            None to go ahead. Else the batch is a retry of one of the last five: do not write it,
+            answer with what its original got.
+
+        Raises:
+            OutOfOrderSequenceError: A batch before it is missing, or it is older than five.
+            InvalidProducerEpochError: A newer producer with this id has written.
+            InvalidTransactionStateError: No transactional batch, while a transaction is open.
+            TransactionCoordinatorFencedError: A marker of a coordinator that has been replaced.
+        """
+        entry = self._producers.get(producer_id)
+        if entry is None or origin is AppendOrigin.REPLICATION:
+            return None
+        if is_control:
+            self._check_marker(entry, producer_epoch, coordinator_epoch, transaction_version)
+            return None
+        epoch = entry.epoch
+        if origin is AppendOrigin.CLIENT:
+            if producer_epoch == epoch:
+                batches = entry.batches
+                last = batches[-1][0] if batches else -1
+                if base_sequence != last + 1 and (base_sequence != 0 or last != SEQUENCE_MAX):
+                    for batch in batches:
+                        if batch[0] == last_sequence and batch.first_sequence == base_sequence:
+                            return DuplicateInfo(batch.first_offset, batch[1], batch[3])
+                    raise self._out_of_order(producer_id, base_sequence, last)
+            elif producer_epoch < epoch:
+                raise self._stale_epoch(producer_id, producer_epoch, epoch)
+            elif base_sequence != 0 and epoch != NO_EPOCH:
+                raise OutOfOrderSequenceError(
+                    f"producer {producer_id} starts epoch {producer_epoch} with sequence "
+                    f"{base_sequence} instead of 0 in {self._topic_partition}"
+                    f" (current epoch {epoch})"
+                )
+        elif producer_epoch < epoch:
+            raise self._stale_epoch(producer_id, producer_epoch, epoch)
+        if entry.txn_first_offset != NO_OFFSET and not is_transactional:
+            raise InvalidTransactionStateError(
+                f"producer {producer_id} has a transaction open since offset "
+                f"{entry.txn_first_offset} in {self._topic_partition}, the batch is not part of it"
+            )
+        return None
+
+    def _check_marker(
+        self, entry: ProducerEntry, producer_epoch: int, coordinator_epoch: int, version: int
+    ) -> None:
+        # From version 2 on the coordinator bumps the epoch before it writes a marker, so an equal
+        # one is late or repeated (KIP-890).
+        if producer_epoch < entry.epoch or (version >= 2 and producer_epoch == entry.epoch):
+            raise self._stale_epoch(entry.producer_id, producer_epoch, entry.epoch)
+        if coordinator_epoch < entry.coordinator_epoch:
+            raise TransactionCoordinatorFencedError(
+                f"marker for producer {entry.producer_id} in {self._topic_partition} comes from "
+                f"coordinator epoch {coordinator_epoch}, current is {entry.coordinator_epoch}"
+            )
+
+    def _out_of_order(self, producer_id: int, base_sequence: int, last: int) -> Exception:
+        return OutOfOrderSequenceError(
+            f"producer {producer_id} sent sequence {base_sequence} in {self._topic_partition}, "
+            f"the last one written is {last}"
+        )
+
+    def _stale_epoch(self, producer_id: int, producer_epoch: int, current: int) -> Exception:
+        return InvalidProducerEpochError(
+            f"producer {producer_id} has epoch {producer_epoch} in {self._topic_partition}, "
+            f"the last one seen is {current}"
+        )
+
+    def append(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        first_sequence: int,
+        last_sequence: int,
+        first_offset: int,
+        last_offset: int,
+        timestamp: int,
+        is_transactional: bool = False,
+    ) -> None:
+        """Remember a batch that was written (`check` came before, or another leader checked).
+
+        Opens a transaction when the batch is transactional and the producer has none open.
+
+        Args:
+            producer_id: 0 or above.
+            producer_epoch: Of the batch.
+            first_sequence: Of the first record; follows from `last_sequence`, kept for symmetry.
+            last_sequence: Of the last record, wrapped.
+            first_offset: Offset given to the first record.
+            last_offset: Offset given to the last record, inclusive.
+            timestamp: Max timestamp of the batch, ms.
+            is_transactional: Attribute bit 4.
+        """
+        entry = self._producers.get(producer_id)
+        if entry is None:
+            entry = self._producers[producer_id] = ProducerEntry(producer_id, producer_epoch)
+        elif entry.epoch != producer_epoch:
+            entry.move_to_epoch(producer_epoch)
+        entry.add_batch(
+            BatchMetadata(last_sequence, last_offset, last_offset - first_offset, timestamp)
+        )
+        if is_transactional and entry.txn_first_offset == NO_OFFSET:
+            entry.txn_first_offset = first_offset
+            if self._ongoing is None:
+                self._ongoing = {}
+            self._ongoing[first_offset] = producer_id
+            if self.first_unstable_offset is None:
+                self.first_unstable_offset = first_offset
+        self.map_end_offset = last_offset + 1
+
+    def append_control(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        control_type: int,
+        coordinator_epoch: int,
+        offset: int,
+        timestamp: int,
+    ) -> CompletedTxn | None:
+        """Remember a transaction marker that was written.
+
+        Args:
+            producer_id: Whose transaction ends.
+            producer_epoch: Of the marker.
+            control_type: 0 abort, 1 commit; others (not of a transaction) change nothing.
+            coordinator_epoch: Of the marker's value.
+            offset: Of the marker.
+            timestamp: Of the marker, ms.
+
+        Returns:
+            The transaction it ended, to be given to `complete_transaction`. None when the producer
+            has none open here: such a marker moves only the epoch.
+        """
+        self.map_end_offset = offset + 1
+        if control_type not in (ABORT_MARKER, COMMIT_MARKER):
+            return None
+        entry = self._producers.get(producer_id)
+        if entry is None:
+            entry = self._producers[producer_id] = ProducerEntry(producer_id, producer_epoch)
+        completed = None
+        if entry.txn_first_offset != NO_OFFSET:
+            is_aborted = control_type == ABORT_MARKER
+            completed = CompletedTxn(producer_id, entry.txn_first_offset, offset, is_aborted)
+        entry.move_to_epoch(producer_epoch)
+        entry.coordinator_epoch = coordinator_epoch
+        entry.last_timestamp = timestamp
+        entry.txn_first_offset = NO_OFFSET
+        return completed
+
+    def complete_transaction(self, completed: CompletedTxn) -> int:
+        """Move a transaction from open to waiting for the high watermark.
+
+        Returns:
+            The last stable offset as of its marker: first offset of the oldest other open
+            transaction, else the offset after the marker. This goes into the transaction index.
+        """
+        ongoing = self._ongoing or {}
+        assert ongoing.get(completed.first_offset) == completed.producer_id, completed
+        del ongoing[completed.first_offset]
+        if self._unreplicated is None:
+            self._unreplicated = {}
+        self._unreplicated[completed.first_offset] = completed.last_offset
+        self._update_first_unstable_offset()
+        return next(iter(ongoing), completed.last_offset + 1)
+
+    def replay(
+        self, header: BatchHeader, marker: tuple[int, int] | None = None
+    ) -> CompletedTxn | None:
+        """Take in a batch that is read back from the log, or came from the leader.
+
+        Args:
+            header: Of any batch, also of one without a producer id.
+            marker: (control type, coordinator epoch) for a control batch that still has its
+                record; compaction leaves empty ones, which change nothing.
+
+        Returns:
+            A transaction that it ended, to be given to `complete_transaction` (and, if aborted,
+            to the transaction index when that is rebuilt).
+        """
+        last_offset = header.base_offset + header.last_offset_delta
+        completed = None
+        if header.producer_id >= 0:
+            if not header.is_control:
+                self.append(
+                    header.producer_id,
+                    header.producer_epoch,
+                    header.base_sequence,
+                    header.last_sequence,
+                    header.base_offset,
+                    last_offset,
+                    header.max_timestamp,
+                    header.is_transactional,
+                )
+            elif marker is not None:
+                completed = self.append_control(
+                    header.producer_id,
+                    header.producer_epoch,
+                    marker[0],
+                    marker[1],
+                    header.base_offset,
+                    header.max_timestamp,
+                )
+        self.map_end_offset = last_offset + 1
+        return completed
+
+    # -- offsets that move -------------------------------------------------------------------
+
+    def on_high_watermark_updated(self, high_watermark: int) -> None:
+        """Let go of ended transactions whose marker is below the high watermark."""
+        unreplicated = self._unreplicated
+        if not unreplicated:
+            return
+        done = [first for first, last in unreplicated.items() if last < high_watermark]
+        if done:
+            for first in done:
+                del unreplicated[first]
+            self._update_first_unstable_offset()
+
+    def on_log_start_offset_incremented(self, log_start_offset: int) -> None:
+        """Records below were deleted. Producers stay: their sequences go on."""
+        self.on_high_watermark_updated(log_start_offset)
+        self.map_end_offset = max(self.map_end_offset, log_start_offset)
+        latest = self.latest_snapshot_offset
+        self._last_snapshot_offset = log_start_offset if latest is None else latest
+
+    @property
+    def first_undecided_offset(self) -> int | None:
+        """First offset of the oldest transaction without a marker, None without one."""
+        return next(iter(self._ongoing), None) if self._ongoing else None
+
+    def _update_first_unstable_offset(self) -> None:
+        # A snapshot's transactions were sorted before they came in, so the first key is the least.
+        undecided = self.first_undecided_offset
+        unreplicated = min(self._unreplicated) if self._unreplicated else None
+        if undecided is None or (unreplicated is not None and unreplicated < undecided):
+            self.first_unstable_offset = unreplicated
+        else:
+            self.first_unstable_offset = undecided
+
+    # -- what is known -----------------------------------------------------------------------
+
+    @property
+    def producer_id_count(self) -> int:
+        """Producers remembered."""
+        return len(self._producers)
+
+    @property
+    def is_empty(self) -> bool:
+        """No producer and no ended transaction is remembered."""
+        return not self._producers and not self._unreplicated
+
+    def active_producers(self) -> Collection[ProducerEntry]:
+        """All producers remembered, for DescribeProducers and the cleaner. Not to be changed."""
+        return self._producers.values()
+
+    def last_entry(self, producer_id: int) -> ProducerEntry | None:
+        """What is known of one producer."""
+        return self._producers.get(producer_id)
+
+    def remove_expired(self, now_ms: int) -> int:
+        """Forget producers that were silent for `producer.id.expiration.ms`; returns how many.
+
+        One with an open transaction stays.
+        """
+        expired = [entry for entry in self._producers.values() if self._is_expired(entry, now_ms)]
+        for entry in expired:
+            del self._producers[entry.producer_id]
+        return len(expired)
+
+    def _is_expired(self, entry: ProducerEntry, now_ms: int) -> bool:
+        idle_ms = now_ms - entry.last_timestamp
+        return entry.txn_first_offset == NO_OFFSET and idle_ms >= self._expiration_ms
+
+    # -- truncation and snapshots ------------------------------------------------------------
+
+    def truncate_and_reload(self, log_start: int, log_end: int, now_ms: int) -> None:
+        """Go back to the newest snapshot in (log_start, log_end]; the caller replays from there.
+
+        Nothing is reloaded when state covers exactly `log_end` already. Afterwards
+        `map_end_offset` says where to replay from. A damaged snapshot is deleted and the one before
+        it taken; without any, state is empty from `log_start`.
+        """
+        for offset in tuple(self._snapshot_offsets()):
+            if offset > log_end or offset <= log_start:
+                self.delete_snapshot(offset)
+        if log_end == self.map_end_offset:
+            self.on_log_start_offset_incremented(log_start)
+            return
+        self._clear()
+        self._load_newest_snapshot(log_start, now_ms)
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Forget everything and delete all snapshots; the log is empty and starts at `offset`."""
+        self._clear()
+        for snapshot in tuple(self._snapshot_offsets()):
+            self.delete_snapshot(snapshot)
+        self._last_snapshot_offset = 0
+        self.map_end_offset = offset
+
+    def _clear(self) -> None:
+        self._producers.clear()
+        self._ongoing = None
+        self._unreplicated = None
+        self.first_unstable_offset = None
+
+    def _load_newest_snapshot(self, log_start: int, now_ms: int) -> None:
+        snapshots = self._snapshot_offsets()
+        while snapshots:
+            offset = snapshots[-1]
+            path = self._snapshot_path(offset)
+            if not self._filesystem.exists(path):
+                snapshots.pop()
+                continue
+            try:
+                entries = decode_snapshot(self._filesystem.read_bytes(path), path)
+            except CorruptFileError as error:
+                _log.warning("dropping a producer snapshot: %s", error)
+                self.delete_snapshot(offset)
+                continue
+            self._load(entry for entry in entries if not self._is_expired(entry, now_ms))
+            self._last_snapshot_offset = self.map_end_offset = offset
+            return
+        self._last_snapshot_offset = self.map_end_offset = log_start
+
+    def _load(self, entries: Iterable[ProducerEntry]) -> None:
+        for entry in entries:
+            self._producers[entry.producer_id] = entry
+        open_transactions = sorted(
+            (entry.txn_first_offset, entry.producer_id)
+            for entry in self._producers.values()
+            if entry.txn_first_offset != NO_OFFSET
+        )
+        self._ongoing = dict(open_transactions) or None
+        self._update_first_unstable_offset()
+
+    def take_snapshot(self, offset: int | None = None, *, sync: bool = False) -> bool:
+        """Write state as of `offset` (default: `map_end_offset`), unless that snapshot exists.
+
+        Args:
+            offset: The log end offset, at a roll the new segment's base offset.
+            sync: Wait for the disk. Not needed at a roll: a torn snapshot fails its CRC, and the
+                one before it is taken instead.
+
+        Returns:
+            Whether a file was written.
+        """
+        if offset is not None:
+            self.map_end_offset = offset
+        end = self.map_end_offset
+        if end <= self._last_snapshot_offset:
+            return False
+        file = self._filesystem.open(self._snapshot_path(end), create=True)
+        try:
+            data = encode_snapshot(self._producers.values())
+            file.truncate(0)
+            file.write_at(data, 0)
+            if sync:
+                file.sync()
+        finally:
+            file.close()
+        snapshots = self._snapshot_offsets()
+        if end not in snapshots:
+            insort(snapshots, end)
+        self._last_snapshot_offset = end
+        return True
+
+    @property
+    def latest_snapshot_offset(self) -> int | None:
+        """Offset of the newest snapshot file, None without one."""
+        snapshots = self._snapshot_offsets()
+        return snapshots[-1] if snapshots else None
+
+    @property
+    def oldest_snapshot_offset(self) -> int | None:
+        """Offset of the oldest snapshot file, None without one."""
+        snapshots = self._snapshot_offsets()
+        return snapshots[0] if snapshots else None
+
+    def delete_snapshots_before(self, offset: int) -> None:
+        """Delete snapshots of offsets below `offset`: their segments are gone."""
+        snapshots = self._snapshot_offsets()
+        for snapshot in snapshots[: bisect_left(snapshots, offset)]:
+            self.delete_snapshot(snapshot)
+
+    def delete_snapshot(self, offset: int) -> None:
+        """Delete one snapshot, if there is one."""
+        snapshots = self._snapshot_offsets()
+        if offset in snapshots:
+            snapshots.remove(offset)
+            self._filesystem.unlink(self._snapshot_path(offset), missing_ok=True)
+
+    def remove_stray_snapshots(self, segment_base_offsets: Collection[int]) -> None:
+        """Delete snapshots that belong to no segment, but not one above all segments.
+
+        That one was written by a clean shutdown.
+        """
+        strays = [o for o in self._snapshot_offsets() if o not in segment_base_offsets]
+        if not strays:
+            return
+        newest = strays.pop()
+        for offset in strays:
+            self.delete_snapshot(offset)
+        if segment_base_offsets and newest < max(segment_base_offsets):
+            self.delete_snapshot(newest)
+
+    def _snapshot_path(self, offset: int) -> str:
+        return join(self._directory, snapshot_name(offset))
+
+    def _snapshot_offsets(self) -> list[int]:
+        if self._snapshots is None:
+            names = (entry.name for entry in self._filesystem.list_directory(self._directory))
+            found = (offset_of_snapshot(name) for name in names)
+            self._snapshots = sorted(offset for offset in found if offset is not None)
+        return self._snapshots

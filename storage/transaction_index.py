@@ -1,0 +1,226 @@
+"""Transaction index: the aborted transactions that ended in a segment.
+
+File `<base offset, 20 digits>.txnindex`, big-endian entries of 34 bytes, in order of their markers:
+
+    byte  size  field
+       0     2  version             0
+       2     8  producer id
+      10     8  first offset        of the transaction's first record in this partition
+      18     8  last offset         of its abort marker; ascending from entry to entry
+      26     8  last stable offset  when the marker was written; never falls
+
+The file exists only when there is an entry. No checksum: recovery rebuilds it from the log.
+
+A consumer that reads committed records gets, with each fetch, the aborted transactions that overlap
+it. They may have ended in a later segment, so a search goes on into the next one until an entry's
+last stable offset reaches the end of the fetch: no later abort can begin below it.
+
+Source: Kafka, TransactionIndex.java, AbortedTxn.java.
+"""
+
+from contextlib import closing
+from struct import Struct
+from typing import Final, NamedTuple
+
+from storage.errors import CorruptFileError
+from storage.filesystem import File, Filesystem
+
+TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
+VERSION: Final = 0
+ENTRY_SIZE: Final = 34
+
+_ENTRY: Final = Struct(">hqqqq")
+_ENTRIES_PER_READ: Final = 120
+
+
+class AbortedTxn(NamedTuple):
+    """One aborted transaction. Both offsets are inclusive; the last one is the abort marker's."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class TransactionIndex:
+    """The aborted transactions of one segment.
+
+    Entries stay on disk and the file is open only during a call: aborts are rare, and a broker may
+    have tens of thousands of segments.
+
+    Attributes:
+        path: The file, whether it exists or not.
+    """
+
+    __slots__ = ("_count", "_filesystem", "_last_offset", "path")
+
+    def __init__(self, path: str, filesystem: Filesystem, *, exists: bool | None = None) -> None:
+        """Touch nothing yet.
+
+        Args:
+            path: The file.
+            filesystem: Where it is.
+            exists: Whether there is such a file, if the caller has listed the directory.
+        """
+        self.path = path
+        self._filesystem = filesystem
+        # Whole entries in the file; None until looked at.
+        self._count: int | None = 0 if exists is False else None
+        self._last_offset = -1
+
+    @property
+    def entry_count(self) -> int:
+        """Whole entries in the file."""
+        return self._entry_count()
+
+    def append(self, txn: AbortedTxn) -> None:
+        """Add a transaction whose abort marker was just written; creates the file if need be.
+
+        Raises:
+            DiskError: The disk refused; the entry is not counted.
+        """
+        count = self._entry_count()
+        assert txn.last_offset > self._last_offset, (txn, self._last_offset)
+        with self._opened(create=True) as file:
+            file.write_at(_ENTRY.pack(VERSION, *txn), count * ENTRY_SIZE)
+        self._count = count + 1
+        self._last_offset = txn.last_offset
+
+    def collect(self, start: int, end: int) -> tuple[list[AbortedTxn], bool]:
+        """The aborted transactions that overlap a fetch of [start, end).
+
+        Returns:
+            They, and whether that is all; if not, the next segment's index must be asked too.
+        """
+        count = self._entry_count()
+        found: list[AbortedTxn] = []
+        if count == 0 or self._last_offset < start:
+            # A last stable offset is at most the marker + 1, so none of these ends the search.
+            return found, False
+        with self._opened() as file:
+            at = self._first_ending_at(file, start)
+            while at < count:
+                for txn in self._read(file, at, min(_ENTRIES_PER_READ, count - at)):
+                    if txn.first_offset < end:
+                        found.append(txn)
+                    if txn.last_stable_offset >= end:
+                        return found, True
+                    at += 1
+        return found, False
+
+    def entries(self) -> list[AbortedTxn]:
+        """All entries, in order."""
+        count = self._entry_count()
+        if count == 0:
+            return []
+        with self._opened() as file:
+            return self._read(file, 0, count)
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop the entries whose marker lies at `offset` or above."""
+        if self._entry_count() == 0 or self._last_offset < offset:
+            return
+        with self._opened() as file:
+            keep = self._first_ending_at(file, offset)
+            file.truncate(keep * ENTRY_SIZE)
+            self._count = keep
+            self._last_offset = self._read(file, keep - 1, 1)[0].last_offset if keep else -1
+
+    def reset(self) -> None:
+        """Drop all entries, before they are rebuilt from the log."""
+        if self._count != 0 and self._filesystem.exists(self.path):
+            with self._opened() as file:
+                file.truncate(0)
+        self._count = 0
+        self._last_offset = -1
+
+    def sanity_check(self, start_offset: int) -> None:
+        """Look for damage.
+
+        Args:
+            start_offset: The segment's base offset.
+
+        Raises:
+            CorruptFileError: A cut-off entry, an unknown version, markers before the segment or
+                not ascending. The index must be rebuilt.
+        """
+        if self._count == 0:
+            return
+        if not self._filesystem.exists(self.path):
+            self._count = 0
+            return
+        with self._opened() as file:
+            size = file.size()
+            data = file.read_at(size, 0)
+        if size % ENTRY_SIZE or len(data) != size:
+            raise CorruptFileError(f"transaction index {self.path} ends within an entry")
+        previous = start_offset - 1
+        for version, *fields in _ENTRY.iter_unpack(data):
+            if version != VERSION:
+                raise CorruptFileError(f"transaction index {self.path} has version {version}")
+            _, first_offset, last_offset, _ = fields
+            if last_offset <= previous or first_offset > last_offset:
+                raise CorruptFileError(
+                    f"transaction index {self.path} has a marker at {last_offset}"
+                    f" for a transaction from {first_offset}, after {previous}"
+                )
+            previous = last_offset
+        self._count = size // ENTRY_SIZE
+        self._last_offset = previous if self._count else -1
+
+    def flush(self) -> None:
+        """Wait until the entries are on disk."""
+        if self._entry_count():
+            with self._opened() as file:
+                file.sync()
+
+    def rename_to(self, path: str) -> None:
+        """Move the file, if there is one, and go on under its new name."""
+        if self._count != 0 and self._filesystem.exists(self.path):
+            self._filesystem.rename(self.path, path)
+        self.path = path
+
+    def delete(self) -> None:
+        """Delete the file, if there is one."""
+        if self._count != 0:
+            self._filesystem.unlink(self.path, missing_ok=True)
+        self._count = 0
+        self._last_offset = -1
+
+    # ----------------------------------------------------------------------------------------
+
+    def _entry_count(self) -> int:
+        if self._count is None:
+            count = 0
+            if self._filesystem.exists(self.path):
+                with self._opened() as file:
+                    count = file.size() // ENTRY_SIZE
+                    if count:
+                        self._last_offset = self._read(file, count - 1, 1)[0].last_offset
+            self._count = count
+        return self._count
+
+    def _opened(self, *, create: bool = False) -> "closing[File]":
+        return closing(self._filesystem.open(self.path, create=create))
+
+    def _read(self, file: File, first: int, count: int) -> list[AbortedTxn]:
+        data = file.read_at(count * ENTRY_SIZE, first * ENTRY_SIZE)
+        if len(data) != count * ENTRY_SIZE:
+            raise CorruptFileError(f"transaction index {self.path} has shrunk")
+        entries = []
+        for version, producer_id, first_offset, last_offset, stable in _ENTRY.iter_unpack(data):
+            if version != VERSION:
+                raise CorruptFileError(f"transaction index {self.path} has version {version}")
+            entries.append(AbortedTxn(producer_id, first_offset, last_offset, stable))
+        return entries
+
+    def _first_ending_at(self, file: File, offset: int) -> int:
+        """Index of the first entry whose marker lies at `offset` or above."""
+        low, high = 0, self._entry_count()
+        while low < high:
+            middle = (low + high) // 2
+            if self._read(file, middle, 1)[0].last_offset < offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low
