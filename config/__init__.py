@@ -1,1 +1,1 @@
-"""Settings: what they are called, what they may be, where they come from. Imports nothing of ours."""
+"""Settings: their names, what they may be, where they come from. Imports nothing of ours."""

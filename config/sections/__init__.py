@@ -1,0 +1,1 @@
+"""The broker's settings by subject; `config.broker` joins them."""

@@ -1,0 +1,112 @@
+"""Consumer groups and their committed offsets."""
+
+from config.definition import Settings, config_key, count, milliseconds, size
+from config.kinds import INT_MAX
+
+
+class GroupSettings(Settings):
+    """The group coordinator and `__consumer_offsets`."""
+
+    group_min_session_timeout_ms: int = config_key(
+        "group.min.session.timeout.ms",
+        milliseconds(bits=32),
+        default=6000,
+        text="Shortest session timeout a member may ask for; a shorter one is answered with "
+        "INVALID_SESSION_TIMEOUT.",
+    )
+    group_max_session_timeout_ms: int = config_key(
+        "group.max.session.timeout.ms",
+        milliseconds(bits=32),
+        default=1_800_000,
+        text="Longest session timeout a member may ask for.",
+    )
+    group_initial_rebalance_delay_ms: int = config_key(
+        "group.initial.rebalance.delay.ms",
+        milliseconds(bits=32),
+        default=3000,
+        text="How long an empty group waits for more members before its first rebalance; 0 is "
+        "handy in development.",
+        source="KIP-134",
+    )
+    group_max_size: int = config_key(
+        "group.max.size",
+        count(1, "members"),
+        default=INT_MAX,
+        text="Members of one group; a further one sees GROUP_MAX_SIZE_REACHED.",
+        source="KIP-389",
+    )
+    group_coordinator_threads: int = config_key(
+        "group.coordinator.threads",
+        count(1, "threads"),
+        default=4,
+        text="Threads of the group coordinator.",
+        source="KIP-848",
+        difference="No effect: the coordinator works on the event loop.",
+    )
+    group_coordinator_append_linger_ms: int = config_key(
+        "group.coordinator.append.linger.ms",
+        milliseconds(-1, bits=32, special=((-1, "adaptive"),)),
+        default=-1,
+        text="How long the coordinator gathers records before it appends them.",
+        source="KIP-848",
+        difference="No effect: records are appended as they come.",
+    )
+    offset_metadata_max_bytes: int = config_key(
+        "offset.metadata.max.bytes",
+        size(),
+        default=4096,
+        text="Longest text a client may commit beside an offset; a longer one is answered with "
+        "OFFSET_METADATA_TOO_LARGE.",
+    )
+    offsets_commit_timeout_ms: int = config_key(
+        "offsets.commit.timeout.ms",
+        milliseconds(1, bits=32),
+        default=5000,
+        text="How long a commit waits for its append before the client sees REQUEST_TIMED_OUT.",
+    )
+    offsets_load_buffer_size: int = config_key(
+        "offsets.load.buffer.size",
+        size(1),
+        default=5_242_880,
+        text="Bytes read at a time when a coordinator loads its groups.",
+    )
+    offsets_retention_minutes: int = config_key(
+        "offsets.retention.minutes",
+        count(1, "minutes"),
+        default=10_080,
+        text="How long the offsets of an empty group, or of a topic no member reads, are kept.",
+        source="KIP-211",
+    )
+    offsets_retention_check_interval_ms: int = config_key(
+        "offsets.retention.check.interval.ms",
+        milliseconds(1),
+        default=600_000,
+        text="How often expired offsets are looked for.",
+    )
+    offsets_topic_num_partitions: int = config_key(
+        "offsets.topic.num.partitions",
+        count(1, "partitions"),
+        default=50,
+        text="Partitions of `__consumer_offsets`; must not change once the topic is there.",
+    )
+    offsets_topic_replication_factor: int = config_key(
+        "offsets.topic.replication.factor",
+        count(1, "replicas", bits=16),
+        default=1,
+        text="Replicas of `__consumer_offsets`.",
+        difference="Kafka's default is 3, which a single node cannot meet.",
+    )
+    offsets_topic_segment_bytes: int = config_key(
+        "offsets.topic.segment.bytes",
+        size(1),
+        default=104_857_600,
+        text="Segment size of `__consumer_offsets`; small, for it is read whole when a "
+        "coordinator loads.",
+    )
+    offsets_topic_compression_codec: int = config_key(
+        "offsets.topic.compression.codec",
+        count(unit="codec number"),
+        default=0,
+        text="Codec of the records in `__consumer_offsets`: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 "
+        "zstd.",
+    )

@@ -1,0 +1,190 @@
+"""Listeners, sockets and the limits on what strangers may use up."""
+
+from collections.abc import Mapping
+
+from config.definition import Settings, config_key, count, milliseconds, size
+from config.kinds import INT_MAX, CountByHost, Integer, Listeners, ProtocolMap, Text
+from config.listeners import Listener
+
+
+class NetworkSettings(Settings):
+    """Where the broker listens, how it reads and writes, and how many may come."""
+
+    listeners: tuple[Listener, ...] = config_key(
+        "listeners",
+        Listeners(),
+        default=(Listener("PLAINTEXT", "127.0.0.1", 9092),),
+        text="Addresses to listen on. An empty host is every interface.",
+        difference="Kafka's default is every interface; ours is this machine only, until told "
+        "otherwise. The container image listens on every interface.",
+        dynamic=True,
+    )
+    advertised_listeners: tuple[Listener, ...] = config_key(
+        "advertised.listeners",
+        Listeners(),
+        default=(),
+        text="Addresses that clients are told to call. Unset: those of `listeners`, with this "
+        "machine's name for an empty host.",
+        source="Kafka, KIP-103",
+        dynamic=True,
+    )
+    listener_security_protocol_map: Mapping[str, str] = config_key(
+        "listener.security.protocol.map",
+        ProtocolMap(),
+        default={
+            "SASL_SSL": "SASL_SSL",
+            "PLAINTEXT": "PLAINTEXT",
+            "SSL": "SSL",
+            "SASL_PLAINTEXT": "SASL_PLAINTEXT",
+        },
+        text="Security protocol of every listener name.",
+        source="Kafka, KIP-103",
+        difference="Only PLAINTEXT is served so far; a listener with another protocol is refused.",
+        dynamic=True,
+    )
+    inter_broker_listener_name: str | None = config_key(
+        "inter.broker.listener.name",
+        Text("name of a listener"),
+        default=None,
+        text="Listener that other brokers call.",
+        difference="No effect on a single node.",
+    )
+    num_network_threads: int = config_key(
+        "num.network.threads",
+        count(1, "processors"),
+        default=3,
+        text="Processors of every listener; a connection stays with one of them.",
+        difference="Processors take turns on one event loop instead of being threads: the number "
+        "spreads bookkeeping, not work over cores. More cores are used by more brokers.",
+        dynamic=True,
+    )
+    num_io_threads: int = config_key(
+        "num.io.threads",
+        count(1, "threads"),
+        default=8,
+        text="Requests that may wait for the disk at the same time.",
+        difference="Produce and cached Fetch run on the event loop and take none of these; they "
+        "bound the requests that block: uncached reads, syncs, topic and offset administration.",
+        dynamic=True,
+    )
+    queued_max_requests: int = config_key(
+        "queued.max.requests",
+        count(1, "requests"),
+        default=500,
+        text="Requests that may wait for a handler. When it is reached no more is read from any "
+        "connection until one has been taken.",
+    )
+    queued_max_request_bytes: int = config_key(
+        "queued.max.request.bytes",
+        size(bits=64, special=((-1, "no limit"),)),
+        default=-1,
+        text="Bytes of requests that have arrived and are not answered yet. When it is reached no "
+        "more is read from any connection until some are.",
+    )
+    socket_send_buffer_bytes: int = config_key(
+        "socket.send.buffer.bytes",
+        size(-1, special=((-1, "the system's default"),)),
+        default=102_400,
+        text="SO_SNDBUF of client connections.",
+    )
+    socket_receive_buffer_bytes: int = config_key(
+        "socket.receive.buffer.bytes",
+        size(-1, special=((-1, "the system's default"),)),
+        default=102_400,
+        text="SO_RCVBUF of client connections.",
+    )
+    socket_request_max_bytes: int = config_key(
+        "socket.request.max.bytes",
+        size(1),
+        default=104_857_600,
+        text="Largest request. A longer one closes the connection as soon as its length is read, "
+        "before memory is taken for it.",
+    )
+    socket_listen_backlog_size: int = config_key(
+        "socket.listen.backlog.size",
+        Integer("connections", 1),
+        default=50,
+        text="Connections the system holds for a listener before they are accepted. The system's "
+        "own limit (`net.core.somaxconn`) applies too.",
+        source="KIP-764",
+    )
+    max_connections: int = config_key(
+        "max.connections",
+        count(0, "connections"),
+        default=INT_MAX,
+        text="Connections of the whole broker. Beyond it the listener stops accepting until one "
+        "closes.",
+        source="KIP-402",
+        dynamic=True,
+    )
+    max_connections_per_ip: int = config_key(
+        "max.connections.per.ip",
+        count(0, "connections"),
+        default=INT_MAX,
+        text="Connections of one address. A further one is closed as soon as it is accepted.",
+        dynamic=True,
+    )
+    max_connections_per_ip_overrides: Mapping[str, int] = config_key(
+        "max.connections.per.ip.overrides",
+        CountByHost(),
+        default={},
+        text="Other limits for some addresses.",
+        dynamic=True,
+    )
+    max_connection_creation_rate: int = config_key(
+        "max.connection.creation.rate",
+        count(0, "connections per second"),
+        default=INT_MAX,
+        text="New connections of the whole broker in a second; beyond it accepting waits.",
+        source="KIP-612",
+        dynamic=True,
+    )
+    connections_max_idle_ms: int = config_key(
+        "connections.max.idle.ms",
+        milliseconds(special=((-1, "never"),)),
+        default=600_000,
+        text="Close a connection on which nothing has happened for this long.",
+    )
+    request_timeout_ms: int = config_key(
+        "request.timeout.ms",
+        milliseconds(bits=32),
+        default=30_000,
+        text="How long the broker waits for an answer to a request of its own.",
+        difference="No effect on a single node.",
+    )
+    fetch_max_bytes: int = config_key(
+        "fetch.max.bytes",
+        size(1024),
+        default=57_671_680,
+        text="Most record bytes in one Fetch response, whatever the client asks for. The first "
+        "batch goes out whole even when it is larger.",
+        source="KIP-74",
+    )
+    max_incremental_fetch_session_cache_slots: int = config_key(
+        "max.incremental.fetch.session.cache.slots",
+        count(0, "sessions"),
+        default=1000,
+        text="Incremental fetch sessions remembered; without a slot a client sends full requests.",
+        source="KIP-227",
+    )
+    fetch_purgatory_purge_interval_requests: int = config_key(
+        "fetch.purgatory.purge.interval.requests",
+        count(unit="requests"),
+        default=1000,
+        text="Satisfied requests that may linger in the fetch purgatory.",
+        difference="No effect: a satisfied request leaves at once.",
+    )
+    producer_purgatory_purge_interval_requests: int = config_key(
+        "producer.purgatory.purge.interval.requests",
+        count(unit="requests"),
+        default=1000,
+        text="Satisfied requests that may linger in the produce purgatory.",
+        difference="No effect: a satisfied request leaves at once.",
+    )
+    delete_records_purgatory_purge_interval_requests: int = config_key(
+        "delete.records.purgatory.purge.interval.requests",
+        count(unit="requests"),
+        default=1,
+        text="Satisfied requests that may linger in the delete-records purgatory.",
+        difference="No effect: a satisfied request leaves at once.",
+    )

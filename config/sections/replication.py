@@ -1,0 +1,101 @@
+"""Replication between brokers."""
+
+from config.definition import Settings, config_key, count, milliseconds, size
+from config.kinds import Boolean
+
+
+class ReplicationSettings(Settings):
+    """Followers, in-sync replicas, high watermarks."""
+
+    replica_high_watermark_checkpoint_interval_ms: int = config_key(
+        "replica.high.watermark.checkpoint.interval.ms",
+        milliseconds(),
+        default=5000,
+        text="How often high watermarks are written down.",
+    )
+    replica_lag_time_max_ms: int = config_key(
+        "replica.lag.time.max.ms",
+        milliseconds(),
+        default=30_000,
+        text="A follower that has not caught up for this long leaves the in-sync replicas.",
+        difference="No effect on a single node.",
+    )
+    replica_fetch_min_bytes: int = config_key(
+        "replica.fetch.min.bytes",
+        size(),
+        default=1,
+        text="Bytes a follower waits for.",
+        difference="No effect on a single node.",
+    )
+    replica_fetch_max_bytes: int = config_key(
+        "replica.fetch.max.bytes",
+        size(0),
+        default=1_048_576,
+        text="Most bytes a follower asks of one partition at a time.",
+        difference="No effect on a single node.",
+    )
+    replica_fetch_response_max_bytes: int = config_key(
+        "replica.fetch.response.max.bytes",
+        size(0),
+        default=10_485_760,
+        text="Most bytes a follower asks for at a time.",
+        difference="No effect on a single node.",
+    )
+    replica_fetch_wait_max_ms: int = config_key(
+        "replica.fetch.wait.max.ms",
+        milliseconds(bits=32),
+        default=500,
+        text="How long a follower's request may wait for data.",
+        difference="No effect on a single node.",
+    )
+    replica_fetch_backoff_ms: int = config_key(
+        "replica.fetch.backoff.ms",
+        milliseconds(0, bits=32),
+        default=1000,
+        text="How long a follower waits after a failed fetch.",
+        difference="No effect on a single node.",
+    )
+    replica_socket_timeout_ms: int = config_key(
+        "replica.socket.timeout.ms",
+        milliseconds(bits=32),
+        default=30_000,
+        text="How long a follower waits for an answer.",
+        difference="No effect on a single node.",
+    )
+    replica_socket_receive_buffer_bytes: int = config_key(
+        "replica.socket.receive.buffer.bytes",
+        size(),
+        default=65_536,
+        text="SO_RCVBUF of a follower's connection.",
+        difference="No effect on a single node.",
+    )
+    num_replica_fetchers: int = config_key(
+        "num.replica.fetchers",
+        count(1, "fetchers"),
+        default=1,
+        text="Fetchers of a follower for every leader.",
+        difference="No effect on a single node.",
+        dynamic=True,
+    )
+    num_replica_alter_log_dirs_threads: int | None = config_key(
+        "num.replica.alter.log.dirs.threads",
+        count(unit="threads"),
+        default=None,
+        text="Replicas that move between directories at the same time. Unset: one for every "
+        "directory.",
+        difference="Accepted; moving replicas between directories is not there yet.",
+    )
+    auto_leader_rebalance_enable: bool = config_key(
+        "auto.leader.rebalance.enable",
+        Boolean(),
+        default=True,
+        text="Give leadership back to preferred replicas.",
+        difference="No effect on a single node.",
+    )
+    leader_imbalance_check_interval_seconds: int = config_key(
+        "leader.imbalance.check.interval.seconds",
+        count(1, "seconds", bits=64),
+        default=300,
+        text="How often preferred leaders are looked for.",
+        difference="No effect on a single node.",
+    )
