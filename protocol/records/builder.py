@@ -1,0 +1,202 @@
+"""Write record batches: new ones, and what compaction leaves of old ones.
+
+The layouts are those of `protocol.records.batch` and `protocol.records.record`.
+
+Source: Kafka, MemoryRecordsBuilder.java, DefaultRecord.java, MemoryRecords.java (filterTo).
+"""
+
+from collections.abc import Iterable, Sequence
+
+from protocol.records.batch import (
+    CODEC_MASK,
+    CONTROL_BIT,
+    DELETE_HORIZON_BIT,
+    HEADER,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    NO_TIMESTAMP,
+    TIMESTAMP_TYPE_BIT,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    update_crc,
+)
+from protocol.records.compression import Codec, compress
+from protocol.records.record import Record
+from protocol.records.varint import append_varint
+
+Header = tuple[str, bytes | None]
+
+
+def build_batch(
+    records: Sequence[tuple[bytes | None, bytes | None, Sequence[Header], int]],
+    *,
+    base_offset: int = 0,
+    codec: int = 0,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    transactional: bool = False,
+    control: bool = False,
+    timestamp_type: int = 0,
+    leader_epoch: int = -1,
+    level: int | None = None,
+) -> bytearray:
+    """Build a batch with offsets `base_offset`, +1, ...
+
+    Args:
+        records: (key, value, headers, timestamp in ms), at least one.
+        base_offset: Offset of the first record.
+        codec: A `compression.Codec`.
+        producer_id: -1 without idempotence; so with `producer_epoch` and `base_sequence`.
+        producer_epoch: See there.
+        base_sequence: Sequence of the first record.
+        transactional: Part of a transaction.
+        control: Holds a marker; see `protocol.records.control`.
+        timestamp_type: 0 CreateTime, 1 LogAppendTime: then readers see the greatest timestamp.
+        leader_epoch: Epoch of the leader that appends it.
+        level: Compression level, None for the codec's default.
+
+    Raises:
+        ValueError: No records, or no such codec or level.
+    """
+    if not records:
+        raise ValueError("a record batch has at least one record")
+    base_timestamp = records[0][3]
+    block = bytearray()
+    max_timestamp = base_timestamp
+    for delta, (key, value, headers, timestamp) in enumerate(records):
+        append_record(block, delta, timestamp - base_timestamp, key, value, headers)
+        if timestamp > max_timestamp:
+            max_timestamp = timestamp
+    attributes = int(codec)
+    if timestamp_type:
+        attributes |= TIMESTAMP_TYPE_BIT
+    if transactional:
+        attributes |= TRANSACTIONAL_BIT
+    if control:
+        attributes |= CONTROL_BIT
+    return _assemble(
+        BatchHeader(
+            base_offset=base_offset,
+            batch_length=0,
+            leader_epoch=leader_epoch,
+            magic=MAGIC,
+            crc=0,
+            attributes=attributes,
+            last_offset_delta=len(records) - 1,
+            base_timestamp=base_timestamp,
+            max_timestamp=max_timestamp,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            records_count=len(records),
+        ),
+        block,
+        level,
+    )
+
+
+def rebuild_batch(
+    header: BatchHeader,
+    records: Sequence[Record],
+    *,
+    codec: int | None = None,
+    delete_horizon_ms: int | None = None,
+    level: int | None = None,
+) -> bytearray:
+    """Build what is left of a batch: `records`, with their own offsets, gaps included.
+
+    Base and last offset, leader epoch, producer, sequence, timestamp type, transactional and
+    control bits stay as in `header`, so that producer state rebuilt from the log is the same. With
+    no records left this is the empty batch that compaction keeps for a producer's last sequence.
+
+    Args:
+        header: Header of the batch as it was.
+        records: Those that stay, ascending.
+        codec: None: as it was.
+        delete_horizon_ms: From when tombstones and markers may go (KIP-534). None: as it was.
+        level: Compression level, None for the codec's default.
+    """
+    if delete_horizon_ms is None:
+        delete_horizon_ms = header.delete_horizon_ms
+    attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT)
+    if records:
+        attributes |= header.codec if codec is None else int(codec)
+    base_timestamp = records[0].timestamp if records else NO_TIMESTAMP
+    if delete_horizon_ms is not None and records:
+        attributes |= DELETE_HORIZON_BIT
+        base_timestamp = delete_horizon_ms
+    if header.is_log_append_time or not records:
+        max_timestamp = header.max_timestamp
+    else:
+        max_timestamp = max(record.timestamp for record in records)
+    if not records:
+        base_timestamp = NO_TIMESTAMP
+    block = bytearray()
+    for offset, timestamp, key, value, headers in records:
+        append_record(
+            block, offset - header.base_offset, timestamp - base_timestamp, key, value, headers
+        )
+    return _assemble(
+        header._replace(
+            attributes=attributes,
+            base_timestamp=base_timestamp,
+            max_timestamp=max_timestamp,
+            records_count=len(records),
+        ),
+        block,
+        level,
+    )
+
+
+def append_record(
+    block: bytearray,
+    offset_delta: int,
+    timestamp_delta: int,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Iterable[Header],
+) -> None:
+    """Append one record to an uncompressed block of records."""
+    body = bytearray(1)  # attributes
+    append_varint(body, timestamp_delta)
+    append_varint(body, offset_delta)
+    if key is None:
+        body.append(1)
+    else:
+        append_varint(body, len(key))
+        body += key
+    if value is None:
+        body.append(1)
+    else:
+        append_varint(body, len(value))
+        body += value
+    if headers:
+        pairs = tuple(headers)
+        append_varint(body, len(pairs))
+        for name, content in pairs:
+            raw = name.encode()
+            append_varint(body, len(raw))
+            body += raw
+            if content is None:
+                body.append(1)
+            else:
+                append_varint(body, len(content))
+                body += content
+    else:
+        body.append(0)
+    append_varint(block, len(body))
+    block += body
+
+
+def _assemble(header: BatchHeader, block: bytearray, level: int | None) -> bytearray:
+    """Header and block, compressed as the header says; length and CRC are filled in."""
+    codec = header.codec
+    payload = compress(codec, block, level) if codec != Codec.NONE else block
+    size = HEADER_SIZE + len(payload)
+    out = bytearray(HEADER.pack(*header._replace(batch_length=size - LOG_OVERHEAD, crc=0)))
+    out += payload
+    with memoryview(out) as view:
+        update_crc(view, 0, size)
+    return out
