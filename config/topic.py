@@ -28,6 +28,7 @@ from config.kinds import (
     ThrottledReplicas,
     WordList,
 )
+from config.topic_rules import check_combinations
 
 if TYPE_CHECKING:
     from config.broker import BrokerConfig
@@ -267,6 +268,7 @@ class TopicConfig(Settings):
         "counts, times and idempotence from the header; `full` also decompresses and walks every "
         "record, at a cost per record.",
         source="Varve",
+        synonyms=("record.validation",),
         dynamic=True,
     )
     remote_log_copy_disable: bool = config_key(
@@ -362,15 +364,13 @@ class TopicConfig(Settings):
     def resolve(cls, broker: "BrokerConfig", overrides: Mapping[str, str]) -> "TopicConfig":
         """Settings of a topic on `broker` with the topic's own `overrides`, by Kafka's names.
 
+        Combinations are not checked: what has been stored was checked when it was set.
+
         Raises:
             InvalidConfigError: An override is unknown or refused.
         """
-        validate_topic_overrides(overrides, broker)
         values = broker_defaults(broker)
-        values.update(
-            (TOPIC_KEYS[name].field_name, TOPIC_KEYS[name].parse(text))
-            for name, text in overrides.items()
-        )
+        values.update(_parse(overrides))
         smaller = values.get("internal_segment_bytes")
         if smaller is not None:
             values["segment_bytes"] = smaller
@@ -380,38 +380,38 @@ class TopicConfig(Settings):
 TOPIC_KEYS: Mapping[str, ConfigKey] = TopicConfig.rows()
 """Every topic key by Kafka's name."""
 
+_DEFAULTS: Mapping[str, object] = {row.field_name: row.default for row in TOPIC_KEYS.values()}
+
 
 def validate_topic_overrides(
-    overrides: Mapping[str, str], broker: "BrokerConfig | None" = None
+    overrides: Mapping[str, str],
+    broker: "BrokerConfig | None" = None,
+    *,
+    remote_storage_system_enabled: bool = False,
 ) -> None:
-    """Check what somebody wants to set on a topic.
+    """Check what somebody wants to set on a topic: names, values, combinations.
 
     Args:
         overrides: Texts by Kafka's names.
         broker: Whose defaults the combinations are checked against; None means all defaults.
+        remote_storage_system_enabled: The broker has remote storage to copy to.
 
     Raises:
         InvalidConfigError: With Kafka's sentence. Client sees INVALID_CONFIG.
     """
-    for name in overrides:
-        if name not in TOPIC_KEYS:
-            raise InvalidConfigError(f"Unknown topic config name: {name}")
-    values: dict[str, object] = {row.field_name: row.default for row in TOPIC_KEYS.values()}
-    if broker is not None:
-        values = broker_defaults(broker)
-    for name, text in overrides.items():
-        row = TOPIC_KEYS[name]
-        values[row.field_name] = row.parse(text)
-    shortest, longest = values["min_compaction_lag_ms"], values["max_compaction_lag_ms"]
-    assert isinstance(shortest, int)
-    assert isinstance(longest, int)
-    if shortest > longest:
-        raise InvalidConfigError(
-            f"conflict topic config setting min.compaction.lag.ms ({shortest}) > "
-            f"max.compaction.lag.ms ({longest})"
-        )
+    values = broker_defaults(broker) if broker is not None else dict(_DEFAULTS)
+    values.update(_parse(overrides))
+    check_combinations(values, remote_storage_system_enabled=remote_storage_system_enabled)
 
 
 def broker_defaults(broker: "BrokerConfig") -> dict[str, Any]:
     """Values of a topic without overrides, by field name."""
     return {row.field_name: broker.topic_default(row) for row in TOPIC_KEYS.values()}
+
+
+def _parse(overrides: Mapping[str, str]) -> dict[str, object]:
+    for name in overrides:
+        if name not in TOPIC_KEYS:
+            raise InvalidConfigError(f"Unknown topic config name: {name}")
+    rows = ((TOPIC_KEYS[name], text) for name, text in overrides.items())
+    return {row.field_name: row.parse(text) for row, text in rows}

@@ -252,6 +252,13 @@ class LogSettings(Settings):
         source="KIP-390",
         dynamic=True,
     )
+    record_validation: Literal["batch", "full"] = config_key(
+        "record.validation",
+        Choice(("batch", "full")),
+        default="batch",
+        text="Default of the topic setting `record.validation`.",
+        source="Varve",
+    )
     unclean_leader_election_enable: bool = config_key(
         "unclean.leader.election.enable",
         Boolean(),

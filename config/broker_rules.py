@@ -1,0 +1,115 @@
+"""Which broker settings may not stand beside each other.
+
+Every rule gives the keys it concerns and what is wrong; `config.load` adds where they came from.
+
+Source: Kafka 4.2, KafkaConfig.scala, SocketServerConfigs.java; KIP-103.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from config.broker import BROKER_KEYS, BrokerConfig
+from config.errors import InvalidConfigError
+from config.topic import broker_defaults
+from config.topic_rules import check_combinations
+
+SERVED_PROTOCOLS = frozenset({"PLAINTEXT"})
+"""Security protocols that the network layer speaks."""
+
+_NOWHERE = frozenset({"0.0.0.0", "::"})
+_MIB = 1024 * 1024
+
+
+class Conflict(NamedTuple):
+    """Something wrong with `key`, given the other settings."""
+
+    key: str
+    problem: str
+    expected: str = ""
+
+
+def conflicts(broker: BrokerConfig) -> Iterator[Conflict]:
+    """Everything wrong between the settings of one broker."""
+    yield from _identity(broker)
+    yield from _listeners(broker)
+    yield from _advertised(broker)
+    yield from _limits(broker)
+    yield from _retention(broker)
+    try:
+        check_combinations(broker_defaults(broker), remote_storage_system_enabled=False)
+    except InvalidConfigError as error:
+        yield Conflict("log.cleaner.min.compaction.lag.ms", str(error))
+
+
+def _identity(broker: BrokerConfig) -> Iterator[Conflict]:
+    if broker.broker_id not in (-1, broker.node_id):
+        yield Conflict("broker.id", f"differs from node.id={broker.node_id}")
+    if len(set(broker.log_dirs)) != len(broker.log_dirs):
+        yield Conflict("log.dirs", "names a directory twice")
+
+
+def _listeners(broker: BrokerConfig) -> Iterator[Conflict]:
+    bound: dict[tuple[str, int], str] = {}
+    for listener in broker.listeners:
+        protocol = broker.protocol_of(listener.name)
+        if protocol is None:
+            yield Conflict(
+                "listeners",
+                f"listener {listener.name} has no security protocol",
+                f"{listener.name}:PLAINTEXT in listener.security.protocol.map",
+            )
+        elif protocol not in SERVED_PROTOCOLS:
+            yield Conflict(
+                "listeners",
+                f"listener {listener.name} asks for {protocol}, which Varve does not speak yet",
+                "PLAINTEXT",
+            )
+        if listener.port and bound.setdefault((listener.host, listener.port), listener.name) != (
+            listener.name
+        ):
+            yield Conflict("listeners", f"port {listener.port} is used by two listeners")
+    admin = broker.admin_listener
+    if admin is not None and admin.port and (admin.host, admin.port) in bound:
+        yield Conflict("admin.listener", f"port {admin.port} is a listener's already")
+
+
+def _advertised(broker: BrokerConfig) -> Iterator[Conflict]:
+    names = {listener.name for listener in broker.listeners}
+    for listener in broker.advertised_listeners:
+        if listener.name not in names:
+            yield Conflict("advertised.listeners", f"{listener.name} is none of the listeners")
+    given = bool(broker.advertised_listeners)
+    for listener in broker.listeners_for_clients:
+        if listener.host in _NOWHERE:
+            yield Conflict(
+                "advertised.listeners" if given else "listeners",
+                f"clients cannot be told to call {listener.host}",
+                "an address they can reach" if given else "advertised.listeners to be set too",
+            )
+    inter_broker = broker.inter_broker_listener_name
+    if inter_broker is not None and inter_broker.upper() not in names:
+        yield Conflict("inter.broker.listener.name", "is none of the listeners")
+
+
+def _limits(broker: BrokerConfig) -> Iterator[Conflict]:
+    if broker.group_min_session_timeout_ms > broker.group_max_session_timeout_ms:
+        yield Conflict(
+            "group.min.session.timeout.ms",
+            f"is above group.max.session.timeout.ms={broker.group_max_session_timeout_ms}",
+        )
+    for_each = broker.log_cleaner_dedupe_buffer_size // max(broker.log_cleaner_threads, 1)
+    if broker.log_cleaner_enable and for_each < _MIB:
+        yield Conflict(
+            "log.cleaner.dedupe.buffer.size",
+            "leaves a cleaner thread less than 1 MiB",
+            f"at least {_MIB * broker.log_cleaner_threads} bytes",
+        )
+    if broker.offsets_topic_compression_codec not in range(5):
+        yield Conflict("offsets.topic.compression.codec", "is no codec", "0 to 4")
+
+
+def _retention(broker: BrokerConfig) -> Iterator[Conflict]:
+    for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
+        value = getattr(broker, BROKER_KEYS[name].field_name)
+        if value is not None and (value == 0 or value < -1):
+            yield Conflict(name, "is neither unlimited nor at least 1", "-1, or 1 and more")

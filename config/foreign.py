@@ -1,0 +1,53 @@
+"""Kafka's settings that are none of ours: some are passed over, others must not be.
+
+Passed over are those whose absence changes nothing a client could rely on: KRaft's quorum (our
+cluster state lives in a metadata store), the Java machinery, and tuning of what is not there yet.
+Refused are those that ask for something we would silently not do, above all security.
+"""
+
+import re
+
+_PASSED_OVER = re.compile(
+    r"process\.roles|controller\..*|early\.start\.listeners|initial\.broker\.registration\.timeout\.ms"
+    r"|broker\.heartbeat\.interval\.ms|broker\.session\.timeout\.ms|metadata\.(log|max)\..*"
+    r"|log\.dir\.failure\.timeout\.ms|server\.max\.startup\.time\.ms|unstable\..*|internal\..*"
+    # The Java machinery: metrics are scraped from the admin port instead.
+    r"|metric\.reporters|metrics\..*|kafka\.metrics\..*|auto\.include\.jmx\.reporter"
+    # Features to come: share, streams and KIP-848 groups, quotas, client telemetry.
+    r"|share\..*|group\.(share|streams|consumer)\..*|group\.coordinator\.rebalance\.protocols"
+    r"|add\.partitions\.to\.txn\..*"
+    r"|(alter\.log\.dirs\.replication\.|replication\.|controller\.)?quota\.window\..*"
+    r"|telemetry\..*|socket\.connection\.setup\..*|unclean\.leader\.election\.interval\.ms"
+    r"|connection\.failed\.authentication\.delay\.ms"
+    # Removed from Kafka, still in many files.
+    r"|log\.message\.(format\.version|downconversion\.enable|timestamp\.difference\.max\.ms)"
+    r"|inter\.broker\.protocol\.version|zookeeper\..*|reserved\.broker\.max\.id"
+    r"|broker\.id\.generation\.enable|offsets\.commit\.required\.acks"
+)
+
+_REFUSED = re.compile(
+    r"(listener\.name\..*\.)?(ssl|sasl)\..*|authorizer\.class\.name|super\.users"
+    r"|allow\.everyone\.if\.no\.acl\.found|principal\.builder\.class|delegation\.token\..*"
+    r"|connections\.max\.reauth\.ms|security\.providers|security\.inter\.broker\.protocol"
+    r"|listener\.name\..*|config\.providers(\..*)?|create\.topic\.policy\.class\.name"
+    r"|alter\.config\.policy\.class\.name|client\.quota\.callback\.class|replica\.selector\.class"
+    r"|remote\..*|rsm\.config\..*|rlmm\.config\..*"
+)
+
+_HARMLESS_VALUES = {
+    "security.inter.broker.protocol": "PLAINTEXT",
+    "remote.log.storage.system.enable": "false",
+}
+"""Refused settings whose one value says what we do anyway."""
+
+
+def is_passed_over(name: str, value: str) -> bool:
+    """Whether the setting may be left out with a warning."""
+    if _PASSED_OVER.fullmatch(name):
+        return True
+    return _HARMLESS_VALUES.get(name, "").lower() == value.strip().lower() != ""
+
+
+def is_refused(name: str) -> bool:
+    """Whether Kafka has the setting and leaving it out would mislead."""
+    return _REFUSED.fullmatch(name) is not None
