@@ -1,0 +1,407 @@
+"""InitializeShareGroupState, API key 83, versions 0 alone, flexible from 0.
+
+Written by protocol.codegen; do not edit.
+"""
+
+# ruff: noqa
+from collections.abc import Callable
+from struct import Struct as _Struct
+from struct import error as _StructError
+from typing import Final
+from uuid import UUID
+
+from protocol.message import (
+    EMPTY,
+    Message,
+    broken,
+    count_error,
+    end_error,
+    null_error,
+    version_error,
+)
+from protocol.primitives import (
+    NIL_UUID,
+    decode_unsigned_varint,
+    encode_unsigned_varint,
+    skip_fields,
+    uuid_from_bytes,
+)
+
+API_KEY: Final = 83
+MIN_VERSION: Final = 0
+MAX_VERSION: Final = 0
+FIRST_FLEXIBLE_VERSION: Final[int | None] = 0
+
+_p_ih: Final = _Struct(">ih").pack
+_p_iiqx: Final = _Struct(">iiqx").pack
+_p_u: Final = _Struct(">16s").pack
+_u_ihB: Final = _Struct(">ihB").unpack_from
+_u_iiqB: Final = _Struct(">iiqB").unpack_from
+_u_uB: Final = _Struct(">16sB").unpack_from
+
+
+class PartitionData(Message):
+    """Part of InitializeShareGroupStateRequest, versions 0."""
+
+    __slots__ = (
+        "partition",
+        "state_epoch",
+        "start_offset",
+    )
+
+    def __init__(
+        self,
+        *,
+        partition: int = 0,
+        state_epoch: int = 0,
+        start_offset: int = 0,
+    ) -> None:
+        self.partition: int = partition
+        self.state_epoch: int = state_epoch
+        self.start_offset: int = start_offset
+
+
+class InitializeStateData(Message):
+    """Part of InitializeShareGroupStateRequest, versions 0."""
+
+    __slots__ = (
+        "topic_id",
+        "partitions",
+    )
+
+    def __init__(
+        self,
+        *,
+        topic_id: UUID = NIL_UUID,
+        partitions: list[PartitionData] = EMPTY,
+    ) -> None:
+        self.topic_id: UUID = topic_id
+        self.partitions: list[PartitionData] = [] if partitions is EMPTY else partitions
+
+
+class InitializeShareGroupStateRequest(Message):
+    """Body of the request, versions 0."""
+
+    __slots__ = (
+        "group_id",
+        "topics",
+    )
+
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        topics: list[InitializeStateData] = EMPTY,
+    ) -> None:
+        self.group_id: str = group_id
+        self.topics: list[InitializeStateData] = [] if topics is EMPTY else topics
+
+
+class PartitionResult(Message):
+    """Part of InitializeShareGroupStateResponse, versions 0."""
+
+    __slots__ = (
+        "partition",
+        "error_code",
+        "error_message",
+    )
+
+    def __init__(
+        self,
+        *,
+        partition: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+    ) -> None:
+        self.partition: int = partition
+        self.error_code: int = error_code
+        self.error_message: str | None = error_message
+
+
+class InitializeStateResult(Message):
+    """Part of InitializeShareGroupStateResponse, versions 0."""
+
+    __slots__ = (
+        "topic_id",
+        "partitions",
+    )
+
+    def __init__(
+        self,
+        *,
+        topic_id: UUID = NIL_UUID,
+        partitions: list[PartitionResult] = EMPTY,
+    ) -> None:
+        self.topic_id: UUID = topic_id
+        self.partitions: list[PartitionResult] = [] if partitions is EMPTY else partitions
+
+
+class InitializeShareGroupStateResponse(Message):
+    """Body of the response, versions 0."""
+
+    __slots__ = (
+        "results",
+    )
+
+    def __init__(
+        self,
+        *,
+        results: list[InitializeStateResult] = EMPTY,
+    ) -> None:
+        self.results: list[InitializeStateResult] = [] if results is EMPTY else results
+
+
+def _decode_request_v0(view: bytes | memoryview) -> InitializeShareGroupStateRequest:
+    data = bytes(view)
+    end = len(data)
+    p = 0
+    m = InitializeShareGroupStateRequest.__new__(InitializeShareGroupStateRequest)
+    n = data[p]
+    p += 1
+    if n > 127:
+        n, p = decode_unsigned_varint(data, p - 1)
+    if n == 0:
+        raise null_error("group_id")
+    e = p + n - 1
+    m.group_id = data[p:e].decode()
+    p = e
+    n = data[p]
+    p += 1
+    if n > 127:
+        n, p = decode_unsigned_varint(data, p - 1)
+    if n == 0:
+        raise null_error("topics")
+    n -= 1
+    if n * 18 > end - p:
+        raise count_error("topics", n)
+    items: list[InitializeStateData] = []
+    m.topics = items
+    for _ in range(n):
+        item = InitializeStateData.__new__(InitializeStateData)
+        u, n = _u_uB(data, p)
+        p += 17
+        item.topic_id = uuid_from_bytes(u)
+        if n > 127:
+            n, p = decode_unsigned_varint(data, p - 1)
+        if n == 0:
+            raise null_error("partitions")
+        n -= 1
+        if n * 17 > end - p:
+            raise count_error("partitions", n)
+        items1: list[PartitionData] = []
+        item.partitions = items1
+        for _ in range(n):
+            item1 = PartitionData.__new__(PartitionData)
+            item1.partition, item1.state_epoch, item1.start_offset, n = _u_iiqB(data, p)
+            p += 17
+            if n:
+                if n > 127:
+                    n, p = decode_unsigned_varint(data, p - 1)
+                p = skip_fields(data, p, n)
+            items1.append(item1)
+        n = data[p]
+        p += 1
+        if n:
+            if n > 127:
+                n, p = decode_unsigned_varint(data, p - 1)
+            p = skip_fields(data, p, n)
+        items.append(item)
+    n = data[p]
+    p += 1
+    if n:
+        if n > 127:
+            n, p = decode_unsigned_varint(data, p - 1)
+        p = skip_fields(data, p, n)
+    if p > end:
+        raise end_error("InitializeShareGroupStateRequest")
+    return m
+
+
+def _encode_request_v0(m: InitializeShareGroupStateRequest) -> bytes:
+    out = bytearray()
+    b = m.group_id.encode()
+    n = len(b) + 1
+    if n < 128:
+        out.append(n)
+    else:
+        out += encode_unsigned_varint(n)
+    out += b
+    items = m.topics
+    n = len(items) + 1
+    if n < 128:
+        out.append(n)
+    else:
+        out += encode_unsigned_varint(n)
+    for item in items:
+        items1 = item.partitions
+        out += _p_u(item.topic_id.bytes)
+        n = len(items1) + 1
+        if n < 128:
+            out.append(n)
+        else:
+            out += encode_unsigned_varint(n)
+        for item1 in items1:
+            out += _p_iiqx(item1.partition, item1.state_epoch, item1.start_offset)
+        out += b"\x00"
+    out += b"\x00"
+    return bytes(out)
+
+
+_request_decoders: Final[dict[int, Callable[[bytes | memoryview], InitializeShareGroupStateRequest]]] = {
+    0: _decode_request_v0,
+}
+
+
+_request_encoders: Final[dict[int, Callable[[InitializeShareGroupStateRequest], bytes]]] = {
+    0: _encode_request_v0,
+}
+
+
+def decode_request(data: bytes | memoryview, version: int) -> InitializeShareGroupStateRequest:
+    """Read the body of a request; DecodeError for bad bytes and for versions not listed above."""
+    decode = _request_decoders.get(version)
+    if decode is None:
+        raise version_error("InitializeShareGroupStateRequest", version)
+    try:
+        return decode(data)
+    except (IndexError, _StructError, UnicodeDecodeError) as error:
+        raise broken("InitializeShareGroupStateRequest", version, error) from None
+
+
+def encode_request(message: InitializeShareGroupStateRequest, version: int) -> bytes:
+    """Write the body of a request; fields that the version lacks are left out."""
+    encode = _request_encoders.get(version)
+    if encode is None:
+        raise ValueError(f"InitializeShareGroupStateRequest has no version {version} here")
+    return encode(message)
+
+
+def _decode_response_v0(view: bytes | memoryview) -> InitializeShareGroupStateResponse:
+    data = bytes(view)
+    end = len(data)
+    p = 0
+    m = InitializeShareGroupStateResponse.__new__(InitializeShareGroupStateResponse)
+    n = data[p]
+    p += 1
+    if n > 127:
+        n, p = decode_unsigned_varint(data, p - 1)
+    if n == 0:
+        raise null_error("results")
+    n -= 1
+    if n * 18 > end - p:
+        raise count_error("results", n)
+    items: list[InitializeStateResult] = []
+    m.results = items
+    for _ in range(n):
+        item = InitializeStateResult.__new__(InitializeStateResult)
+        u, n = _u_uB(data, p)
+        p += 17
+        item.topic_id = uuid_from_bytes(u)
+        if n > 127:
+            n, p = decode_unsigned_varint(data, p - 1)
+        if n == 0:
+            raise null_error("partitions")
+        n -= 1
+        if n * 8 > end - p:
+            raise count_error("partitions", n)
+        items1: list[PartitionResult] = []
+        item.partitions = items1
+        for _ in range(n):
+            item1 = PartitionResult.__new__(PartitionResult)
+            item1.partition, item1.error_code, n = _u_ihB(data, p)
+            p += 7
+            if n > 127:
+                n, p = decode_unsigned_varint(data, p - 1)
+            if n == 0:
+                item1.error_message = None
+            else:
+                e = p + n - 1
+                item1.error_message = data[p:e].decode()
+                p = e
+            n = data[p]
+            p += 1
+            if n:
+                if n > 127:
+                    n, p = decode_unsigned_varint(data, p - 1)
+                p = skip_fields(data, p, n)
+            items1.append(item1)
+        n = data[p]
+        p += 1
+        if n:
+            if n > 127:
+                n, p = decode_unsigned_varint(data, p - 1)
+            p = skip_fields(data, p, n)
+        items.append(item)
+    n = data[p]
+    p += 1
+    if n:
+        if n > 127:
+            n, p = decode_unsigned_varint(data, p - 1)
+        p = skip_fields(data, p, n)
+    if p > end:
+        raise end_error("InitializeShareGroupStateResponse")
+    return m
+
+
+def _encode_response_v0(m: InitializeShareGroupStateResponse) -> bytes:
+    out = bytearray()
+    items = m.results
+    n = len(items) + 1
+    if n < 128:
+        out.append(n)
+    else:
+        out += encode_unsigned_varint(n)
+    for item in items:
+        items1 = item.partitions
+        out += _p_u(item.topic_id.bytes)
+        n = len(items1) + 1
+        if n < 128:
+            out.append(n)
+        else:
+            out += encode_unsigned_varint(n)
+        for item1 in items1:
+            out += _p_ih(item1.partition, item1.error_code)
+            v = item1.error_message
+            if v is None:
+                out += b"\x00"
+            else:
+                b = v.encode()
+                n = len(b) + 1
+                if n < 128:
+                    out.append(n)
+                else:
+                    out += encode_unsigned_varint(n)
+                out += b
+            out += b"\x00"
+        out += b"\x00"
+    out += b"\x00"
+    return bytes(out)
+
+
+_response_decoders: Final[dict[int, Callable[[bytes | memoryview], InitializeShareGroupStateResponse]]] = {
+    0: _decode_response_v0,
+}
+
+
+_response_encoders: Final[dict[int, Callable[[InitializeShareGroupStateResponse], bytes]]] = {
+    0: _encode_response_v0,
+}
+
+
+def decode_response(data: bytes | memoryview, version: int) -> InitializeShareGroupStateResponse:
+    """Read the body of a response; DecodeError for bad bytes and for versions not listed above."""
+    decode = _response_decoders.get(version)
+    if decode is None:
+        raise version_error("InitializeShareGroupStateResponse", version)
+    try:
+        return decode(data)
+    except (IndexError, _StructError, UnicodeDecodeError) as error:
+        raise broken("InitializeShareGroupStateResponse", version, error) from None
+
+
+def encode_response(message: InitializeShareGroupStateResponse, version: int) -> bytes:
+    """Write the body of a response; fields that the version lacks are left out."""
+    encode = _response_encoders.get(version)
+    if encode is None:
+        raise ValueError(f"InitializeShareGroupStateResponse has no version {version} here")
+    return encode(message)
