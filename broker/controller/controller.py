@@ -1,0 +1,599 @@
+"""The controller: the one place that changes the cluster's state.
+
+    request ──> plan on the image ──> commit to the store ──> new image ──> listeners ──> answer
+                (refusals end here)   (compare-and-set,       (replaced     (logs are created
+                                       durable)                as a whole)   and deleted)
+
+Changes run one after the other, so listeners see every image once and in order. A change that has
+begun is finished even when its client has gone. What a listener could not do (a directory that
+failed) does not undo the change: the metadata is the truth, and a start brings the disk in line
+with it.
+"""
+
+import asyncio
+import logging
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+from broker.controller.cluster_image import (
+    BrokerEndpoint,
+    BrokerImage,
+    ClusterImage,
+    PartitionImage,
+    TopicImage,
+)
+from broker.controller.configs import ConfigOperation, ConfigRules
+from broker.controller.metadata_records import (
+    CLUSTER_ID_KEY,
+    ConfigResource,
+    ResourceType,
+    chunks,
+    config_key,
+    encode_config,
+    encode_topic,
+    encode_uuid,
+    partitions_prefix,
+    topic_key,
+)
+from broker.controller.metadata_store import (
+    Compare,
+    Delete,
+    MetadataStore,
+    Put,
+    RequestTooLargeError,
+    StoreError,
+    key_absent,
+    key_present,
+)
+from broker.controller.producer_ids import (
+    PRODUCER_ID_BLOCK_SIZE,
+    ProducerIdBlocks,
+    ProducerIds,
+)
+from broker.controller.store_writer import ConflictError, StoreWriter, Unit
+from broker.controller.topic_names import INTERNAL_TOPICS, collision_key, may_collide, name_problem
+from broker.controller.topics import (
+    PARTITIONS_PER_REQUEST_MAX,
+    NewPartitions,
+    NewTopic,
+    added_partitions,
+    automatic_topic,
+    check_new_name,
+    check_request_size,
+    new_partitions_of,
+    requested_configs,
+)
+from broker.errors import ApiError
+from config.broker import BrokerConfig
+from protocol.error_codes import ErrorCode
+from storage.randomness import Randomness
+
+LOGGER = logging.getLogger(__name__)
+
+AUTO_CREATIONS_MAX: Final = 10_000
+"""Topics that may be on their way to be created without being asked for; more are left alone."""
+
+RESERVED_IDS: Final = frozenset({UUID(int=0), UUID(int=1)})
+"""Topic ids Kafka keeps for itself: none, and its metadata log."""
+
+Listener = Callable[[ClusterImage, ClusterImage], Awaitable[None]]
+"""Called with the old and the new image, after the commit, before the answer."""
+
+_T = TypeVar("_T")
+
+
+class ClusterIdError(Exception):
+    """The metadata store belongs to another cluster; the broker must not start."""
+
+    def __init__(self, wanted: str, found: str) -> None:
+        super().__init__(f"the metadata store belongs to cluster {found}, not to {wanted}")
+        self.wanted = wanted
+        self.found = found
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one item of a request."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopicResult:
+    """What became of one topic to create; with an error `topic` is None."""
+
+    name: str
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+    topic: TopicImage | None = None
+
+
+class Controller:
+    """See the module; made by `Controller.open`. Runs on the loop's thread."""
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        settings: BrokerConfig,
+        image: ClusterImage,
+        randomness: Randomness,
+    ) -> None:
+        self._store = store
+        self._writer = StoreWriter(store)
+        self._settings = settings
+        self._randomness = randomness
+        self._image = image
+        self._listeners: list[Listener] = []
+        self._lock = asyncio.Lock()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._auto_creating: dict[str, asyncio.Future[CreateTopicResult]] = {}
+        self._auto_queue: list[str] = []
+        self._blocks = ProducerIdBlocks(store)
+        self.producer_ids = ProducerIds(self._blocks)
+        self.config_rules = ConfigRules(settings)
+
+    @classmethod
+    async def open(
+        cls,
+        store: MetadataStore,
+        settings: BrokerConfig,
+        *,
+        randomness: Randomness,
+        cluster_id: str | None = None,
+        endpoints: Mapping[str, BrokerEndpoint] | None = None,
+    ) -> "Controller":
+        """Load the cluster's state, give a new cluster its id, register this broker.
+
+        Args:
+            store: Open; stays the caller's to close.
+            settings: This broker's.
+            randomness: For topic ids, the cluster id and where placement begins.
+            cluster_id: What the data directories say, or what the user wants; None: `cluster.id`
+                of the settings, else what the store has, else a random one.
+            endpoints: What to advertise per listener; None: as the settings say.
+
+        Raises:
+            ClusterIdError: The store belongs to another cluster.
+            MetadataFormatError: The store's content cannot be read.
+            StoreError: The store cannot be used.
+        """
+        wanted = cluster_id or settings.cluster_id
+        content = await store.range("")
+        image = ClusterImage.empty(controller_id=settings.node_id).updated(
+            ((item.key, item.value) for item in content.items), content.revision
+        )
+        if not image.cluster_id:
+            chosen = wanted or encode_uuid(_fresh_id(randomness))
+            result = await store.txn(
+                compare=[key_absent(CLUSTER_ID_KEY)], then=[Put(CLUSTER_ID_KEY, chosen.encode())]
+            )
+            if not result.succeeded:
+                raise StoreError("another broker has given the cluster an id in the same moment")
+            image = image.updated([(CLUSTER_ID_KEY, chosen.encode())], result.revision)
+        elif wanted and wanted != image.cluster_id:
+            raise ClusterIdError(wanted, image.cluster_id)
+        if endpoints is None:
+            endpoints = {
+                listener.name: BrokerEndpoint(listener.host, listener.port)
+                for listener in settings.listeners_for_clients
+            }
+        broker = BrokerImage(settings.node_id, dict(endpoints), settings.broker_rack)
+        return cls(store, settings, image.with_brokers([broker]), randomness)
+
+    @property
+    def image(self) -> ClusterImage:
+        """The cluster as it stands; read it once per request."""
+        return self._image
+
+    @property
+    def settings(self) -> BrokerConfig:
+        """What this broker was started with; `effective_settings` has what was set since."""
+        return self._settings
+
+    @property
+    def effective_settings(self) -> BrokerConfig:
+        """What this broker uses now: as it was started, then what was set at run time."""
+        return self.config_rules.effective(self._image)
+
+    def subscribe(self, listener: Listener) -> None:
+        """Have `listener` awaited with (old, new) after every change, in order of subscription.
+
+        It is not called with the image that is there already.
+        """
+        self._listeners.append(listener)
+
+    def advertise(self, endpoints: Mapping[str, BrokerEndpoint]) -> None:
+        """Replace what this broker tells clients to call: once ports are known, listeners bound."""
+        me = BrokerImage(self._settings.node_id, dict(endpoints), self._settings.broker_rack)
+        others = [b for b in self._image.brokers.values() if b.node_id != me.node_id]
+        self._image = self._image.with_brokers([*others, me])
+
+    async def aclose(self) -> None:
+        """Finish what has begun."""
+        while self._tasks:
+            await asyncio.wait(list(self._tasks))
+        await self.producer_ids.aclose()
+
+    # -- topics ----------------------------------------------------------------------------------
+
+    async def create_topics(
+        self, topics: Sequence[NewTopic], *, validate_only: bool = False
+    ) -> list[CreateTopicResult]:
+        """Create topics; one result per topic, in order.
+
+        Names are expected to differ (the handler answers for those given twice). Each topic is
+        created whole or not at all; the request may be carried out for a part of its topics.
+        """
+        if validate_only:
+            return [result for result, _ in self._plan_topics(topics)]
+        return await self._run(self._create_topics(topics))
+
+    async def _create_topics(self, topics: Sequence[NewTopic]) -> list[CreateTopicResult]:
+        planned = self._plan_topics(topics)
+        units = [unit for _, unit in planned if unit is not None]
+        outcomes = iter(await self._commit(units))
+        results = []
+        for result, unit in planned:
+            error = next(outcomes) if unit is not None else None
+            if error is None:
+                results.append(result)
+            else:
+                failed = _result_of(error)
+                results.append(CreateTopicResult(result.name, failed.error, failed.message))
+        return results
+
+    def _plan_topics(
+        self, topics: Sequence[NewTopic]
+    ) -> list[tuple[CreateTopicResult, Unit | None]]:
+        image = self._image
+        collisions = {collision_key(n): n for n in image.topics if may_collide(n)}
+        taken: set[UUID] = set()
+        try:
+            check_request_size(topics, self._settings)
+        except ApiError as error:
+            return [
+                (CreateTopicResult(topic.name, error.code, error.message), None) for topic in topics
+            ]
+        planned: list[tuple[CreateTopicResult, Unit | None]] = []
+        for topic in topics:
+            try:
+                new, unit = self._plan_topic(topic, image, collisions, taken)
+            except ApiError as error:
+                planned.append((CreateTopicResult(topic.name, error.code, error.message), None))
+                continue
+            taken.add(new.topic_id)
+            if may_collide(new.name):
+                collisions[collision_key(new.name)] = new.name
+            planned.append((CreateTopicResult(topic.name, topic=new), unit))
+        return planned
+
+    def _plan_topic(
+        self,
+        topic: NewTopic,
+        image: ClusterImage,
+        collisions: Mapping[str, str],
+        taken: Collection[UUID],
+    ) -> tuple[TopicImage, Unit]:
+        check_new_name(topic.name, image, collisions)
+        overrides = requested_configs(topic)
+        resource = ConfigResource(ResourceType.TOPIC, topic.name)
+        self.config_rules.check(resource, overrides, {}, image)
+        partitions = new_partitions_of(
+            topic, image, self._settings, self._randomness.below(len(image.brokers))
+        )
+        topic_id = _fresh_id(self._randomness)
+        while topic_id in image.topics_by_id or topic_id in taken:
+            topic_id = _fresh_id(self._randomness)
+        puts = [Put(topic_key(topic.name), encode_topic(topic_id))]
+        puts += [Put(key, value) for key, value in chunks(topic_id, partitions)]
+        if overrides:
+            puts.append(Put(config_key(resource), encode_config(overrides)))
+        new = TopicImage(
+            topic.name, topic_id, tuple(partitions), overrides, topic.name in INTERNAL_TOPICS
+        )
+        return new, Unit(compare=(key_absent(topic_key(topic.name)),), operations=tuple(puts))
+
+    async def delete_topics(self, topic_ids: Iterable[UUID]) -> dict[UUID, Result]:
+        """Delete topics by id: their partitions, settings, and through the listeners their logs.
+
+        Once committed it is done: a crash before the logs are gone leaves directories whose topic
+        id is not in the image, which the next start removes.
+        """
+        return await self._run(self._delete_topics(list(dict.fromkeys(topic_ids))))
+
+    async def _delete_topics(self, topic_ids: Sequence[UUID]) -> dict[UUID, Result]:
+        image = self._image
+        results: dict[UUID, Result] = {}
+        units: dict[UUID, Unit] = {}
+        for topic_id in topic_ids:
+            topic = image.topics_by_id.get(topic_id)
+            if topic is None:
+                results[topic_id] = Result(
+                    ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_ID.message
+                )
+                continue
+            resource = ConfigResource(ResourceType.TOPIC, topic.name)
+            units[topic_id] = Unit(
+                compare=(key_present(topic_key(topic.name)),),
+                operations=(
+                    Delete(topic_key(topic.name)),
+                    Delete(partitions_prefix(topic_id), prefix=True),
+                    Delete(config_key(resource)),
+                ),
+            )
+        outcomes = await self._commit(list(units.values()))
+        for topic_id, error in zip(units, outcomes, strict=True):
+            results[topic_id] = _result_of(error)
+        return results
+
+    async def create_partitions(
+        self, requests: Sequence[NewPartitions], *, validate_only: bool = False
+    ) -> list[Result]:
+        """Extend topics; one result per request, in order. Names are expected to differ."""
+        if validate_only:
+            return [result for result, _ in map(self._plan_extension, requests)]
+        return await self._run(self._create_partitions(requests))
+
+    async def _create_partitions(self, requests: Sequence[NewPartitions]) -> list[Result]:
+        planned = [self._plan_extension(request) for request in requests]
+        outcomes = iter(await self._commit([unit for _, unit in planned if unit is not None]))
+        return [result if unit is None else _result_of(next(outcomes)) for result, unit in planned]
+
+    def _plan_extension(self, request: NewPartitions) -> tuple[Result, Unit | None]:
+        image = self._image
+        topic = image.topics.get(request.name)
+        if topic is None:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return Result(code, code.message), None
+        try:
+            added = added_partitions(
+                request, topic, image, self._randomness.below(len(image.brokers))
+            )
+        except ApiError as error:
+            return Result(error.code, error.message), None
+        partitions: list[PartitionImage] = [*topic.partitions, *added]
+        puts = chunks(topic.topic_id, partitions, from_index=len(topic.partitions))
+        unit = Unit(
+            compare=(key_present(topic_key(topic.name)),),
+            operations=tuple(Put(key, value) for key, value in puts),
+        )
+        return Result(), unit
+
+    # -- topics nobody asked for in so many words --------------------------------------------------
+
+    def auto_create(self, name: str) -> "asyncio.Future[CreateTopicResult] | None":
+        """Create a topic with default settings because somebody used it.
+
+        Several who ask for the same topic share one creation. An internal topic gets its own
+        settings. The future's result may be an error (INVALID_TOPIC_EXCEPTION ...); it never raises
+        and may be awaited by many, shielded or not.
+
+        Returns:
+            None when too many creations are on their way: the client asks again anyway.
+        """
+        running = self._auto_creating.get(name)
+        if running is not None:
+            return running
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[CreateTopicResult] = loop.create_future()
+        problem = name_problem(name)
+        if problem is not None:
+            error = CreateTopicResult(name, ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+            future.set_result(error)
+            return future
+        existing = self._image.topics.get(name)
+        if existing is not None:
+            future.set_result(CreateTopicResult(name, topic=existing))
+            return future
+        if len(self._auto_creating) >= AUTO_CREATIONS_MAX:
+            return None
+        self._auto_creating[name] = future
+        self._auto_queue.append(name)
+        if len(self._auto_queue) == 1:
+            # In the loop's next turn: a request that names many topics is one commit.
+            loop.call_soon(lambda: self._start(self._create_queued()))
+        return future
+
+    async def _create_queued(self) -> None:
+        async with self._lock:
+            names, self._auto_queue = self._auto_queue, []
+            wanted = [
+                automatic_topic(name, self._image, self._settings)
+                for name in names
+                if name not in self._image.topics
+            ]
+            results: dict[str, CreateTopicResult] = {}
+            try:
+                for part in _parts(wanted, self._settings):
+                    results.update((r.name, r) for r in await self._create_topics(part))
+            except Exception:  # nobody awaits this task: those who wait are told below
+                LOGGER.exception("automatic creation failed topics=%d", len(wanted))
+            finally:
+                for name in names:
+                    topic = self._image.topics.get(name)
+                    missing = CreateTopicResult(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                    result = results.get(name, missing)
+                    if topic is not None:
+                        result = CreateTopicResult(name, topic=topic)
+                    future = self._auto_creating.pop(name)
+                    if not future.done():
+                        future.set_result(result)
+
+    async def ensure_internal_topic(self, name: str) -> TopicImage:
+        """The topic, created with its own settings when it is not there yet.
+
+        Raises:
+            ApiError: It could not be created.
+        """
+        topic = self._image.topics.get(name)
+        if topic is not None:
+            return topic
+        future = self.auto_create(name)
+        if future is None:
+            raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        result = await asyncio.shield(future)
+        if result.topic is None:
+            raise ApiError(result.error, result.message)
+        return result.topic
+
+    # -- settings ----------------------------------------------------------------------------------
+
+    async def alter_configs(
+        self,
+        changes: Mapping[ConfigResource, Mapping[str, str]],
+        *,
+        validate_only: bool = False,
+    ) -> dict[ConfigResource, Result]:
+        """Replace all that is set on each resource (the old AlterConfigs)."""
+
+        def plan(resource: ConfigResource) -> dict[str, str]:
+            return dict(changes[resource])
+
+        return await self._alter(list(changes), plan, validate_only)
+
+    async def incremental_alter_configs(
+        self,
+        changes: Mapping[ConfigResource, Sequence[ConfigOperation]],
+        *,
+        validate_only: bool = False,
+    ) -> dict[ConfigResource, Result]:
+        """Set, delete, append to and subtract from single settings (KIP-339)."""
+
+        def plan(resource: ConfigResource) -> dict[str, str]:
+            current = self._image.config(resource)
+            return self.config_rules.after(resource, current, changes[resource])
+
+        return await self._alter(list(changes), plan, validate_only)
+
+    async def _alter(
+        self,
+        resources: Sequence[ConfigResource],
+        plan: Callable[[ConfigResource], dict[str, str]],
+        validate_only: bool,
+    ) -> dict[ConfigResource, Result]:
+        if validate_only:
+            return {resource: self._plan_config(resource, plan)[0] for resource in resources}
+        return await self._run(self._alter_planned(resources, plan))
+
+    async def _alter_planned(
+        self,
+        resources: Sequence[ConfigResource],
+        plan: Callable[[ConfigResource], dict[str, str]],
+    ) -> dict[ConfigResource, Result]:
+        planned = {resource: self._plan_config(resource, plan) for resource in resources}
+        outcomes = iter(await self._commit([u for _, u in planned.values() if u is not None]))
+        return {
+            resource: result if unit is None else _result_of(next(outcomes))
+            for resource, (result, unit) in planned.items()
+        }
+
+    def _plan_config(
+        self, resource: ConfigResource, plan: Callable[[ConfigResource], dict[str, str]]
+    ) -> tuple[Result, Unit | None]:
+        image = self._image
+        current = image.config(resource)
+        try:
+            new = plan(resource)
+            self.config_rules.check(resource, new, current, image)
+            if resource.type is ResourceType.TOPIC and resource.name not in image.topics:
+                raise ApiError(
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                    f"The topic '{resource.name}' does not exist.",
+                )
+        except ApiError as error:
+            return Result(error.code, error.message), None
+        if new == current:
+            return Result(), None
+        key = config_key(resource)
+        compare: tuple[Compare, ...] = ()
+        if resource.type is ResourceType.TOPIC:
+            compare = (key_present(topic_key(resource.name)),)
+        operation = Put(key, encode_config(new)) if new else Delete(key)
+        return Result(), Unit(compare=compare, operations=(operation,))
+
+    # -- producer ids ------------------------------------------------------------------------------
+
+    async def allocate_producer_ids(self, count: int = PRODUCER_ID_BLOCK_SIZE) -> range:
+        """A block of ids nobody else gets; see `ProducerIdBlocks.allocate`."""
+        return await self._blocks.allocate(count)
+
+    # -- the way of a change -----------------------------------------------------------------------
+
+    async def _run(self, change: Coroutine[Any, Any, _T]) -> _T:
+        async def locked() -> _T:
+            async with self._lock:
+                return await change
+
+        return await asyncio.shield(self._start(locked()))
+
+    def _start(self, coroutine: Coroutine[Any, Any, _T]) -> "asyncio.Task[_T]":
+        task = asyncio.get_running_loop().create_task(coroutine, name="controller change")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _commit(self, units: Sequence[Unit]) -> list[StoreError | None]:
+        if not units:
+            return []
+        outcome = await self._writer.commit(units)
+        if outcome.changes:
+            old = self._image
+            self._image = old.updated(outcome.changes, outcome.revision)
+            await self._tell(old, self._image)
+        return outcome.errors
+
+    async def _tell(self, old: ClusterImage, new: ClusterImage) -> None:
+        for listener in self._listeners:
+            try:
+                await listener(old, new)
+            except Exception:  # the metadata is committed: it stands whatever a listener could do
+                LOGGER.exception("metadata listener failed revision=%d", new.revision)
+
+
+def _fresh_id(randomness: Randomness) -> UUID:
+    """A random id that is not reserved and whose text is not taken for a command line option."""
+    while True:
+        drawn = randomness.uuid4()
+        if drawn not in RESERVED_IDS and not encode_uuid(drawn).startswith("-"):
+            return drawn
+
+
+def _parts(topics: Sequence[NewTopic], settings: BrokerConfig) -> Iterator[list[NewTopic]]:
+    """Split topics so that no part has more partitions than one request may create."""
+    part: list[NewTopic] = []
+    total = 0
+    for topic in topics:
+        count = settings.num_partitions if topic.num_partitions == -1 else topic.num_partitions
+        if part and total + count > PARTITIONS_PER_REQUEST_MAX:
+            yield part
+            part, total = [], 0
+        part.append(topic)
+        total += count
+    if part:
+        yield part
+
+
+def _result_of(error: StoreError | None) -> Result:
+    """What the client sees of a store that could not commit."""
+    match error:
+        case None:
+            return Result()
+        case RequestTooLargeError():
+            return Result(ErrorCode.POLICY_VIOLATION, str(error))
+        case ConflictError():
+            return Result(ErrorCode.CONCURRENT_TRANSACTIONS, str(error))
+        case _:
+            # Whether it was committed is not known. The one retriable code that says so.
+            return Result(ErrorCode.REQUEST_TIMED_OUT, f"metadata store: {error}")

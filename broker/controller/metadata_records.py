@@ -1,0 +1,251 @@
+"""What lies under which key of the metadata store.
+
+    key                                  value
+    cluster/id                           the cluster id, 22 characters, plain text
+    topics/<name>                        {"v": 1, "id": <topic id>}
+    partitions/<topic id>/<first index>  {"v": 1, "p": [[replicas, isr, leader, leader epoch,
+                                         partition epoch], ...]}   up to 128 partitions, the
+                                         first one's index in ten digits
+    configs/<resource type>/<name>       {"v": 1, "c": {<key>: <value>, ...}}  what was set, as text
+    producer-ids                         {"v": 1, "next": <first producer id nobody was given>}
+
+Values are UTF-8 JSON; a topic id is written as Kafka does, 22 characters of URL-safe base64.
+Partitions lie together so that a topic of 10,000 fits one transaction (128 operations, 1.5 MiB),
+and apart so that a change of one partition rewrites a few kilobytes.
+"""
+
+import base64
+import binascii
+import enum
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from uuid import UUID
+
+RECORD_VERSION = 1
+"""Version written into every JSON value; a reader refuses what is newer."""
+
+PARTITIONS_PER_CHUNK = 128
+"""Partitions under one key."""
+
+CLUSTER_ID_KEY = "cluster/id"
+TOPICS = "topics/"
+PARTITIONS = "partitions/"
+CONFIGS = "configs/"
+PRODUCER_IDS_KEY = "producer-ids"
+
+
+class MetadataFormatError(Exception):
+    """A value in the metadata store cannot be read: damaged, or written by a newer release."""
+
+
+class ResourceType(enum.IntEnum):
+    """What a setting belongs to (Kafka's ConfigResource.Type)."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class ConfigResource(NamedTuple):
+    """One thing that has settings. A broker's name is its id; empty means all brokers."""
+
+    type: ResourceType
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionImage:
+    """One partition: who holds it and who leads.
+
+    Attributes:
+        index: 0 upwards, without gaps.
+        leader: Node id, -1 when nobody leads.
+        leader_epoch: Grows with every change of the leader; 0 at creation (KIP-101).
+        partition_epoch: Grows with every change of this record; 0 at creation (KIP-497).
+        replicas: Node ids in order of preference.
+        isr: Those of them that are in sync.
+    """
+
+    index: int
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+def encode_uuid(value: UUID) -> str:
+    """A topic id as Kafka prints it: 22 characters of URL-safe base64."""
+    return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode()
+
+
+def decode_uuid(text: str) -> UUID:
+    """Read what `encode_uuid` wrote.
+
+    Raises:
+        ValueError: Not 16 bytes in URL-safe base64.
+    """
+    try:
+        return UUID(bytes=base64.b64decode(text + "==", altchars=b"-_", validate=True))
+    except binascii.Error as error:
+        raise ValueError(str(error)) from error
+
+
+def topic_key(name: str) -> str:
+    """Key of a topic."""
+    return TOPICS + name
+
+
+def partitions_prefix(topic_id: UUID) -> str:
+    """Prefix of a topic's partitions."""
+    return f"{PARTITIONS}{encode_uuid(topic_id)}/"
+
+
+def partitions_key(topic_id: UUID, first_index: int) -> str:
+    """Key of the chunk that begins with partition `first_index`."""
+    assert first_index % PARTITIONS_PER_CHUNK == 0
+    return f"{partitions_prefix(topic_id)}{first_index:010d}"
+
+
+def config_key(resource: ConfigResource) -> str:
+    """Key of a resource's settings."""
+    return f"{CONFIGS}{resource.type.name.lower()}/{resource.name}"
+
+
+def parse_partitions_key(key: str) -> tuple[UUID, int]:
+    """Topic id and first index of a chunk's key.
+
+    Raises:
+        MetadataFormatError: Not such a key.
+    """
+    topic_id, _, first_index = key.removeprefix(PARTITIONS).partition("/")
+    try:
+        return decode_uuid(topic_id), int(first_index)
+    except ValueError as error:
+        raise MetadataFormatError(f"{key}: {error}") from error
+
+
+def parse_config_key(key: str) -> ConfigResource:
+    """The resource a settings key belongs to; its name may hold any character.
+
+    Raises:
+        MetadataFormatError: Not such a key.
+    """
+    kind, _, name = key.removeprefix(CONFIGS).partition("/")
+    try:
+        return ConfigResource(ResourceType[kind.upper()], name)
+    except KeyError as error:
+        raise MetadataFormatError(f"{key}: unknown resource type {kind!r}") from error
+
+
+def encode_topic(topic_id: UUID) -> bytes:
+    """Value of a topic's key."""
+    return _encode({"id": encode_uuid(topic_id)})
+
+
+def decode_topic(key: str, value: bytes) -> UUID:
+    """Topic id under a topic's key.
+
+    Raises:
+        MetadataFormatError: Damaged or newer.
+    """
+    try:
+        return decode_uuid(_decode(key, value)["id"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise MetadataFormatError(f"{key}: {error!r}") from error
+
+
+def encode_partitions(partitions: Iterable[PartitionImage]) -> bytes:
+    """Value of one chunk, its partitions in order."""
+    return _encode(
+        {
+            "p": [
+                [p.replicas, p.isr, p.leader, p.leader_epoch, p.partition_epoch] for p in partitions
+            ]
+        }
+    )
+
+
+def decode_partitions(key: str, value: bytes, first_index: int) -> list[PartitionImage]:
+    """The partitions of one chunk.
+
+    Raises:
+        MetadataFormatError: Damaged or newer.
+    """
+    try:
+        return [
+            PartitionImage(index, leader, leader_epoch, epoch, tuple(replicas), tuple(isr))
+            for index, (replicas, isr, leader, leader_epoch, epoch) in enumerate(
+                _decode(key, value)["p"], first_index
+            )
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise MetadataFormatError(f"{key}: {error!r}") from error
+
+
+def chunks(
+    topic_id: UUID, partitions: Sequence[PartitionImage], *, from_index: int = 0
+) -> list[tuple[str, bytes]]:
+    """Keys and values of the chunks that hold partitions from `from_index` on."""
+    first = from_index - from_index % PARTITIONS_PER_CHUNK
+    return [
+        (
+            partitions_key(topic_id, start),
+            encode_partitions(partitions[start : start + PARTITIONS_PER_CHUNK]),
+        )
+        for start in range(first, len(partitions), PARTITIONS_PER_CHUNK)
+    ]
+
+
+def encode_config(settings: Mapping[str, str]) -> bytes:
+    """Value of a resource's settings."""
+    return _encode({"c": dict(sorted(settings.items()))})
+
+
+def decode_config(key: str, value: bytes) -> dict[str, str]:
+    """A resource's settings.
+
+    Raises:
+        MetadataFormatError: Damaged or newer.
+    """
+    try:
+        return {str(name): str(text) for name, text in _decode(key, value)["c"].items()}
+    except (KeyError, AttributeError) as error:
+        raise MetadataFormatError(f"{key}: {error!r}") from error
+
+
+def encode_next_producer_id(producer_id: int) -> bytes:
+    """Value of the producer ids' key."""
+    return _encode({"next": producer_id})
+
+
+def decode_next_producer_id(value: bytes) -> int:
+    """First producer id nobody was given.
+
+    Raises:
+        MetadataFormatError: Damaged or newer.
+    """
+    try:
+        return int(_decode(PRODUCER_IDS_KEY, value)["next"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise MetadataFormatError(f"{PRODUCER_IDS_KEY}: {error!r}") from error
+
+
+def _encode(fields: dict[str, object]) -> bytes:
+    return json.dumps(
+        {"v": RECORD_VERSION, **fields}, ensure_ascii=False, separators=(",", ":")
+    ).encode()
+
+
+def _decode(key: str, value: bytes) -> dict[str, Any]:
+    try:
+        fields = json.loads(value)
+    except ValueError as error:
+        raise MetadataFormatError(f"{key}: {error}") from error
+    if not isinstance(fields, dict) or fields.get("v") != RECORD_VERSION:
+        raise MetadataFormatError(f"{key}: not a record of version {RECORD_VERSION}")
+    return fields

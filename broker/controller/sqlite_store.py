@@ -1,0 +1,224 @@
+"""The metadata store of a single node: one SQLite file.
+
+Tables (user_version 1):
+
+    keys    key BLOB primary key (UTF-8), value BLOB, create_revision, mod_revision, version, lease
+    leases  id primary key, ttl_ms
+    state   name primary key, value: `revision`, `last_lease`
+
+WAL with synchronous=FULL: a transaction is on disk when it is answered, and a process that dies at
+any moment leaves the last answered state, or one a little newer. One thread writes; everything is
+read from memory, which holds all of it. Any `sqlite3` tool can look at the file while we run, none
+may write to it: the revision is checked with every commit.
+"""
+
+import asyncio
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from typing_extensions import override
+
+from broker.controller.keyspace import FIRST_REVISION, Keyspace, Stage
+from broker.controller.local_store import LocalStore
+from broker.controller.metadata_store import KeyValue, StoreError, StoreUnavailableError
+from broker.timer import Timer
+
+FORMAT_VERSION: Final = 1
+"""Layout of the tables, in SQLite's user_version; 0 is a new file."""
+
+_SCHEMA = """
+CREATE TABLE keys (
+    key BLOB PRIMARY KEY,
+    value BLOB NOT NULL,
+    create_revision INTEGER NOT NULL,
+    mod_revision INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    lease INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE leases (id INTEGER PRIMARY KEY, ttl_ms INTEGER NOT NULL);
+CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+"""
+
+
+class StoreFormatError(StoreError):
+    """The file is not a metadata store, or one of a newer release."""
+
+
+class _Database:
+    """The connection; lives in the writer thread from birth to close."""
+
+    def __init__(self, path: str) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        try:
+            self._prepare()
+        except sqlite3.DatabaseError as error:
+            self._connection.close()
+            raise StoreFormatError(f"{path} cannot be used as metadata store: {error}") from error
+        except StoreFormatError:
+            self._connection.close()
+            raise
+
+    def _prepare(self) -> None:
+        execute = self._connection.execute
+        execute("PRAGMA journal_mode=WAL")
+        execute("PRAGMA synchronous=FULL")
+        (version,) = execute("PRAGMA user_version").fetchone()
+        if version == 0:
+            execute("BEGIN IMMEDIATE")
+            for statement in _SCHEMA.split(";"):
+                execute(statement)
+            execute(
+                "INSERT INTO state VALUES ('revision', ?), ('last_lease', 0)", (FIRST_REVISION,)
+            )
+            execute(f"PRAGMA user_version={FORMAT_VERSION}")
+            execute("COMMIT")
+        elif version != FORMAT_VERSION:
+            raise StoreFormatError(
+                f"metadata store of format {version}, this release reads {FORMAT_VERSION}"
+            )
+
+    def load_into(self, keyspace: Keyspace) -> None:
+        execute = self._connection.execute
+        state = dict(execute("SELECT name, value FROM state").fetchall())
+        rows = execute(
+            "SELECT key, value, create_revision, mod_revision, version, lease FROM keys"
+        ).fetchall()
+        keyspace.load(
+            (KeyValue(bytes(row[0]).decode(), bytes(row[1]), *row[2:]) for row in rows),
+            execute("SELECT id, ttl_ms FROM leases").fetchall(),
+            revision=state["revision"],
+            last_lease=state["last_lease"],
+        )
+
+    def commit(self, stage: Stage) -> None:
+        """Write `stage` in one transaction.
+
+        Raises:
+            StoreUnavailableError: Nothing was written, or the file is not what we left.
+        """
+        connection = self._connection
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            self._write(stage)
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._roll_back()
+            # A commit that reports an error may still have reached the disk: look.
+            if not self._is_at(stage):
+                raise StoreUnavailableError(f"SQLite: {error}") from error
+        except StoreUnavailableError:
+            self._roll_back()
+            raise
+
+    def _write(self, stage: Stage) -> None:
+        connection = self._connection
+        moved = connection.execute(
+            "UPDATE state SET value = ? WHERE name = 'revision' AND value = ?",
+            (stage.revision, stage.base_revision),
+        ).rowcount
+        if moved != 1:
+            raise StoreUnavailableError("somebody else has written to the metadata store")
+        connection.executemany(
+            "DELETE FROM keys WHERE key = ?",
+            [(key.encode(),) for key, item in stage.changes.items() if item is None],
+        )
+        connection.executemany(
+            "INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    key.encode(),
+                    item.value,
+                    item.create_revision,
+                    item.mod_revision,
+                    item.version,
+                    item.lease,
+                )
+                for key, item in stage.changes.items()
+                if item is not None
+            ],
+        )
+        if stage.lease_changes:
+            connection.execute(
+                "UPDATE state SET value = ? WHERE name = 'last_lease'", (stage.last_lease,)
+            )
+        for lease, ttl_ms in stage.lease_changes.items():
+            if ttl_ms is None:
+                connection.execute("DELETE FROM leases WHERE id = ?", (lease,))
+            else:
+                connection.execute("INSERT INTO leases VALUES (?, ?)", (lease, ttl_ms))
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            try:
+                self._connection.execute("ROLLBACK")
+            except sqlite3.Error as error:
+                raise StoreUnavailableError(f"SQLite, rolling back: {error}") from error
+
+    def _is_at(self, stage: Stage) -> bool:
+        if stage.revision == stage.base_revision:
+            return False
+        try:
+            row = self._connection.execute(
+                "SELECT value FROM state WHERE name = 'revision'"
+            ).fetchone()
+        except sqlite3.Error as error:
+            raise StoreUnavailableError(f"SQLite, after a failed commit: {error}") from error
+        return bool(row[0] == stage.revision)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class SqliteStore(LocalStore):
+    """A `MetadataStore` in one SQLite file; opened with `SqliteStore.open`, closed by its owner."""
+
+    def __init__(
+        self, keyspace: Keyspace, timer: Timer, database: _Database, thread: ThreadPoolExecutor
+    ) -> None:
+        super().__init__(keyspace, timer)
+        self._database = database
+        self._thread = thread
+
+    @classmethod
+    async def open(cls, path: str, *, timer: Timer) -> "SqliteStore":
+        """Open or create the file and read all of it.
+
+        Raises:
+            StoreFormatError: Not a metadata store, or one of a newer release.
+            StoreUnavailableError: The file cannot be opened.
+        """
+        thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata-store")
+        keyspace = Keyspace()
+
+        def open_and_load() -> _Database:
+            try:
+                database = _Database(path)
+            except sqlite3.Error as error:
+                raise StoreUnavailableError(f"{path}: {error}") from error
+            try:
+                database.load_into(keyspace)
+            except (sqlite3.Error, KeyError, ValueError) as error:
+                database.close()
+                raise StoreFormatError(f"{path} cannot be read: {error!r}") from error
+            return database
+
+        try:
+            database = await asyncio.get_running_loop().run_in_executor(thread, open_and_load)
+        except BaseException:
+            thread.shutdown(wait=False)
+            raise
+        return cls(keyspace, timer, database, thread)
+
+    @override
+    async def _persist(self, stage: Stage) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._database.commit, stage)
+
+    @override
+    async def aclose(self) -> None:
+        """Carry out what waits, fold the WAL into the file, close it."""
+        if self._closed:
+            return
+        await super().aclose()
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._database.close)
+        self._thread.shutdown(wait=False)

@@ -1,0 +1,50 @@
+"""Which names a topic may have, and which names are ours.
+
+Source: Kafka, clients/.../common/internals/Topic.java.
+"""
+
+import re
+from typing import Final
+
+CONSUMER_OFFSETS: Final = "__consumer_offsets"
+TRANSACTION_STATE: Final = "__transaction_state"
+SHARE_GROUP_STATE: Final = "__share_group_state"
+CLUSTER_METADATA: Final = "__cluster_metadata"
+
+INTERNAL_TOPICS: Final = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})
+"""Topics Metadata marks as internal; clients hide them from pattern subscriptions."""
+
+TOPIC_NAME_LENGTH_MAX: Final = 249
+"""So that the directory `<name>-<partition>` with a suffix stays below 255 characters."""
+
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def name_problem(name: str) -> str | None:
+    """Why `name` is no topic name, in Kafka's sentence; None when it is one."""
+    if not name:
+        reason = "the empty string is not allowed"
+    elif name in (".", ".."):
+        reason = f"'{name}' is not allowed"
+    elif len(name) > TOPIC_NAME_LENGTH_MAX:
+        reason = (
+            f"the length of '{name}' is longer than the max allowed length {TOPIC_NAME_LENGTH_MAX}"
+        )
+    elif not _LEGAL.fullmatch(name):
+        reason = (
+            f"'{name}' contains one or more characters other than ASCII alphanumerics, "
+            "'.', '_' and '-'"
+        )
+    else:
+        return None
+    return f"Topic name is invalid: {reason}"
+
+
+def may_collide(name: str) -> bool:
+    """Whether `name` has a character that metric names fold into another."""
+    return "." in name or "_" in name
+
+
+def collision_key(name: str) -> str:
+    """What two names have in common when their metrics would collide."""
+    return name.replace(".", "_")

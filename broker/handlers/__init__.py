@@ -1,0 +1,1 @@
+"""One module per API: what it answers, in which versions, and why."""
