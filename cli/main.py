@@ -73,7 +73,7 @@ def _run(name: str, words: Sequence[str]) -> int:
     except BrokenPipeError:
         # Whoever read our output has left (`varve topics list | head`): nothing to complain about.
         # Standard output goes to nowhere, or the interpreter would complain at its exit.
-        sys.stdout = None  # type: ignore[assignment]  # None is what Python itself puts there
+        sys.stdout = None
         return 0
 
 

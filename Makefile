@@ -1,0 +1,89 @@
+# The one door to everything: `make help` lists it. `make check` is what continuous integration runs.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+SHELL := /bin/sh
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+ARGS ?=
+
+# What each environment was made from; a newer file than the stamp makes it again.
+RUNTIME := $(VENV)/.runtime
+DEVELOPMENT := $(VENV)/.development
+
+.PHONY: help setup run test test-slow test-tools check lint types imports fmt bench codegen docs lock clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+
+setup: $(DEVELOPMENT) ## create .venv with everything; .venv/bin/varve then runs
+
+run: $(RUNTIME) ## start a broker on 127.0.0.1:9092, data in ./data (ARGS="--set KEY=VALUE")
+	@exec $(BIN)/varve serve $(ARGS)
+
+test: $(DEVELOPMENT) test-tools ## run the tests, all but the slow ones (ARGS="tests/unit -k name")
+	@$(BIN)/python -m pytest -q -m "not slow" $(ARGS)
+
+test-slow: $(DEVELOPMENT) test-tools ## run the slow tests: crash points, fuzzing, long load
+	@$(BIN)/python -m pytest -q -m slow $(ARGS)
+
+test-tools: # programs that are no Python packages and that tests need
+	@.ci/system-packages kcat java mvn
+
+check: lint types imports test ## all that must pass before a commit
+
+lint: $(DEVELOPMENT) ## look for mistakes in style and format
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check . || { echo "run: make fmt" >&2; exit 1; }
+
+types: $(DEVELOPMENT) ## check the types
+	@$(BIN)/mypy
+
+imports: $(DEVELOPMENT) ## check the direction of imports
+	@$(BIN)/lint-imports --no-cache
+
+fmt: $(DEVELOPMENT) ## put the code into form
+	@$(BIN)/ruff check --quiet --fix-only .
+	@$(BIN)/ruff format --quiet .
+
+bench: $(DEVELOPMENT) ## measure beside Apache Kafka (ARGS="--help" tells how)
+	@$(BIN)/python -m bench $(ARGS)
+
+codegen: $(DEVELOPMENT) ## write protocol/messages again
+	@$(BIN)/python -m protocol.codegen
+
+docs: $(DEVELOPMENT) ## write the generated pages of docs/ again
+	@$(BIN)/python -m config.reference
+
+lock: $(DEVELOPMENT) ## resolve the dependencies again and write the locks (needs uv; ARGS="--upgrade")
+	@.ci/lock $(ARGS)
+
+clean: ## remove caches and build output; .venv and data stay
+	@rm -rf .build build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Varve needs Python 3.11 or newer; \`$(PYTHON)\` is not. Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	  echo "$(PYTHON) has no venv module. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@echo "creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+# The development lock holds all of the runtime lock, in the same versions.
+$(RUNTIME): requirements.lock requirements-build.lock pyproject.toml | $(VENV)/bin/python
+	@echo "installing what the broker needs"
+	@$(PIP) install --require-hashes -r requirements.lock -r requirements-build.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(DEVELOPMENT): requirements-dev.lock pyproject.toml | $(VENV)/bin/python
+	@echo "installing what developers need"
+	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $(RUNTIME) $@
