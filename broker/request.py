@@ -14,9 +14,20 @@ class ConnectionInfo:
 
 
 class RequestContext:
-    """What a handler may know of a request besides its body."""
+    """What a handler may know of a request besides its body.
 
-    __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id")
+    `started_ms` is monotonic; `flexible_response` says which response header goes out.
+    """
+
+    __slots__ = (
+        "api_key",
+        "api_version",
+        "client_id",
+        "connection",
+        "correlation_id",
+        "flexible_response",
+        "started_ms",
+    )
 
     def __init__(
         self,
@@ -25,9 +36,13 @@ class RequestContext:
         correlation_id: int,
         client_id: str | None,
         connection: ConnectionInfo,
+        started_ms: float = 0.0,
+        flexible_response: bool = False,
     ) -> None:
         self.api_key = api_key
         self.api_version = api_version
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.connection = connection
+        self.started_ms = started_ms
+        self.flexible_response = flexible_response

@@ -1,6 +1,6 @@
 """What handlers may use: filled once by the composition root (`broker.app`)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from storage.clock import Clock
@@ -33,3 +33,5 @@ class Services:
     controller: "Controller"
     replica_manager: "ReplicaManager"
     groups: "GroupCoordinator"
+    advertised_apis: list[tuple[int, int, int]] = field(default_factory=list)
+    """(API key, lowest version, highest version), as ApiVersions tells them."""

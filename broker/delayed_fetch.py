@@ -1,0 +1,56 @@
+"""A Fetch that waits for more bytes.
+
+It looks again when the high watermark of one of its partitions has moved. The bytes appended since it
+was parked are compared with what was missing before anything is read, so that a fetch over many
+partitions with a large `min_bytes` is not read anew for every append.
+"""
+
+from collections.abc import Callable
+
+from broker.partition import Partition
+from broker.purgatory import DelayedOperation
+
+
+class DelayedFetch(DelayedOperation):
+    """One parked fetch; `read_and_answer(force)` reads, answers if it is enough, and says whether.
+
+    It ends early when a partition has gone from here (deleted topic), because its answer is then an
+    error, and errors are told at once. Source: Kafka, DelayedFetch, cases A to H.
+    """
+
+    __slots__ = ("_is_here", "_missing_bytes", "_read_and_answer", "_watched")
+
+    def __init__(
+        self,
+        watched: list[Partition],
+        missing_bytes: int,
+        is_here: Callable[[Partition], bool],
+        read_and_answer: Callable[[bool], bool],
+    ) -> None:
+        super().__init__()
+        self._watched = [(p, p.stats.bytes_in) for p in watched]
+        self._missing_bytes = missing_bytes
+        self._is_here = is_here
+        self._read_and_answer = read_and_answer
+
+    def try_complete(self) -> bool:
+        """Satisfied when enough is readable, or a partition is gone."""
+        grown = 0
+        for partition, before in self._watched:
+            # Counted per topic: an over-estimate only costs a look at the log.
+            grown += partition.stats.bytes_in - before
+            if not self._is_here(partition):
+                return self.complete(expired=True)
+        if grown < self._missing_bytes or not self._read_and_answer(False):
+            return False
+        self._read_and_answer = _answered
+        return self.complete()
+
+    def on_complete(self, *, expired: bool) -> None:
+        """Time is up: answer with what is there."""
+        self._read_and_answer(True)
+
+
+def _answered(_force: bool) -> bool:
+    """Stands in for the answer once it has been given."""
+    return True

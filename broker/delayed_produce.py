@@ -1,0 +1,86 @@
+"""Appends that wait until they are committed: acks=all, and `flush.messages` for every acks."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from broker.purgatory import DelayedOperation
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from broker.partition import Partition
+    from protocol.hot.produce import ProducePartitionResponse
+
+
+class DelayedProduce(DelayedOperation):
+    """A Produce whose partitions are not all committed yet.
+
+    `waiting` holds (partition, offset that the high watermark must reach, its part of the response).
+    A partition that does not get there in time answers REQUEST_TIMED_OUT: the records are in the log
+    and may yet be committed, so an idempotent producer retries and finds a duplicate.
+    """
+
+    __slots__ = ("_answer", "waiting")
+
+    def __init__(
+        self,
+        waiting: "list[tuple[Partition, int, ProducePartitionResponse]]",
+        answer: Callable[[], None],
+    ) -> None:
+        super().__init__()
+        self.waiting = waiting
+        self._answer = answer
+
+    def try_complete(self) -> bool:
+        """Satisfied when every partition is committed or has failed."""
+        still = []
+        for item in self.waiting:
+            partition, end_offset, response = item
+            if partition.commit.failed:
+                response.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+                response.base_offset = -1
+            elif not partition.is_committed(end_offset):
+                still.append(item)
+        self.waiting = still
+        return not still and self.complete()
+
+    def on_complete(self, *, expired: bool) -> None:
+        """Answer; what is still waiting has timed out."""
+        if expired:
+            for _, _, response in self.waiting:
+                response.error_code = ErrorCode.REQUEST_TIMED_OUT
+                response.base_offset = -1
+        self._answer()
+
+
+class DelayedCommit(DelayedOperation):
+    """A coordinator's append that is not committed yet."""
+
+    __slots__ = ("_end_offset", "_first_offset", "_on_committed", "_partition")
+
+    def __init__(
+        self,
+        partition: "Partition",
+        first_offset: int,
+        end_offset: int,
+        on_committed: Callable[[ErrorCode, int], None],
+    ) -> None:
+        super().__init__()
+        self._partition = partition
+        self._first_offset = first_offset
+        self._end_offset = end_offset
+        self._on_committed = on_committed
+
+    def try_complete(self) -> bool:
+        """Satisfied when committed, or when the log has failed."""
+        if self._partition.commit.failed or self._partition.is_committed(self._end_offset):
+            return self.complete()
+        return False
+
+    def on_complete(self, *, expired: bool) -> None:
+        """Tell the coordinator."""
+        if expired:
+            self._on_committed(ErrorCode.REQUEST_TIMED_OUT, -1)
+        elif self._partition.commit.failed:
+            self._on_committed(ErrorCode.KAFKA_STORAGE_ERROR, -1)
+        else:
+            self._on_committed(ErrorCode.NONE, self._first_offset)

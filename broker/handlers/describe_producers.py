@@ -1,0 +1,63 @@
+"""DescribeProducers (API key 61), version 0 (KIP-664).
+
+Behaviour:
+- The idempotent and transactional producers a partition's log remembers: epoch, last sequence, last
+  timestamp, coordinator epoch, and where an open transaction began (-1: none). It is how a hanging
+  transaction is found.
+"""
+
+from typing import TYPE_CHECKING
+
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.services import Services
+
+API_KEY = ApiKey.DESCRIBE_PRODUCERS
+VERSIONS = (0, 0)
+
+
+def handle(
+    services: "Services", context: "RequestContext", request: DescribeProducersRequest
+) -> DescribeProducersResponse:
+    """Answer every partition asked for."""
+    topics = []
+    for topic in request.topics:
+        answers = []
+        for index in topic.partition_indexes:
+            partition = services.replica_manager.get_partition(topic.name, index)
+            if partition is None:
+                answers.append(
+                    PartitionResponse(
+                        partition_index=index,
+                        error_code=int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+                    )
+                )
+                continue
+            producers = [
+                ProducerState(
+                    producer_id=entry.producer_id,
+                    producer_epoch=entry.producer_epoch,
+                    last_sequence=entry.last_sequence,
+                    last_timestamp=entry.last_timestamp,
+                    coordinator_epoch=entry.coordinator_epoch,
+                    current_txn_start_offset=(
+                        -1
+                        if entry.current_txn_first_offset is None
+                        else entry.current_txn_first_offset
+                    ),
+                )
+                for entry in partition.log.producer_state.entries()
+            ]
+            answers.append(PartitionResponse(partition_index=index, active_producers=producers))
+        topics.append(TopicResponse(name=topic.name, partitions=answers))
+    return DescribeProducersResponse(topics=topics)

@@ -1,0 +1,267 @@
+"""Fetch (API key 1), versions 4 to 18.
+
+Behaviour:
+- Answers when `min_bytes` are readable over all partitions, after `max_wait_ms`, or at once when any
+  partition has an error.
+- Records leave as slices of segment files, from the batch that contains the offset; the last batch may
+  be cut off, clients expect that. The first batch goes out whole even above the limits, so that a
+  consumer always advances (KIP-74).
+- read_committed sees nothing at or above the last stable offset, and is told which transactions
+  within the records were aborted (KIP-98).
+- Nobody replicates from a single node: a fetch that claims to come from a replica is refused, because
+  a forged one could move the high watermark (CVE-2018-1288).
+
+Versions:
+- 4   isolation level, aborted transactions       KIP-98
+- 5   log start offset                            KIP-107
+- 7   incremental sessions                        KIP-227
+- 9   fencing by current leader epoch             KIP-320
+- 10  zstd                                        KIP-110
+- 11  rack of the client                          KIP-392
+- 12  flexible; last fetched epoch                KIP-595
+- 13  topic ids instead of names                  KIP-516
+- 16  addresses of new leaders                    KIP-951
+- 17, 18 directory id and high watermark of followers
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from broker.delayed_fetch import DelayedFetch
+from broker.errors import ApiError, code_of
+from broker.fetch_sessions import FetchContext, FetchSessionCache, SessionPartition, TopicKey
+from broker.reply import PARKED, Body, HotResult, Reply
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.hot.fetch import FetchPartitionResponse, decode_request, encode_response
+from storage.errors import DiskError, StorageError
+
+if TYPE_CHECKING:
+    from broker.network.connection import Connection
+    from broker.partition import Partition
+    from broker.replica_manager import ReplicaManager
+    from broker.request import RequestContext
+    from protocol.hot.fetch import FetchPartition, FetchRequest
+
+API_KEY = ApiKey.FETCH
+VERSIONS = (4, 18)
+
+TOPIC_IDS_FROM_VERSION = 13
+READ_COMMITTED = 1
+CONSUMER_REPLICA_ID = -1
+DEBUG_REPLICA_ID = -2
+NO_EPOCH = -1
+BATCH_OVERHEAD = 12
+
+
+class ReadResult:
+    """One look at the logs: a response per partition, in order, and how many bytes they hold."""
+
+    __slots__ = ("failed", "partitions", "read_from", "size", "waiting_on")
+
+    def __init__(self) -> None:
+        self.partitions: list[tuple[TopicKey, FetchPartitionResponse]] = []
+        self.size = 0
+        self.failed = False
+        self.waiting_on: list[Partition] = []
+        self.read_from: list[tuple[Partition, int]] = []
+
+
+class FetchHandler:
+    """See the module."""
+
+    __slots__ = ("_max_bytes", "_open_reply", "_replicas", "sessions")
+
+    def __init__(
+        self,
+        replicas: "ReplicaManager",
+        sessions: FetchSessionCache,
+        open_reply: "Callable[[Connection, RequestContext], Reply]",
+        *,
+        max_bytes: int,
+    ) -> None:
+        self._replicas = replicas
+        self.sessions = sessions
+        self._open_reply = open_reply
+        self._max_bytes = max_bytes
+
+    def __call__(
+        self, connection: "Connection", context: "RequestContext", frame: memoryview, position: int
+    ) -> HotResult:
+        """Handle one request in place."""
+        version = context.api_version
+        request = decode_request(frame, position, version)
+        by_id = version >= TOPIC_IDS_FROM_VERSION
+        fetch = self.sessions.begin(request, uses_topic_ids=by_id)
+        if fetch.error:
+            return encode_response([], version, error_code=fetch.error, session_id=0)
+        result = self._read(request, fetch)
+        if (
+            result.size >= request.min_bytes
+            or result.failed
+            or request.max_wait_ms <= 0
+            or not fetch.wanted
+        ):
+            return self._answer(fetch, result, version)
+        return self._park(connection, context, request, fetch, result)
+
+    def _park(
+        self,
+        connection: "Connection",
+        context: "RequestContext",
+        request: "FetchRequest",
+        fetch: FetchContext,
+        first: ReadResult,
+    ) -> HotResult:
+        version = context.api_version
+        reply = self._open_reply(connection, context)
+
+        def read_and_answer(force: bool) -> bool:
+            result = self._read(request, fetch)
+            if not force and result.size < request.min_bytes and not result.failed:
+                return False
+            reply.send(self._answer(fetch, result, version))
+            return True
+
+        operation = DelayedFetch(
+            first.waiting_on, max(request.min_bytes - first.size, 1), self._is_here, read_and_answer
+        )
+        reply.when_abandoned(operation.abandon)
+        if not self._replicas.delayed_fetch.park(operation, request.max_wait_ms):
+            operation.complete(expired=True)
+            return PARKED
+        for partition in first.waiting_on:
+            partition.watch_fetch().add(operation)
+        return PARKED
+
+    def _is_here(self, partition: "Partition") -> bool:
+        return self._replicas.get_partition(*partition.topic_partition) is partition
+
+    def _read(self, request: "FetchRequest", fetch: FetchContext) -> ReadResult:
+        result = ReadResult()
+        left = min(request.max_bytes, self._max_bytes)
+        committed_only = request.isolation_level == READ_COMMITTED
+        for topic, wanted in fetch.wanted:
+            response = self._read_partition(
+                topic, wanted, left, committed_only, request.replica_id, result
+            )
+            records = response.records
+            if records is not None:
+                size = records.length
+                result.size += size
+                left -= size
+            if response.error_code:
+                result.failed = True
+            result.partitions.append((topic, response))
+        return result
+
+    def _read_partition(
+        self,
+        topic: TopicKey,
+        wanted: "FetchPartition | SessionPartition",
+        left: int,
+        committed_only: bool,
+        replica_id: int,
+        result: ReadResult,
+    ) -> FetchPartitionResponse:
+        replicas = self._replicas
+        if isinstance(topic, bytes):
+            name = replicas.names_by_id.get(topic)
+            if name is None:
+                return failure(wanted.partition, ErrorCode.UNKNOWN_TOPIC_ID)
+        else:
+            name = topic
+        partition = replicas.get_partition(name, wanted.partition)
+        if partition is None:
+            return failure(wanted.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        log = partition.log
+        try:
+            if wanted.current_leader_epoch != NO_EPOCH:
+                partition.check_leader_epoch(wanted.current_leader_epoch)
+            if replica_id >= 0:
+                raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            partition.stats.fetches += 1
+            if wanted.last_fetched_epoch != NO_EPOCH:
+                epoch, end = log.end_offset_for_epoch(wanted.last_fetched_epoch)
+                if epoch < 0 or end < 0:
+                    raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+                if epoch < wanted.last_fetched_epoch or end < wanted.fetch_offset:
+                    response = failure(wanted.partition, ErrorCode.NONE)
+                    response.diverging_epoch = (epoch, end)
+                    response.high_watermark = log.high_watermark
+                    response.last_stable_offset = log.last_stable_offset
+                    response.log_start_offset = log.log_start_offset
+                    result.failed = True
+                    return response
+            stable = log.last_stable_offset
+            end_offset = stable if committed_only else log.high_watermark
+            offset = wanted.fetch_offset
+            records = log.read(
+                offset,
+                max_bytes=max(min(wanted.max_bytes, left), 0),
+                end_offset=end_offset,
+                min_one_batch=result.size == 0,
+            )
+            aborted = None
+            if committed_only:
+                aborted = (
+                    []
+                    if records is None
+                    else log.aborted_transactions(offset, records)
+                )
+        except (StorageError, ApiError) as error:
+            partition.stats.failed_fetches += 1
+            if isinstance(error, DiskError):
+                replicas.disk_failed(partition, error)
+            return failure(wanted.partition, code_of(error))
+        if records is None:
+            result.waiting_on.append(partition)
+        else:
+            result.read_from.append((partition, records.length))
+        return FetchPartitionResponse(
+            wanted.partition,
+            0,
+            log.high_watermark,
+            stable,
+            log.log_start_offset,
+            aborted=aborted,
+            records=records,
+        )
+
+    def _answer(self, fetch: FetchContext, result: ReadResult, version: int) -> Body:
+        for partition, size in result.read_from:
+            partition.stats.bytes_out += size
+        session = fetch.session
+        chosen = result.partitions
+        if session is not None:
+            chosen = []
+            for (topic, response), (_, wanted) in zip(
+                result.partitions, fetch.wanted, strict=True
+            ):
+                assert isinstance(wanted, SessionPartition)
+                has_records = response.records is not None
+                if (
+                    not fetch.incremental
+                    or has_records
+                    or response.error_code
+                    or response.diverging_epoch is not None
+                    or response.high_watermark != wanted.high_watermark
+                    or response.log_start_offset != wanted.told_log_start_offset
+                ):
+                    chosen.append((topic, response))
+                    wanted.high_watermark = response.high_watermark
+                    wanted.told_log_start_offset = response.log_start_offset
+                    if has_records:
+                        session.answered(wanted)
+        topics: list[tuple[TopicKey, list[FetchPartitionResponse]]] = []
+        for topic, response in chosen:
+            if topics and topics[-1][0] == topic:
+                topics[-1][1].append(response)
+            else:
+                topics.append((topic, [response]))
+        return encode_response(topics, version, session_id=fetch.session_id)
+
+
+def failure(index: int, code: ErrorCode) -> FetchPartitionResponse:
+    """A partition's answer without records; offsets are -1, as Kafka sends them with errors."""
+    return FetchPartitionResponse(index, code, -1, -1, -1, aborted=[], records=None)

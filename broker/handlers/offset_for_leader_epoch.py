@@ -1,0 +1,55 @@
+"""OffsetForLeaderEpoch (API key 23), versions 2 to 4.
+
+Behaviour:
+- Where did the log of this leader epoch end? Answers the largest epoch at or below the one asked for
+  and the offset after its last record; (-1, -1) when nothing that old is known. Consumers use it to
+  notice a truncated log (KIP-320), followers to find where to truncate (KIP-101).
+
+Versions:
+- 3   replica id
+- 4   flexible
+"""
+
+from typing import TYPE_CHECKING
+
+from broker.errors import ApiError, code_of
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderTopicResult,
+)
+from storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.services import Services
+
+API_KEY = ApiKey.OFFSET_FOR_LEADER_EPOCH
+VERSIONS = (2, 4)
+
+
+def handle(
+    services: "Services", context: "RequestContext", request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
+    """Answer every partition asked for."""
+    topics = []
+    for topic in request.topics:
+        results = []
+        for wanted in topic.partitions:
+            result = EpochEndOffset(partition=wanted.partition, leader_epoch=-1, end_offset=-1)
+            try:
+                partition = services.replica_manager.get_partition(topic.topic, wanted.partition)
+                if partition is None:
+                    raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                partition.check_leader_epoch(wanted.current_leader_epoch)
+                result.leader_epoch, result.end_offset = partition.log.end_offset_for_epoch(
+                    wanted.leader_epoch
+                )
+            except (ApiError, StorageError) as error:
+                result.error_code = int(code_of(error))
+            results.append(result)
+        topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=results))
+    return OffsetForLeaderEpochResponse(topics=topics)

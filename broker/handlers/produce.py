@@ -1,0 +1,204 @@
+"""Produce (API key 0), versions 3 to 13; advertised from 0, as Kafka does.
+
+Behaviour:
+- One record batch per partition. It is checked as a batch (CRC-32C, sizes, counts, timestamps, codec,
+  producer state), given its offsets in place, and written once to the page cache.
+- acks=0 has no answer; if it fails the connection is closed, so that the client notices.
+- acks=1 and -1 answer when the records are committed: at once on one replica, or after the shared
+  fdatasync when `flush.messages` is reached.
+- Topics whose `compression.type` asks for another codec, and those with `record.validation=full`
+  above a size, are prepared by a thread; every other append stays on the loop.
+- Clients may not write internal topics; transactional batches are refused until there is a
+  transaction coordinator.
+
+Versions:
+- 3   record batch v2, transactional id           KIP-98
+- 5   log start offset                            KIP-107
+- 7   zstd                                        KIP-110
+- 8   errors of single records                    KIP-467
+- 9   flexible
+- 10  current leader                              KIP-951
+- 13  topic ids                                   KIP-516
+
+librdkafka before 2.11.1 turns compression off unless versions 0 to 2 are offered (KAFKA-18659), so
+0 is advertised; nobody sends them.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from broker.delayed_produce import DelayedProduce
+from broker.errors import ApiError, code_of
+from broker.reply import PARKED, HotResult, Reply
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.hot.produce import ProducePartitionResponse, decode_request, encode_response
+from storage.errors import BatchError, DiskError, InvalidRecordError, StorageError
+
+if TYPE_CHECKING:
+    from broker.network.connection import Connection
+    from broker.partition import Partition
+    from broker.replica_manager import ReplicaManager
+    from broker.request import RequestContext
+    from protocol.hot.produce import ProduceRequest, ProduceTopic
+    from storage.clock import Clock
+
+API_KEY = ApiKey.PRODUCE
+VERSIONS = (3, 13)
+ADVERTISED_FROM = 0
+
+ADMIN_CLIENT_ID = "__admin_client"
+"""Kafka's own tools write internal topics under this client id."""
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+ZSTD_FROM_VERSION = 7
+BATCH_OVERHEAD = 12
+"""Bytes before and in a batch's length field: the length counts what follows."""
+
+Waiting = "list[tuple[Partition, int, ProducePartitionResponse]]"
+TopicResponses = list[tuple[str | bytes, list[ProducePartitionResponse]]]
+
+
+class ProduceHandler:
+    """See the module."""
+
+    __slots__ = ("_clock", "_open_reply", "_replicas")
+
+    def __init__(
+        self,
+        replicas: "ReplicaManager",
+        clock: "Clock",
+        open_reply: "Callable[[Connection, RequestContext], Reply]",
+    ) -> None:
+        self._replicas = replicas
+        self._clock = clock
+        self._open_reply = open_reply
+
+    def __call__(
+        self, connection: "Connection", context: "RequestContext", frame: memoryview, position: int
+    ) -> HotResult:
+        """Handle one request in place."""
+        version = context.api_version
+        request = decode_request(frame, position, version)
+        now_ms = self._clock.now_ms()
+        topics: TopicResponses = []
+        waiting: list[tuple[Partition, int, ProducePartitionResponse]] = []
+        failed = False
+        for topic in request.topics:
+            responses: list[ProducePartitionResponse] = []
+            for index, records in topic.partitions:
+                try:
+                    responses.append(
+                        self._append(request, topic, index, records, context, now_ms, waiting)
+                    )
+                except (StorageError, ApiError) as error:
+                    failed = True
+                    responses.append(self._refusal(topic, index, error))
+            topics.append((topic.topic_id if version >= 13 else topic.name or "", responses))
+        if waiting:
+            return self._wait(connection, context, request, topics, waiting)
+        if request.acks == 0:
+            if failed:
+                connection.close("produce with acks=0 failed")
+            return None
+        return encode_response(topics, version)
+
+    def _append(
+        self,
+        request: "ProduceRequest",
+        topic: "ProduceTopic",
+        index: int,
+        records: memoryview | None,
+        context: "RequestContext",
+        now_ms: int,
+        waiting: "list[tuple[Partition, int, ProducePartitionResponse]]",
+    ) -> ProducePartitionResponse:
+        name = topic.name
+        if name is None:
+            name = self._replicas.names_by_id.get(topic.topic_id)
+            if name is None:
+                raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
+        partition = self._replicas.get_partition(name, index)
+        if partition is None:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if not -1 <= request.acks <= 1:
+            raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
+        if name in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
+            raise ApiError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {name}"
+            )
+        check_single_batch(records, context.api_version)
+        assert records is not None
+        if request.transactional_id is not None or records[22] & 0x10:
+            raise ApiError(
+                ErrorCode.INVALID_TXN_STATE, "No transaction coordinator has begun this transaction"
+            )
+        partition.stats.produces += 1
+        info = partition.append(records, now_ms)
+        response = ProducePartitionResponse(
+            index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset
+        )
+        end_offset = info.last_offset + 1
+        if partition.log.high_watermark < end_offset:
+            waiting.append((partition, end_offset, response))
+        return response
+
+    def _refusal(
+        self, topic: "ProduceTopic", index: int, error: Exception
+    ) -> ProducePartitionResponse:
+        name = topic.name or self._replicas.names_by_id.get(topic.topic_id)
+        partition = self._replicas.get_partition(name, index) if name else None
+        if partition is not None:
+            partition.stats.failed_produces += 1
+            if isinstance(error, DiskError):
+                self._replicas.disk_failed(partition, error)
+        code = code_of(error)
+        response = ProducePartitionResponse(index, code, -1)
+        if isinstance(error, BatchError):
+            response.error_message = str(error)
+            response.record_errors = error.record_errors
+        elif isinstance(error, ApiError) and error.message:
+            response.error_message = error.message
+        if partition is not None:
+            response.log_start_offset = partition.log.log_start_offset
+        return response
+
+    def _wait(
+        self,
+        connection: "Connection",
+        context: "RequestContext",
+        request: "ProduceRequest",
+        topics: TopicResponses,
+        waiting: "list[tuple[Partition, int, ProducePartitionResponse]]",
+    ) -> HotResult:
+        if request.acks == 0:
+            return None
+        version = context.api_version
+        reply = self._open_reply(connection, context)
+        operation = DelayedProduce(waiting, lambda: reply.send(encode_response(topics, version)))
+        reply.when_abandoned(operation.abandon)
+        if not self._replicas.delayed_produce.park(operation, request.timeout_ms):
+            operation.complete(expired=True)
+            return PARKED
+        for partition, _, _ in waiting:
+            partition.watch_produce().add(operation)
+        return PARKED
+
+
+def check_single_batch(records: memoryview | None, version: int) -> None:
+    """A Produce of version 3 or later carries exactly one batch of format 2 (KIP-98).
+
+    Raises:
+        InvalidRecordError: No batch, or more than one.
+        ApiError: zstd from a client that speaks a version in which zstd does not exist (KIP-110).
+    """
+    if records is None or len(records) < BATCH_OVERHEAD:
+        raise InvalidRecordError("Produce requests must have exactly one record batch")
+    size = int.from_bytes(records[8:12], "big")
+    if size + BATCH_OVERHEAD < len(records):
+        raise InvalidRecordError("Produce requests must have exactly one record batch")
+    if version < ZSTD_FROM_VERSION and len(records) > 22 and records[22] & 0x07 == 4:
+        raise ApiError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            "Produce requests before version 7 cannot use zstd",
+        )

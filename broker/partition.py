@@ -1,0 +1,159 @@
+"""One partition as this broker leads it: fencing, appends, the high watermark, and who waits for it.
+
+On one replica a batch is committed as soon as it is in the log - or, with `flush.messages` reached,
+as soon as it is on disk: then the high watermark waits for the flush, so that neither the producer is
+told nor a consumer shown what a power cut could take back.
+
+    append ──> log ──(nothing to flush)──────────────> high watermark = log end ──> wake fetches
+                └──(flush.messages reached)──> GroupCommit ──fdatasync done──┘
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from broker.errors import ApiError
+from broker.group_commit import GroupCommit
+from broker.purgatory import Watchers
+from protocol.error_codes import ErrorCode
+from storage.append_origin import AppendOrigin
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from broker.disk import Disk
+    from storage.log import AppendInfo, Log
+    from storage.topic_partition import TopicPartition
+
+NO_LEADER_EPOCH = -1
+
+
+class TopicStats:
+    """What a topic has done, over all its partitions here; read at scrape time."""
+
+    __slots__ = (
+        "bytes_in",
+        "bytes_out",
+        "bytes_rejected",
+        "failed_fetches",
+        "failed_produces",
+        "fetches",
+        "messages_in",
+        "produces",
+    )
+
+    def __init__(self) -> None:
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.bytes_rejected = 0
+        self.messages_in = 0
+        self.produces = 0
+        self.fetches = 0
+        self.failed_produces = 0
+        self.failed_fetches = 0
+
+
+class Partition:
+    """See the module. Touched on the loop's thread only."""
+
+    __slots__ = (
+        "_wake",
+        "commit",
+        "fetch_watchers",
+        "leader_epoch",
+        "log",
+        "produce_watchers",
+        "stats",
+        "topic_id",
+        "topic_partition",
+        "wake_due",
+    )
+
+    def __init__(
+        self,
+        topic_partition: "TopicPartition",
+        topic_id: "UUID",
+        log: "Log",
+        *,
+        leader_epoch: int,
+        stats: TopicStats,
+        disk: "Disk",
+        wake: "Callable[[Partition], None]",
+    ) -> None:
+        self.topic_partition = topic_partition
+        self.topic_id = topic_id
+        self.log = log
+        self.leader_epoch = leader_epoch
+        self.stats = stats
+        self.fetch_watchers: Watchers | None = None
+        self.produce_watchers: Watchers | None = None
+        self.commit = GroupCommit(log, disk, self._flushed)
+        self.wake_due = False
+        self._wake = wake
+
+    def check_leader_epoch(self, current_leader_epoch: int) -> None:
+        """Fence a client whose picture of the partition is older or newer than ours (KIP-320).
+
+        Raises:
+            ApiError: FENCED_LEADER_EPOCH (client refreshes its metadata), or UNKNOWN_LEADER_EPOCH
+                (client retries until we have caught up).
+        """
+        if current_leader_epoch == NO_LEADER_EPOCH or current_leader_epoch == self.leader_epoch:
+            return
+        if current_leader_epoch < self.leader_epoch:
+            raise ApiError(ErrorCode.FENCED_LEADER_EPOCH)
+        raise ApiError(ErrorCode.UNKNOWN_LEADER_EPOCH)
+
+    def append(
+        self, records: memoryview, now_ms: int, origin: AppendOrigin = AppendOrigin.CLIENT
+    ) -> "AppendInfo":
+        """Write batches; the caller then asks `is_committed(info.last_offset + 1)`.
+
+        Raises:
+            BatchError, ProducerError: Refused, nothing was written.
+            DiskError: The directory has failed.
+        """
+        log = self.log
+        info = log.append_as_leader(
+            records, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin
+        )
+        if info.duplicate:
+            return info
+        stats = self.stats
+        stats.bytes_in += len(records)
+        stats.messages_in += info.last_offset - info.first_offset + 1
+        if log.needs_flush:
+            self.commit.request()
+        else:
+            self._advance(log.log_end_offset)
+        return info
+
+    def is_committed(self, end_offset: int) -> bool:
+        """Whether everything below `end_offset` may be acknowledged."""
+        return self.log.high_watermark >= end_offset
+
+    def _flushed(self, end_offset: int) -> None:
+        """A group commit has ended; everything below `end_offset` is on disk."""
+        if end_offset > self.log.high_watermark:
+            self._advance(end_offset)
+        if self.produce_watchers is not None:
+            self.produce_watchers.check()
+
+    def _advance(self, offset: int) -> None:
+        self.log.update_high_watermark(offset)
+        if self.fetch_watchers is not None and not self.wake_due:
+            self.wake_due = True
+            self._wake(self)
+        if self.produce_watchers is not None:
+            self.produce_watchers.check()
+
+    def watch_fetch(self) -> Watchers:
+        """Who waits for records here."""
+        if self.fetch_watchers is None:
+            self.fetch_watchers = Watchers()
+        return self.fetch_watchers
+
+    def watch_produce(self) -> Watchers:
+        """Who waits for the high watermark here."""
+        if self.produce_watchers is None:
+            self.produce_watchers = Watchers()
+        return self.produce_watchers

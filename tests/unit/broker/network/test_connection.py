@@ -1,0 +1,169 @@
+"""Frames are found however they are cut; answers leave in the order of their requests."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.network.connection import UNANSWERED_MAX
+from tests.unit.broker.network.harness import SHARED_SIZE, Harness, frame
+
+
+def test_several_frames_in_one_receive_are_answered_with_one_send() -> None:
+    h = Harness()
+    h.receive(frame(b"request1") + frame(b"request2"))
+    assert h.router.seen == [b"request1", b"request2"]
+    assert bytes(h.stream.sent) == b"<request1><request2>"
+    assert h.stream.sends == 1
+
+
+@given(
+    payloads=st.lists(st.binary(min_size=8, max_size=3 * SHARED_SIZE), min_size=1, max_size=6),
+    cuts=st.lists(st.integers(min_value=1, max_value=SHARED_SIZE), min_size=1, max_size=50),
+)
+def test_frames_survive_any_cutting(payloads: list[bytes], cuts: list[int]) -> None:
+    """Whole frames come out, in order, whatever pieces the network delivers."""
+    payloads = [b"E" + p[1:] for p in payloads]
+    h = Harness()
+    data = b"".join(frame(p) for p in payloads)
+    at = 0
+    for i in range(len(data)):
+        size = cuts[i % len(cuts)]
+        h.receive(data[at : at + size])
+        at += size
+        if at >= len(data):
+            break
+    assert h.router.seen == payloads
+    assert bytes(h.stream.sent) == b"".join(b"<" + p + b">" for p in payloads)
+    assert h.buffers.charged == 0
+
+
+@pytest.mark.parametrize("size", [-1, 0, 7, (1 << 20) + 1, 2**31 - 1])
+def test_impossible_sizes_close_the_connection(size: int) -> None:
+    """The size is refused before any memory is taken for it."""
+    h = Harness()
+    h.receive(size.to_bytes(4, "big", signed=True))
+    assert h.stream.closed
+    assert h.closed[0] is not None
+    assert str(size) in h.closed[0]
+
+
+def test_announced_bytes_are_not_charged() -> None:
+    """Memory is counted by what arrived, not by what was announced."""
+    h = Harness()
+    h.receive((1 << 20).to_bytes(4, "big") + b"only these")
+    assert h.buffers.charged == len(b"only these")
+    h.connection.close(None)
+    assert h.buffers.charged == 0
+
+
+def test_answers_wait_for_those_before_them() -> None:
+    h = Harness()
+    h.receive(frame(b"P-first.") + frame(b"second..") + frame(b"P-third.") + frame(b"fourth.."))
+    assert bytes(h.stream.sent) == b""
+    (_, first), (_, third) = h.router.parked
+    third.complete([b"3"])
+    assert bytes(h.stream.sent) == b""
+    first.complete([b"1"])
+    assert bytes(h.stream.sent) == b"1<second..>3<fourth..>"
+
+
+def test_a_request_without_answer_leaves_no_gap() -> None:
+    h = Harness()
+    h.receive(frame(b"P-first.") + frame(b"second.."))
+    h.router.parked[0][1].complete(None)
+    assert bytes(h.stream.sent) == b"<second..>"
+
+
+def test_too_many_unanswered_requests_stop_the_reading() -> None:
+    """The rest stays in the socket, and is handled when answers have left."""
+    h = Harness()
+    total = UNANSWERED_MAX + 10
+    for _ in range(total):
+        h.stream.incoming.append(frame(b"P-parked"))
+    while h.stream.incoming and h.reading:
+        h.poller.readable(h.stream.fd)
+    assert len(h.router.seen) == UNANSWERED_MAX
+    assert not h.reading
+    h.router.parked[0][1].complete([b"x"])
+    assert h.reading
+    h.poller.readable(h.stream.fd)
+    assert len(h.router.seen) == UNANSWERED_MAX + 1
+
+
+def test_bytes_received_before_a_pause_are_handled_after_it() -> None:
+    h = Harness()
+    many = b"".join(frame(b"P%07d" % i) for i in range(UNANSWERED_MAX + 5))
+    h.receive(*[many[i : i + SHARED_SIZE] for i in range(0, len(many), SHARED_SIZE)])
+    assert len(h.router.seen) == UNANSWERED_MAX
+    for _ in range(3):
+        for _, slot in list(h.router.parked):
+            slot.complete([b"."])
+        while h.stream.incoming and h.reading:
+            h.poller.readable(h.stream.fd)
+    assert len(h.router.seen) == UNANSWERED_MAX + 5
+    assert h.router.seen == sorted(h.router.seen)
+
+
+def test_a_slow_reader_is_served_when_it_takes_more() -> None:
+    h = Harness()
+    h.stream.window = 5
+    h.receive(frame(b"request1"))
+    assert bytes(h.stream.sent) == b"<requ"
+    assert h.stream.fd in h.poller.writers
+    h.stream.window = None
+    h.poller.writable(h.stream.fd)
+    assert bytes(h.stream.sent) == b"<request1>"
+    assert h.stream.fd not in h.poller.writers
+
+
+def test_a_reader_that_takes_nothing_stops_its_own_requests() -> None:
+    """Response bytes of one connection are bounded."""
+    h = Harness()
+    h.stream.window = 0
+    big = b"E" * (SHARED_SIZE - 4)
+    for _ in range(3000):
+        h.stream.incoming.append(frame(big))
+    turns = 0
+    while h.reading and h.stream.incoming:
+        h.poller.readable(h.stream.fd)
+        turns += 1
+    assert turns < 1100
+    assert not h.reading
+    h.stream.window = None
+    while h.stream.incoming or h.stream.fd in h.poller.writers:
+        if h.stream.fd in h.poller.writers:
+            h.poller.writable(h.stream.fd)
+        if h.reading and h.stream.incoming:
+            h.poller.readable(h.stream.fd)
+    assert len(h.router.seen) == 3000
+    assert len(h.stream.sent) == 3000 * (len(big) + 2)
+
+
+def test_peer_closing_abandons_what_is_under_way() -> None:
+    """A parked request learns that nobody waits for it any more; nothing is logged."""
+    h = Harness()
+    h.receive(frame(b"P-parked"))
+    abandoned: list[bool] = []
+    slot = h.router.parked[0][1]
+    slot.on_abandoned = lambda: abandoned.append(True)
+    h.receive(b"")
+    assert h.stream.closed
+    assert abandoned == [True]
+    assert h.closed == [None]
+    slot.complete([b"too late"])
+    assert bytes(h.stream.sent) == b""
+
+
+def test_reset_by_peer_is_one_reason_not_an_exception() -> None:
+    h = Harness()
+    h.stream.incoming.append(ConnectionResetError(104, "Connection reset by peer"))
+    h.poller.readable(h.stream.fd)
+    assert h.closed == ["receive failed: Connection reset by peer"]
+
+
+def test_failing_send_closes() -> None:
+    h = Harness()
+    h.stream.fail_sends = BrokenPipeError(32, "Broken pipe")
+    h.receive(frame(b"request1"))
+    assert h.closed == ["send failed: Broken pipe"]
+    assert not h.processor.connections

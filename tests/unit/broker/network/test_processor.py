@@ -1,0 +1,47 @@
+"""Idle connections go; memory that has come free is given to who waits for it."""
+
+from tests.unit.broker.network.harness import Harness, frame
+
+
+def test_idle_connections_are_closed() -> None:
+    h = Harness()
+    h.clock.advance(600_001)
+    h.processor.sweep(600_000)
+    assert h.stream.closed
+
+
+def test_a_connection_with_work_under_way_is_not_idle() -> None:
+    """A consumer that waits in a long poll is not thrown out."""
+    h = Harness()
+    h.receive(frame(b"P-parked"))
+    h.clock.advance(600_001)
+    h.processor.sweep(600_000)
+    assert not h.stream.closed
+
+
+def test_negative_idle_time_means_never() -> None:
+    h = Harness()
+    h.clock.advance(10**9)
+    h.processor.sweep(-1)
+    assert not h.stream.closed
+
+
+def test_used_up_memory_pauses_and_a_stalled_frame_gives_way() -> None:
+    """`queued.max.request.bytes`: unfinished frames may hold that much, then reading stops."""
+    h = Harness(limit=100)
+    h.receive((5000).to_bytes(4, "big") + b"x" * 200)
+    assert not h.reading
+    h.processor.sweep(600_000)
+    assert not h.stream.closed
+    h.clock.advance(10_001)
+    h.processor.sweep(600_000)
+    assert h.stream.closed
+    assert h.buffers.charged == 0
+
+
+def test_waiters_go_on_when_memory_is_free_again() -> None:
+    h = Harness(limit=100)
+    h.receive((5000).to_bytes(4, "big") + b"x" * 200)
+    h.buffers.limit = 1000
+    h.processor.sweep(600_000)
+    assert h.reading

@@ -1,0 +1,58 @@
+"""Reserved is not used: buffers are lent, charged by arrival, and kept within a bound."""
+
+import os
+
+from broker.network.receive_buffers import POOL_BYTES_MAX, POOLED_SIZE_MAX, ReceiveBuffers
+
+
+def resident_bytes() -> int:
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_announcements_cost_no_memory() -> None:
+    """200 buffers of 100 MiB are address space only."""
+    buffers = ReceiveBuffers(1 << 40)
+    before = resident_bytes()
+    taken = [buffers.take(100 * 1024 * 1024) for _ in range(200)]
+    assert resident_bytes() - before < 8 * 1024 * 1024
+    for buffer in taken:
+        buffers.give_back(buffer)
+
+
+def test_a_returned_buffer_is_lent_again() -> None:
+    buffers = ReceiveBuffers(1 << 40)
+    first = buffers.take(100_000)
+    capacity = first.capacity
+    buffers.give_back(first)
+    assert buffers.idle_bytes == capacity == 131_072
+    assert buffers.take(70_000).capacity == capacity
+    assert buffers.idle_bytes == 0
+
+
+def test_idle_memory_is_bounded() -> None:
+    buffers = ReceiveBuffers(1 << 40)
+    taken = [buffers.take(POOLED_SIZE_MAX) for _ in range(20)]
+    for buffer in taken:
+        buffers.give_back(buffer)
+    assert buffers.idle_bytes <= POOL_BYTES_MAX
+
+
+def test_charges_follow_arrivals() -> None:
+    buffers = ReceiveBuffers(1000)
+    buffer = buffers.take(5000)
+    buffers.arrived(buffer, 999)
+    assert not buffers.exhausted
+    buffers.arrived(buffer, 1)
+    assert buffers.exhausted
+    buffers.give_back(buffer)
+    assert buffers.charged == 0
+    assert buffers.peak_charged == 1000
+
+
+def test_a_view_kept_by_mistake_does_not_crash() -> None:
+    buffers = ReceiveBuffers(1 << 40)
+    buffer = buffers.take(POOLED_SIZE_MAX + 1)
+    kept = buffer.view[:10]
+    buffers.give_back(buffer)
+    assert len(kept) == 10

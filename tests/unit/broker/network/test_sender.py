@@ -1,0 +1,111 @@
+"""Files and bytes leave in order, whatever the socket takes at a time."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from broker.network import sender as sender_module
+from broker.network.sender import INLINE_SLICE_MAX, TURN_BYTES_MAX, Sender, is_cached, warm
+from storage.file_slice import FileSlice
+from storage.filesystem import LocalFilesystem
+from tests.fakes.network import FakeStream
+
+CONTENT = bytes(range(256)) * 4096
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sender") / "data"
+    path.write_bytes(CONTENT)
+    return path
+
+
+def slice_of(path: Path, position: int, length: int) -> FileSlice:
+    file = LocalFilesystem().open(str(path), readonly=True)
+    return FileSlice(file, position, length)
+
+
+PIECE = st.one_of(
+    st.binary(min_size=1, max_size=300),
+    st.tuples(st.integers(0, 1000), st.integers(1, 3 * INLINE_SLICE_MAX)),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    responses=st.lists(st.lists(PIECE, min_size=1, max_size=5), min_size=1, max_size=4),
+    windows=st.lists(st.integers(0, 40_000), min_size=1, max_size=30),
+)
+def test_everything_leaves_in_order(
+    path: Path, responses: list[list[bytes | tuple[int, int]]], windows: list[int]
+) -> None:
+    """Bytes and slices, small and large, come out as one stream through any window."""
+    stream = FakeStream()
+    sender = Sender(stream)
+    expected = b""
+    for pieces in responses:
+        queued: list[object] = []
+        for piece in pieces:
+            if isinstance(piece, bytes):
+                queued.append(piece)
+                expected += piece
+            else:
+                queued.append(slice_of(path, *piece))
+                expected += CONTENT[piece[0] : piece[0] + piece[1]]
+        sender.push(queued)
+    for window in windows:
+        stream.window = window
+        if sender.flush():
+            break
+    stream.window = None
+    while not sender.flush():
+        pass
+    assert bytes(stream.sent) == expected
+    assert sender.queued_bytes == 0
+    assert sender.bytes_sent == len(expected)
+
+
+def test_cold_pages_are_left_to_a_thread(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop does not wait for the disk: it hands the slice out, and sends it when it is warm."""
+    monkeypatch.setattr(sender_module, "is_cached", lambda *_: False)
+    stream = FakeStream()
+    sender = Sender(stream)
+    piece = slice_of(path, 0, INLINE_SLICE_MAX + 1)
+    sender.push([b"head", piece])
+    assert not sender.flush()
+    assert bytes(stream.sent) == b"head"
+    assert sender.cold is piece
+    warm(piece)
+    assert sender.flush()
+    assert len(stream.sent) == 4 + INLINE_SLICE_MAX + 1
+
+
+def test_cached_pages_are_seen(path: Path) -> None:
+    piece = slice_of(path, 0, len(CONTENT))
+    warm(piece)
+    assert is_cached(piece.file.fileno(), 0, len(CONTENT))
+
+
+def test_one_connection_does_not_keep_the_loop(tmp_path: Path) -> None:
+    """A fast reader of much data lets others have their turn."""
+    big = tmp_path / "big"
+    big.write_bytes(b"x" * (3 * TURN_BYTES_MAX))
+    stream = FakeStream()
+    sender = Sender(stream)
+    sender.push([slice_of(big, 0, 3 * TURN_BYTES_MAX)])
+    assert not sender.flush()
+    assert len(stream.sent) == TURN_BYTES_MAX
+    while not sender.flush():
+        pass
+    assert len(stream.sent) == 3 * TURN_BYTES_MAX
+
+
+def test_a_file_shorter_than_its_slice_is_an_error(path: Path) -> None:
+    """Never wrong data: the connection ends instead."""
+    sender = Sender(FakeStream())
+    sender.push([slice_of(path, len(CONTENT) - 10, INLINE_SLICE_MAX + 1)])
+    with pytest.raises(OSError, match="shorter"):
+        while not sender.flush():
+            pass
