@@ -1,0 +1,1 @@
+"""Our codec beside other people's: same values, same bytes."""
