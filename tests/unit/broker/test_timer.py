@@ -1,0 +1,135 @@
+"""The wheel never fires early, and cancelled timers never."""
+
+import asyncio
+
+import pytest
+
+from broker.timer import TICK_MS, TimerWheel
+from tests.fakes.clock import ManualClock
+
+
+class ManualLoop:
+    """The one call of an event loop that the wheel makes."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.clock = clock
+        self.due: list[tuple[float, "Handle"]] = []
+
+    def call_later(self, delay_s: float, callback: object) -> "Handle":
+        handle = Handle(callback)
+        self.due.append((self.clock.monotonic_ms() + delay_s * 1000, handle))
+        return handle
+
+    def advance(self, ms: float) -> None:
+        target = self.clock.monotonic_ms() + ms
+        while True:
+            self.due = [(t, h) for t, h in self.due if h.callback is not None]
+            ready = [(t, h) for t, h in self.due if t <= target]
+            if not ready:
+                break
+            due, handle = min(ready, key=lambda item: item[0])
+            self.clock.advance(max(due - self.clock.monotonic_ms(), 0))
+            self.due.remove((due, handle))
+            callback = handle.callback
+            handle.callback = None
+            assert callable(callback)
+            callback()
+        self.clock.advance(target - self.clock.monotonic_ms())
+
+
+class Handle:
+    def __init__(self, callback: object) -> None:
+        self.callback: object | None = callback
+
+    def cancel(self) -> None:
+        self.callback = None
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def loop(clock: ManualClock) -> ManualLoop:
+    return ManualLoop(clock)
+
+
+@pytest.fixture
+def wheel(loop: ManualLoop, clock: ManualClock) -> TimerWheel:
+    return TimerWheel(loop, clock)  # type: ignore[arg-type]  # why: the wheel uses one call of the loop
+
+
+def test_fires_within_a_tick_after_its_time(
+    wheel: TimerWheel, loop: ManualLoop, clock: ManualClock
+) -> None:
+    fired: list[float] = []
+    delays = [0.0, 1.0, 4.9, 5.0, 12.3, 500.0, 500.1]
+    for delay in delays:
+        wheel.call_later_ms(delay, lambda d=delay: fired.append(clock.monotonic_ms() - d))  # type: ignore[misc]  # why: a default argument binds the loop's value
+    loop.advance(600)
+    assert len(fired) == len(delays)
+    assert all(0 <= late <= TICK_MS + 0.001 for late in fired)
+
+
+def test_an_earlier_timer_overtakes(wheel: TimerWheel, loop: ManualLoop) -> None:
+    order: list[str] = []
+    wheel.call_later_ms(100, lambda: order.append("late"))
+    wheel.call_later_ms(10, lambda: order.append("early"))
+    loop.advance(200)
+    assert order == ["early", "late"]
+
+
+def test_cancelled_timers_never_fire(wheel: TimerWheel, loop: ManualLoop) -> None:
+    fired: list[int] = []
+    wheel.call_later_ms(10, lambda: fired.append(1)).cancel()
+    assert wheel.armed == 0
+    loop.advance(100)
+    assert fired == []
+
+
+def test_a_failing_callback_does_not_stop_the_others(
+    wheel: TimerWheel, loop: ManualLoop, caplog: pytest.LogCaptureFixture
+) -> None:
+    fired: list[int] = []
+
+    def fail() -> None:
+        raise ValueError("a bug")
+
+    wheel.call_later_ms(10, fail)
+    wheel.call_later_ms(10, lambda: fired.append(1))
+    wheel.call_later_ms(20, lambda: fired.append(2))
+    loop.advance(100)
+    assert fired == [1, 2]
+    assert "timer callback failed" in caplog.text
+
+
+def test_a_callback_may_set_the_next_timer(wheel: TimerWheel, loop: ManualLoop) -> None:
+    fired: list[int] = []
+
+    def again() -> None:
+        fired.append(len(fired))
+        if len(fired) < 5:
+            wheel.call_later_ms(10, again)
+
+    wheel.call_later_ms(10, again)
+    loop.advance(1000)
+    assert fired == [0, 1, 2, 3, 4]
+
+
+def test_closing_forgets_everything(wheel: TimerWheel, loop: ManualLoop) -> None:
+    fired: list[int] = []
+    wheel.call_later_ms(10, lambda: fired.append(1))
+    wheel.close()
+    loop.advance(100)
+    assert fired == []
+
+
+async def test_runs_on_a_real_loop() -> None:
+    """The wheel and asyncio agree on what a delay is."""
+    from storage.clock import SystemClock
+
+    wheel = TimerWheel(asyncio.get_running_loop(), SystemClock())
+    done = asyncio.Event()
+    wheel.call_later_ms(1, done.set)
+    await asyncio.wait_for(done.wait(), 5)
