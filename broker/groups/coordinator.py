@@ -1,0 +1,478 @@
+"""The group coordinator: what the handlers call.
+
+A group belongs to one partition of `__consumer_offsets`; who leads the partition coordinates the
+group. A partition's groups and offsets are a *shard*:
+
+    on_elected ──> waiting to load ──> loading ──> active ──> on_resigned
+                    (COORDINATOR_LOAD_IN_PROGRESS)              (NOT_COORDINATOR)
+
+Source: Kafka, GroupCoordinatorService.java, CoordinatorRuntime.java.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from broker.groups.answer import Answer
+from broker.groups.classic_group import ClassicGroup
+from broker.groups.classic_protocol import ClassicProtocol, JoinAttempt
+from broker.groups.loader import LogReader, fill_shard
+from broker.groups.offset_manager import FetchedOffset, OffsetCommit, OffsetManager
+from broker.groups.offsets_log import Done, OffsetsLog
+from broker.groups.partitioner import partition_for_group
+from broker.groups.shard import GroupShard
+from broker.groups.stats import CommittedOffset, GroupSnapshot, GroupStats
+from broker.request import RequestContext
+from broker.timer import Timer, TimerHandle
+from config.broker import BrokerConfig
+from protocol.error_codes import ErrorCode
+from protocol.errors import DecodeError
+from protocol.internal.consumer_offsets import STRING_SIZE_MAX
+from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from protocol.messages.leave_group import MemberIdentity, MemberResponse
+from protocol.messages.offset_commit import OffsetCommitRequest
+from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from storage.clock import Clock
+from storage.errors import StorageError
+from storage.randomness import Randomness
+from storage.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.controller.cluster_image import ClusterImage
+    from broker.controller.controller import Controller
+    from broker.replica_manager import ReplicaManager
+
+logger = logging.getLogger(__name__)
+
+OFFSETS_TOPIC = "__consumer_offsets"
+
+_EXPIRED_PER_SLICE = 500
+"""Offsets that are looked at for expiry before the loop gets its turn."""
+
+
+class _Active(NamedTuple):
+    """A shard that is loaded, and those who work on it."""
+
+    shard: GroupShard
+    protocol: ClassicProtocol
+    offsets: OffsetManager
+
+
+class GroupCoordinator:
+    """Coordinates the groups whose offsets partitions this broker leads.
+
+    All methods run on the event loop and none blocks. `stats` counts since the start.
+    """
+
+    def __init__(
+        self,
+        settings: BrokerConfig,
+        clock: Clock,
+        timer: Timer,
+        randomness: Randomness,
+        replica_manager: "ReplicaManager",
+        controller: "Controller",
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._timer = timer
+        self._randomness = randomness
+        self._replica_manager = replica_manager
+        self._controller = controller
+        self._running = False
+        self._active: dict[int, _Active] = {}
+        self._loading: set[int] = set()
+        self._to_load: deque[int] = deque()
+        self._loader: asyncio.Task[None] | None = None
+        self._expiry_timer: TimerHandle | None = None
+        self._expiry: asyncio.Task[None] | None = None
+        self.stats = GroupStats()
+
+    # -- life --
+
+    async def start(self) -> None:
+        """Begin to serve; shards come with `on_elected`."""
+        self._running = True
+        self._controller.subscribe(self._on_image)
+        self._schedule_expiry()
+
+    async def stop(self) -> None:
+        """Answer whoever waits with NOT_COORDINATOR and stop every timer and task."""
+        self._running = False
+        if self._expiry_timer is not None:
+            self._expiry_timer.cancel()
+        tasks = [task for task in (self._loader, self._expiry) if task is not None]
+        self._loader = self._expiry = None
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for partition in [*self._active, *self._loading]:
+            self.on_resigned(partition)
+
+    def on_elected(self, partition_index: int) -> None:
+        """This broker leads the offsets partition now: load its groups."""
+        if partition_index in self._active or partition_index in self._loading:
+            return
+        self._loading.add(partition_index)
+        self._to_load.append(partition_index)
+        if self._loader is None or self._loader.done():
+            self._loader = asyncio.get_running_loop().create_task(self._load_waiting())
+
+    def on_resigned(self, partition_index: int) -> None:
+        """Somebody else leads the offsets partition, or it was deleted."""
+        self._loading.discard(partition_index)
+        active = self._active.pop(partition_index, None)
+        if active is not None:
+            active.protocol.close()
+            logger.info("%s-%d: unloaded", OFFSETS_TOPIC, partition_index)
+
+    async def _load_waiting(self) -> None:
+        while self._to_load:
+            partition_index = self._to_load.popleft()
+            if partition_index not in self._loading:
+                continue
+            try:
+                active = await self._load(partition_index)
+            except (DecodeError, StorageError, OSError, KeyError) as error:
+                # It stays without a coordinator: to serve it empty would forget offsets.
+                self.stats.load_failures += 1
+                self._loading.discard(partition_index)
+                logger.error("%s-%d: cannot be loaded: %s", OFFSETS_TOPIC, partition_index, error)
+                continue
+            if partition_index in self._loading:
+                self._loading.discard(partition_index)
+                self._activate(partition_index, active)
+
+    async def _load(self, partition_index: int) -> _Active:
+        started_ms = self._clock.monotonic_ms()
+        topic_partition = TopicPartition(OFFSETS_TOPIC, partition_index)
+        partition = self._replica_manager.get_partition(*topic_partition)
+        if partition is None:
+            raise KeyError(str(topic_partition))
+        log = partition.log
+        reader = LogReader(self._replica_manager, topic_partition)
+        await reader.read(log.log_start_offset, log.high_watermark)
+        active = self._new_shard(topic_partition)
+        await fill_shard(active.shard, active.protocol, reader)
+        self.stats.loaded_partitions += 1
+        self.stats.loaded_records += reader.records
+        took_ms = self._clock.monotonic_ms() - started_ms
+        self.stats.loading_ms += took_ms
+        if reader.records:
+            logger.info(
+                "%s: loaded %d groups and %d offsets from %d records in %d ms",
+                topic_partition,
+                len(active.shard.groups),
+                active.shard.offsets.count,
+                reader.records,
+                took_ms,
+            )
+        return active
+
+    def _new_shard(self, topic_partition: TopicPartition) -> _Active:
+        settings = self._settings
+        log = OffsetsLog(
+            topic_partition,
+            appender=self._replica_manager,
+            clock=self._clock,
+            timer=self._timer,
+            timeout_ms=settings.offsets_commit_timeout_ms,
+            codec=settings.offsets_topic_compression_codec,
+        )
+        shard = GroupShard(log, self._clock, self.stats)
+        protocol = ClassicProtocol(
+            shard,
+            settings=settings,
+            clock=self._clock,
+            timer=self._timer,
+            randomness=self._randomness,
+        )
+        offsets = OffsetManager(
+            shard, protocol, settings=settings, clock=self._clock, timer=self._timer
+        )
+        return _Active(shard, protocol, offsets)
+
+    def _activate(self, partition_index: int, active: _Active) -> None:
+        self._active[partition_index] = active
+        for group in active.shard.groups.values():
+            for member in group.members.values():
+                member.session.set(member.session_timeout_ms)
+        for group in list(active.shard.groups.values()):
+            active.protocol.prepare_over_capacity(group)
+
+    async def _on_image(self, old: "ClusterImage", new: "ClusterImage") -> None:
+        """Topics are gone: so are the offsets that groups committed for them."""
+        deleted = [
+            topic.name
+            for topic_id, topic in old.topics_by_id.items()
+            if topic_id not in new.topics_by_id
+        ]
+        if deleted:
+            for active in list(self._active.values()):
+                active.offsets.delete_partitions(deleted)
+                await asyncio.sleep(0)
+
+    # -- who coordinates what --
+
+    def partition_for(self, group_id: str) -> int:
+        """The offsets partition of a group, whether the topic exists yet or not."""
+        topic = self._controller.image.topics.get(OFFSETS_TOPIC)
+        count = len(topic.partitions) if topic is not None else 0
+        return partition_for_group(group_id, count or self._settings.offsets_topic_num_partitions)
+
+    async def ensure_topic(self) -> None:
+        """Create `__consumer_offsets` if it is not there.
+
+        Raises:
+            ApiError: It could not be created.
+        """
+        await self._controller.ensure_internal_topic(OFFSETS_TOPIC)
+
+    def _find(self, group_id: str) -> _Active | ErrorCode:
+        """The group's shard, or why it cannot be served here and now."""
+        if not self._running:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        partition_index = self.partition_for(group_id)
+        active = self._active.get(partition_index)
+        if active is not None:
+            return active
+        if partition_index in self._loading:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return ErrorCode.NOT_COORDINATOR
+
+    # -- membership --
+
+    def join_group(
+        self, context: RequestContext, request: JoinGroupRequest
+    ) -> "JoinGroupResponse | asyncio.Future[JoinGroupResponse]":
+        """JoinGroup; parked while the group prepares to rebalance."""
+        reply: Answer[JoinGroupResponse] = Answer()
+        has_null_names = context.api_version >= 7
+
+        def answer(response: JoinGroupResponse) -> None:
+            if not has_null_names and response.protocol_name is None:
+                response.protocol_name = ""
+            reply(response)
+
+        attempt = JoinAttempt(
+            request,
+            api_version=context.api_version,
+            client_id=context.client_id or "",
+            client_host=f"/{context.connection.peer_host}",
+            reply=answer,
+        )
+        code = self._check_join(request)
+        if code is not ErrorCode.NONE:
+            attempt.refuse(code, request.member_id)
+            return reply.result()
+        active = self._find(request.group_id)
+        if isinstance(active, ErrorCode):
+            attempt.refuse(active, request.member_id)
+        else:
+            active.protocol.join(request, attempt)
+        return reply.result()
+
+    def _check_join(self, request: JoinGroupRequest) -> ErrorCode:
+        if not is_valid_group_id(request.group_id):
+            return ErrorCode.INVALID_GROUP_ID
+        if not (
+            self._settings.group_min_session_timeout_ms
+            <= request.session_timeout_ms
+            <= self._settings.group_max_session_timeout_ms
+        ):
+            return ErrorCode.INVALID_SESSION_TIMEOUT
+        return ErrorCode.NONE
+
+    def sync_group(
+        self, request: SyncGroupRequest
+    ) -> "SyncGroupResponse | asyncio.Future[SyncGroupResponse]":
+        """SyncGroup; parked until the leader's assignment is committed."""
+        if not request.group_id:
+            return SyncGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+        active = self._find(request.group_id)
+        if isinstance(active, ErrorCode):
+            if active is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                # A rebalance is not in the log, so the one this member is in is lost: it has to
+                # start over with JoinGroup. Clients do not know LOAD_IN_PROGRESS here.
+                active = ErrorCode.REBALANCE_IN_PROGRESS
+            return SyncGroupResponse(error_code=active)
+        reply: Answer[SyncGroupResponse] = Answer()
+        active.protocol.sync(request, reply)
+        return reply.result()
+
+    def heartbeat(
+        self, group_id: str, member_id: str, group_instance_id: str | None, generation: int
+    ) -> ErrorCode:
+        """Heartbeat of a member."""
+        if not group_id:
+            return ErrorCode.INVALID_GROUP_ID
+        active = self._find(group_id)
+        if isinstance(active, ErrorCode):
+            # While loading nobody's session runs: all is well, as far as one can say.
+            return ErrorCode.NONE if active is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS else active
+        return active.protocol.heartbeat(group_id, member_id, group_instance_id, generation)
+
+    def leave_group(
+        self, group_id: str, members: Iterable[MemberIdentity]
+    ) -> tuple[ErrorCode, list[MemberResponse]]:
+        """LeaveGroup of one or more members: the group's error, and one answer for each."""
+        if not group_id:
+            return ErrorCode.INVALID_GROUP_ID, []
+        active = self._find(group_id)
+        if isinstance(active, ErrorCode):
+            return active, []
+        return ErrorCode.NONE, active.protocol.leave(group_id, members)
+
+    # -- offsets --
+
+    def commit_offsets(
+        self,
+        request: OffsetCommitRequest,
+        api_version: int,
+        commits: Sequence[OffsetCommit],
+        done: Done,
+    ) -> None:
+        """OffsetCommit; `done` gets what holds for all that have no error of their own."""
+        active = self._find(request.group_id)
+        if isinstance(active, ErrorCode):
+            done(active)
+        elif len(request.group_id) > STRING_SIZE_MAX // 4:
+            done(ErrorCode.INVALID_GROUP_ID)
+        else:
+            active.offsets.commit(request, api_version, commits, done)
+
+    def fetch_offsets(
+        self,
+        group_id: str,
+        topics: Sequence[tuple[str, UUID, Sequence[int]]] | None,
+        *,
+        require_stable: bool,
+    ) -> tuple[ErrorCode, list[list[FetchedOffset]]]:
+        """OffsetFetch of one group: its error, and for each topic the partitions asked for."""
+        active = self._find(group_id)
+        if isinstance(active, ErrorCode):
+            return active, []
+        return ErrorCode.NONE, [
+            active.offsets.fetch(
+                group_id, topic, topic_id, partitions, require_stable=require_stable
+            )
+            for topic, topic_id, partitions in topics or ()
+        ]
+
+    def committed_topics(self, group_id: str) -> list[tuple[str, list[int]]]:
+        """Topics and partitions that the group has committed; empty when it is not served here."""
+        active = self._find(group_id)
+        return [] if isinstance(active, ErrorCode) else active.shard.offsets.topics(group_id)
+
+    def delete_offsets(
+        self,
+        group_id: str,
+        partitions: Sequence[tuple[str, int]],
+        done: Callable[[ErrorCode, list[ErrorCode]], None],
+    ) -> None:
+        """OffsetDelete: the group's error, and one for each partition."""
+        if not group_id:
+            done(ErrorCode.INVALID_GROUP_ID, [])
+            return
+        active = self._find(group_id)
+        if isinstance(active, ErrorCode):
+            done(active, [])
+        else:
+            active.offsets.delete(group_id, partitions, done)
+
+    def delete_group(self, group_id: str, done: Done) -> None:
+        """DeleteGroups of one group."""
+        active = self._find(group_id)
+        if isinstance(active, ErrorCode):
+            done(active)
+        else:
+            active.offsets.delete_group(group_id, done)
+
+    # -- to look at --
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether some group may be missing from what is seen because its shard still loads."""
+        return bool(self._loading)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether requests are served."""
+        return self._running
+
+    def find_group(self, group_id: str) -> tuple[ErrorCode, ClassicGroup | None]:
+        """A group to read from; (NONE, None) when there is no such group."""
+        active = self._find(group_id)
+        if isinstance(active, ErrorCode):
+            return active, None
+        return ErrorCode.NONE, active.shard.groups.get(group_id)
+
+    def groups(self) -> Iterator[ClassicGroup]:
+        """All groups that are coordinated here; not to be kept across turns of the loop."""
+        for active in self._active.values():
+            yield from active.shard.groups.values()
+
+    def group_counts(self) -> dict[str, int]:
+        """How many groups there are in each state, by the state's name."""
+        counts: dict[str, int] = {}
+        for group in self.groups():
+            counts[group.state.value] = counts.get(group.state.value, 0) + 1
+        return counts
+
+    def snapshots(self) -> Iterator[GroupSnapshot]:
+        """All groups in short, for metrics."""
+        for active in self._active.values():
+            for group in active.shard.groups.values():
+                yield GroupSnapshot(
+                    group.group_id,
+                    group.state.value,
+                    group.protocol_type or "",
+                    group.generation,
+                    len(group.members),
+                    sum(len(p) for _, p in active.shard.offsets.topics(group.group_id)),
+                )
+
+    def committed_offsets(self) -> Iterator[CommittedOffset]:
+        """All committed offsets, for lag."""
+        for active in self._active.values():
+            for group_id in active.shard.offsets.group_ids():
+                for topic, partition, offset in active.shard.offsets.offsets(group_id):
+                    yield CommittedOffset(group_id, topic, partition, offset)
+
+    @property
+    def committed_offset_count(self) -> int:
+        """How many offsets are stored."""
+        return sum(active.shard.offsets.count for active in self._active.values())
+
+    # -- expiry --
+
+    def _schedule_expiry(self) -> None:
+        self._expiry_timer = self._timer.call_later_ms(
+            self._settings.offsets_retention_check_interval_ms, self._start_expiry
+        )
+
+    def _start_expiry(self) -> None:
+        if self._expiry is None or self._expiry.done():
+            self._expiry = asyncio.get_running_loop().create_task(self.expire_offsets())
+        self._schedule_expiry()
+
+    async def expire_offsets(self) -> None:
+        """Forget offsets and groups that are due, in slices."""
+        looked_at = 0
+        for partition_index in list(self._active):
+            active = self._active.get(partition_index)
+            for group_id in list(active.shard.groups) if active is not None else ():
+                if self._active.get(partition_index) is not active or active is None:
+                    break
+                looked_at += 1 + active.offsets.expire(group_id)
+                if looked_at >= _EXPIRED_PER_SLICE:
+                    looked_at = 0
+                    await asyncio.sleep(0)
+
+
+def is_valid_group_id(group_id: str) -> bool:
+    """Whether a group may have this name: not empty, and short enough to be recorded."""
+    return 0 < len(group_id) <= STRING_SIZE_MAX // 4

@@ -1,0 +1,59 @@
+"""A time-out that is pushed back far more often than it is reached."""
+
+from collections.abc import Callable
+
+from broker.timer import Timer, TimerHandle
+from storage.clock import Clock
+
+_EARLY_MS = 0.5
+"""A timer may fire this much before its time without being armed again."""
+
+
+class Deadline:
+    """Calls back once when nobody has moved it for the time last asked for.
+
+    Moving it later, which every heartbeat does, only stores a number: the timer that is already
+    running looks at it when it fires and runs on. Moving it earlier replaces the timer.
+    """
+
+    __slots__ = ("_armed_until_ms", "_clock", "_due_ms", "_expired", "_handle", "_timer")
+
+    def __init__(self, timer: Timer, clock: Clock, expired: Callable[[], None]) -> None:
+        self._timer = timer
+        self._clock = clock
+        self._expired = expired
+        self._handle: TimerHandle | None = None
+        self._due_ms = 0.0
+        self._armed_until_ms = 0.0
+
+    def set(self, delay_ms: float) -> None:
+        """Be due `delay_ms` from now, whatever was set before."""
+        due_ms = self._due_ms = self._clock.monotonic_ms() + delay_ms
+        if self._handle is not None:
+            if due_ms >= self._armed_until_ms:
+                return
+            self._handle.cancel()
+        self._arm(delay_ms)
+
+    def cancel(self) -> None:
+        """Never call back, until it is set again."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    @property
+    def pending(self) -> bool:
+        """Whether the callback is still to come."""
+        return self._handle is not None
+
+    def _arm(self, delay_ms: float) -> None:
+        self._armed_until_ms = self._due_ms
+        self._handle = self._timer.call_later_ms(delay_ms, self._fire)
+
+    def _fire(self) -> None:
+        self._handle = None
+        left_ms = self._due_ms - self._clock.monotonic_ms()
+        if left_ms > _EARLY_MS:
+            self._arm(left_ms)
+        else:
+            self._expired()

@@ -1,0 +1,427 @@
+"""Offsets of the groups in one shard: commit, fetch, delete, expire.
+
+Expiry (KIP-211), looked at every `offsets.retention.check.interval.ms`. An offset goes
+`offsets.retention.minutes` after
+
+    group                                        counted from
+    simple (never had members)                   its commit
+    had members, now Empty                       the moment the group became empty
+    consumers, Stable, topic not subscribed      its commit
+    anything else                                never
+
+but not while a transaction is about to change it. A commit that came with a retention time of its
+own (OffsetCommit below version 5) goes at that time. A group goes with its last offset.
+
+Source: Kafka, OffsetMetadataManager.java, OffsetExpirationConditionImpl.java.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from broker.groups.classic_group import ClassicGroup
+from broker.groups.classic_group_state import ClassicGroupState
+from broker.groups.classic_protocol import ClassicProtocol
+from broker.groups.group_records import group_tombstone, offset_tombstone
+from broker.groups.offset_store import OffsetAndMetadata
+from broker.groups.offsets_log import Done, KeyValue
+from broker.groups.shard import GroupShard, TooManyGroupsError
+from broker.timer import Timer
+from config.broker import BrokerConfig
+from protocol.error_codes import ErrorCode
+from protocol.internal.consumer_offsets import (
+    NO_TIMESTAMP,
+    STRING_SIZE_MAX,
+    OffsetCommitValue,
+    encode_offset_commit_key,
+    encode_offset_commit_value,
+)
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitResponsePartition,
+)
+from storage.clock import Clock
+
+RECORDS_PER_BATCH_MAX = 1_000
+"""Tombstones written in one batch, so that deleting a large group stays below message limits."""
+
+_MINUTE_MS = 60_000
+
+
+class OffsetCommit(NamedTuple):
+    """One partition of an OffsetCommit, and where its outcome goes."""
+
+    topic: str
+    topic_id: UUID
+    request: OffsetCommitRequestPartition
+    response: OffsetCommitResponsePartition
+
+
+class FetchedOffset(NamedTuple):
+    """One partition of an OffsetFetch; offset -1 and no error: nothing was committed."""
+
+    partition: int
+    offset: int = -1
+    leader_epoch: int = -1
+    metadata: str = ""
+    error: ErrorCode = ErrorCode.NONE
+
+
+class OffsetManager:
+    """Commits and reads offsets of one shard's groups."""
+
+    def __init__(
+        self,
+        shard: GroupShard,
+        protocol: ClassicProtocol,
+        *,
+        settings: BrokerConfig,
+        clock: Clock,
+        timer: Timer,
+    ) -> None:
+        self._shard = shard
+        self._protocol = protocol
+        self._clock = clock
+        self._timer = timer
+        self._metadata_size_max = settings.offset_metadata_max_bytes
+        self._retention_ms = settings.offsets_retention_minutes * _MINUTE_MS
+
+    # -- commit --
+
+    def commit(
+        self,
+        request: OffsetCommitRequest,
+        api_version: int,
+        commits: Sequence[OffsetCommit],
+        done: Done,
+    ) -> None:
+        """Write offsets; `done` once they are committed, or with what refuses them all.
+
+        Partitions refused on their own account have their error set in `commits`.
+        """
+        code = self._validate_commit(request, api_version)
+        if code is not ErrorCode.NONE:
+            done(code)
+            return
+        group_id = request.group_id
+        now_ms = self._clock.now_ms()
+        retention_ms = request.retention_time_ms
+        expire_ms = NO_TIMESTAMP if retention_ms == -1 else now_ms + retention_ms
+        records: list[KeyValue] = []
+        values: list[tuple[str, int, OffsetCommitValue]] = []
+        for commit in commits:
+            partition = commit.request
+            metadata = partition.committed_metadata or ""
+            if metadata and self._is_too_large(metadata):
+                commit.response.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                continue
+            value = OffsetCommitValue(
+                partition.committed_offset,
+                partition.committed_leader_epoch,
+                metadata,
+                now_ms,
+                expire_ms,
+                commit.topic_id,
+            )
+            index = partition.partition_index
+            values.append((commit.topic, index, value))
+            records.append(
+                (
+                    encode_offset_commit_key(group_id, commit.topic, index),
+                    encode_offset_commit_value(value),
+                )
+            )
+        if not records:
+            done(ErrorCode.NONE)
+            return
+
+        def committed(base_offset: int) -> None:
+            put = self._shard.offsets.put
+            for position, (topic, index, value) in enumerate(values):
+                put(group_id, topic, index, OffsetAndMetadata(value, base_offset + position))
+            # The group may have been deleted while the commit was being written.
+            self._ensure_group(group_id)
+
+        self._shard.stats.offset_commits += len(records)
+        self._shard.log.append(records, committed, done)
+
+    def _validate_commit(self, request: OffsetCommitRequest, api_version: int) -> ErrorCode:
+        group = self._shard.groups.get(request.group_id)
+        generation = request.generation_id_or_member_epoch
+        if group is None:
+            if generation >= 0:
+                # Below version 9 clients do not know the better error.
+                if api_version >= 9:
+                    return ErrorCode.GROUP_ID_NOT_FOUND
+                return ErrorCode.ILLEGAL_GENERATION
+            # An administrator, or a consumer that assigns its partitions itself: a simple group.
+            try:
+                group = self._shard.create_group(request.group_id)
+            except TooManyGroupsError:
+                return ErrorCode.GROUP_MAX_SIZE_REACHED
+        code = self.validate_commit(group, request.member_id, request.group_instance_id, generation)
+        if code is ErrorCode.NONE:
+            self._protocol.touch(group, request.member_id)
+        return code
+
+    @staticmethod
+    def validate_commit(
+        group: ClassicGroup,
+        member_id: str,
+        group_instance_id: str | None,
+        generation: int,
+        *,
+        transactional: bool = False,
+    ) -> ErrorCode:
+        """Whether this sender may commit now.
+
+        Generation -1 with no member: an administrator or a simple consumer, only while the group
+        is empty; transactions of old clients always. Otherwise a member of this generation, whose
+        assignment is known.
+        """
+        if generation < 0 and group.state is ClassicGroupState.EMPTY:
+            return ErrorCode.NONE
+        if generation >= 0 or member_id or group_instance_id is not None:
+            code = group.validate_member(member_id, group_instance_id)
+            if code is not ErrorCode.NONE:
+                return code
+            if generation != group.generation:
+                return ErrorCode.ILLEGAL_GENERATION
+        elif not transactional and group.state is not ClassicGroupState.EMPTY:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if not transactional and group.state is ClassicGroupState.COMPLETING_REBALANCE:
+            return ErrorCode.REBALANCE_IN_PROGRESS
+        return ErrorCode.NONE
+
+    def _is_too_large(self, metadata: str) -> bool:
+        size = len(metadata)
+        # Kafka counts Java's characters, two for each one outside the basic plane.
+        if size <= self._metadata_size_max and not metadata.isascii():
+            size = len(metadata.encode("utf-16-le")) // 2
+        return size > self._metadata_size_max or (
+            size > STRING_SIZE_MAX // 4 and len(metadata.encode()) > STRING_SIZE_MAX
+        )
+
+    def _ensure_group(self, group_id: str) -> None:
+        if group_id not in self._shard.groups:
+            self._shard.create_group(group_id)
+
+    # -- fetch --
+
+    def fetch(
+        self,
+        group_id: str,
+        topic: str,
+        topic_id: UUID,
+        partitions: Sequence[int],
+        *,
+        require_stable: bool,
+    ) -> list[FetchedOffset]:
+        """Committed offsets of a topic's partitions, in the order asked for.
+
+        Args:
+            group_id: The group; one that is not known has committed nothing.
+            topic: The topic's name.
+            topic_id: Its id if the client names it by id (else zero): an offset that was
+                committed to another topic of this name does not count.
+            partitions: Partition indexes.
+            require_stable: Offsets that an open transaction would change are answered with
+                UNSTABLE_OFFSET_COMMIT, which makes the client ask again (KIP-447).
+        """
+        offsets = self._shard.offsets
+        fetched = []
+        for partition in partitions:
+            if require_stable and offsets.has_pending(group_id, topic, partition):
+                fetched.append(FetchedOffset(partition, error=ErrorCode.UNSTABLE_OFFSET_COMMIT))
+                continue
+            committed = offsets.get(group_id, topic, partition)
+            if committed is None:
+                fetched.append(FetchedOffset(partition))
+                continue
+            value = committed.value
+            if topic_id.int and value.topic_id.int and topic_id != value.topic_id:
+                fetched.append(FetchedOffset(partition))
+            else:
+                fetched.append(
+                    FetchedOffset(partition, value.offset, value.leader_epoch, value.metadata)
+                )
+        return fetched
+
+    # -- delete --
+
+    def delete(
+        self,
+        group_id: str,
+        partitions: Sequence[tuple[str, int]],
+        done: Callable[[ErrorCode, list[ErrorCode]], None],
+    ) -> None:
+        """Forget single offsets (OffsetDelete, KIP-496).
+
+        `done` gets the group's error and one for each partition: GROUP_SUBSCRIBED_TO_TOPIC where
+        consumers still read the topic.
+        """
+        group = self._shard.groups.get(group_id)
+        if group is None:
+            done(ErrorCode.GROUP_ID_NOT_FOUND, [])
+            return
+        if group.state is not ClassicGroupState.EMPTY and not group.uses_consumer_protocol:
+            done(ErrorCode.NON_EMPTY_GROUP, [])
+            return
+        codes = []
+        doomed = []
+        for topic, partition in partitions:
+            if group.is_subscribed_to(topic):
+                codes.append(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)
+                continue
+            codes.append(ErrorCode.NONE)
+            if self._shard.offsets.get(group_id, topic, partition) is not None or (
+                self._shard.offsets.has_pending(group_id, topic, partition)
+            ):
+                doomed.append((group_id, topic, partition))
+        self._shard.stats.offset_deletions += len(doomed)
+        self._remove(doomed, None, lambda code: done(code, codes))
+
+    def delete_group(self, group_id: str, done: Done) -> None:
+        """Forget a group and its offsets (DeleteGroups); it must be empty."""
+        group = self._shard.groups.get(group_id)
+        if group is None:
+            done(ErrorCode.GROUP_ID_NOT_FOUND)
+        elif group.state is not ClassicGroupState.EMPTY:
+            done(ErrorCode.NON_EMPTY_GROUP)
+        else:
+            doomed = self._all_offsets(group_id)
+            self._shard.stats.offset_deletions += len(doomed)
+            self._remove(doomed, group, done)
+
+    def delete_partitions(self, topics: Sequence[str]) -> None:
+        """Topics are gone: forget every group's offsets of them."""
+        deleted = set(topics)
+        doomed = [
+            key
+            for group_id in self._shard.groups
+            for key in self._all_offsets(group_id)
+            if key[1] in deleted
+        ]
+        self._shard.stats.offset_deletions += len(doomed)
+        self._remove(doomed, None, lambda _: None)
+
+    # -- expire --
+
+    def expire(self, group_id: str) -> int:
+        """Forget the group's offsets that are due, and the group with the last of them.
+
+        Returns:
+            How many offsets were looked at.
+        """
+        group = self._shard.groups.get(group_id)
+        if group is None:
+            return 0
+        counted_from = self._expiry_base(group)
+        if counted_from is None:
+            return 0
+        now_ms = self._clock.now_ms()
+        offsets = self._shard.offsets
+        stored = offsets.topics(group_id)
+        doomed = []
+        looked_at = 0
+        for topic, partitions in stored:
+            looked_at += len(partitions)
+            if group.is_subscribed_to(topic):
+                continue
+            for partition in partitions:
+                committed = offsets.get(group_id, topic, partition)
+                assert committed is not None
+                if self._is_expired(committed.value, counted_from, now_ms) and (
+                    not offsets.has_pending(group_id, topic, partition)
+                ):
+                    doomed.append((group_id, topic, partition))
+        ends = (
+            group.state is ClassicGroupState.EMPTY
+            and not group.pending_members
+            and len(doomed) == looked_at
+            and not offsets.pending_topics(group_id)
+        )
+        self._shard.stats.offset_expirations += len(doomed)
+        self._remove(doomed, group if ends else None, lambda _: None)
+        return looked_at
+
+    def _expiry_base(self, group: ClassicGroup) -> int | None:
+        """When retention begins for this group: a time in ms, or -1 for each offset's commit."""
+        if group.protocol_type is None:
+            return NO_TIMESTAMP
+        if group.state is ClassicGroupState.EMPTY:
+            return group.current_state_timestamp_ms
+        if (
+            group.state is ClassicGroupState.STABLE
+            and group.uses_consumer_protocol
+            and group.subscribed_topics is not None
+        ):
+            return NO_TIMESTAMP
+        return None
+
+    def _is_expired(self, value: OffsetCommitValue, counted_from: int, now_ms: int) -> bool:
+        if value.expire_timestamp_ms != NO_TIMESTAMP:
+            return now_ms >= value.expire_timestamp_ms
+        base = value.commit_timestamp_ms if counted_from == NO_TIMESTAMP else counted_from
+        return now_ms - base >= self._retention_ms
+
+    # -- tombstones --
+
+    def _all_offsets(self, group_id: str) -> list[tuple[str, str, int]]:
+        stored = [
+            (group_id, topic, partition)
+            for topic, partitions in self._shard.offsets.topics(group_id)
+            for partition in partitions
+        ]
+        known = set(stored)
+        stored.extend(
+            (group_id, topic, partition)
+            for topic, partition in self._shard.offsets.pending_topics(group_id)
+            if (group_id, topic, partition) not in known
+        )
+        return stored
+
+    def _remove(
+        self,
+        doomed: Sequence[tuple[str, str, int]],
+        group: ClassicGroup | None,
+        done: Done,
+    ) -> None:
+        """Write tombstones batch after batch, the group's own last; apply each as it commits."""
+        batch = doomed[:RECORDS_PER_BATCH_MAX]
+        rest = doomed[RECORDS_PER_BATCH_MAX:]
+        records: list[KeyValue] = [offset_tombstone(*key) for key in batch]
+        ends = group is not None and not rest
+        if group is not None and ends:
+            records.append(group_tombstone(group.group_id))
+        if not records:
+            done(ErrorCode.NONE)
+            return
+        generation = None if group is None else group.generation
+
+        def committed(base_offset: int) -> None:
+            for position, (group_id, topic, partition) in enumerate(batch):
+                self._shard.offsets.remove(
+                    group_id, topic, partition, before_record=base_offset + position
+                )
+            # Somebody may have joined while it was being written: the group lives on, and its
+            # next generation is recorded behind the tombstone.
+            if (
+                group is not None
+                and ends
+                and group.generation == generation
+                and group.state is ClassicGroupState.EMPTY
+                and not group.pending_members
+                and not self._shard.offsets.has_group(group.group_id)
+            ):
+                self._shard.remove_group(group)
+
+        def next_batch(code: ErrorCode) -> None:
+            if code is ErrorCode.NONE and rest:
+                # In the loop's next turn, so that a great many do not hold up everybody else.
+                self._timer.call_later_ms(0, lambda: self._remove(rest, group, done))
+            else:
+                done(code)
+
+        self._shard.log.append(records, committed, next_batch)

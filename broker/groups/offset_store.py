@@ -1,0 +1,196 @@
+"""Committed offsets of one partition of `__consumer_offsets`, packed.
+
+A broker can hold millions of them, so each is one `bytes` object, little-endian:
+
+    size  field
+       8  offset
+       4  leader epoch          -1: not known
+       8  commit timestamp      ms since 1970
+       8  expire timestamp      ms since 1970, -1: none of its own
+       8  record offset         of the record that holds it; orders plain and transactional commits
+      16  topic id              zero: not known
+       *  metadata              UTF-8, to the end
+
+Source: Kafka, OffsetMetadataManager.java.
+"""
+
+import sys
+from collections.abc import Iterator
+from struct import Struct
+from typing import NamedTuple
+from uuid import UUID
+
+from protocol.internal.consumer_offsets import OffsetCommitValue
+
+_PACKED = Struct("<qiqqq16s")
+
+
+class OffsetAndMetadata(NamedTuple):
+    """A committed offset and the offset of the record that says so."""
+
+    value: OffsetCommitValue
+    record_offset: int
+
+
+class GroupTopicPartition(NamedTuple):
+    """Whose offset, and of which partition."""
+
+    group_id: str
+    topic: str
+    partition: int
+
+
+def _pack(committed: OffsetAndMetadata) -> bytes:
+    value = committed.value
+    return (
+        _PACKED.pack(
+            value.offset,
+            value.leader_epoch,
+            value.commit_timestamp_ms,
+            value.expire_timestamp_ms,
+            committed.record_offset,
+            value.topic_id.bytes,
+        )
+        + value.metadata.encode()
+    )
+
+
+def _unpack(packed: bytes) -> OffsetAndMetadata:
+    offset, epoch, commit_ms, expire_ms, record_offset, topic_id = _PACKED.unpack_from(packed)
+    metadata = packed[_PACKED.size :].decode()
+    return OffsetAndMetadata(
+        OffsetCommitValue(offset, epoch, metadata, commit_ms, expire_ms, UUID(bytes=topic_id)),
+        record_offset,
+    )
+
+
+class OffsetStore:
+    """Offsets by group, topic and partition; and those that wait for a transaction's end.
+
+    `count` is how many are stored, those that wait not included.
+    """
+
+    __slots__ = ("_by_group", "_pending", "_pending_by_group", "count")
+
+    def __init__(self) -> None:
+        self._by_group: dict[str, dict[str, dict[int, bytes]]] = {}
+        # By producer id. A producer has one open transaction at a time.
+        self._pending: dict[int, dict[GroupTopicPartition, OffsetAndMetadata]] = {}
+        self._pending_by_group: dict[str, dict[tuple[str, int], set[int]]] = {}
+        self.count = 0
+
+    def get(self, group_id: str, topic: str, partition: int) -> OffsetAndMetadata | None:
+        """What was committed, or None."""
+        topics = self._by_group.get(group_id)
+        if topics is None:
+            return None
+        partitions = topics.get(topic)
+        if partitions is None:
+            return None
+        packed = partitions.get(partition)
+        return None if packed is None else _unpack(packed)
+
+    def put(self, group_id: str, topic: str, partition: int, committed: OffsetAndMetadata) -> None:
+        """Store an offset, unless a later record has stored one already."""
+        topics = self._by_group.get(group_id)
+        if topics is None:
+            topics = self._by_group[group_id] = {}
+        partitions = topics.get(topic)
+        if partitions is None:
+            # Thousands of groups read the same topics: keep one copy of the name.
+            partitions = topics[sys.intern(topic)] = {}
+        existing = partitions.get(partition)
+        if existing is None:
+            self.count += 1
+        elif _PACKED.unpack_from(existing)[4] > committed.record_offset:
+            return
+        partitions[partition] = _pack(committed)
+
+    def remove(
+        self, group_id: str, topic: str, partition: int, *, before_record: int | None = None
+    ) -> bool:
+        """Forget an offset, and what transactions would make of it.
+
+        Args:
+            group_id: The group.
+            topic: The topic.
+            partition: The partition.
+            before_record: Only if it was stored by an earlier record than this one.
+
+        Returns:
+            Whether an offset was stored.
+        """
+        key = GroupTopicPartition(group_id, topic, partition)
+        for producer_id in self._pending_by_group.get(group_id, {}).pop((topic, partition), ()):
+            self._pending[producer_id].pop(key, None)
+        if not self._pending_by_group.get(group_id, True):
+            del self._pending_by_group[group_id]
+        topics = self._by_group.get(group_id)
+        partitions = None if topics is None else topics.get(topic)
+        packed = None if partitions is None else partitions.get(partition)
+        if topics is None or partitions is None or packed is None:
+            return False
+        if before_record is not None and _PACKED.unpack_from(packed)[4] >= before_record:
+            return False
+        del partitions[partition]
+        if not partitions:
+            del topics[topic]
+        if not topics:
+            del self._by_group[group_id]
+        self.count -= 1
+        return True
+
+    def topics(self, group_id: str) -> list[tuple[str, list[int]]]:
+        """Topics and partitions that the group has offsets for."""
+        topics = self._by_group.get(group_id, {})
+        return [(topic, list(partitions)) for topic, partitions in topics.items()]
+
+    def has_group(self, group_id: str) -> bool:
+        """Whether the group has any offset, stored or waiting for a transaction."""
+        return group_id in self._by_group or group_id in self._pending_by_group
+
+    def group_ids(self) -> list[str]:
+        """Groups that have stored offsets."""
+        return list(self._by_group)
+
+    def offsets(self, group_id: str) -> Iterator[tuple[str, int, int]]:
+        """(topic, partition, committed offset) of a group; do not store meanwhile."""
+        for topic, partitions in self._by_group.get(group_id, {}).items():
+            for partition, packed in partitions.items():
+                yield topic, partition, _PACKED.unpack_from(packed)[0]
+
+    # -- transactions --
+
+    def put_pending(
+        self, producer_id: int, key: GroupTopicPartition, committed: OffsetAndMetadata
+    ) -> None:
+        """Keep an offset until the producer's transaction ends (TxnOffsetCommit)."""
+        self._pending.setdefault(producer_id, {})[key] = committed
+        partitions = self._pending_by_group.setdefault(key.group_id, {})
+        partitions.setdefault((key.topic, key.partition), set()).add(producer_id)
+
+    def has_pending(self, group_id: str, topic: str, partition: int) -> bool:
+        """Whether an open transaction would change the offset."""
+        partitions = self._pending_by_group.get(group_id)
+        return partitions is not None and (topic, partition) in partitions
+
+    def pending_topics(self, group_id: str) -> list[tuple[str, int]]:
+        """Partitions of a group that open transactions would change."""
+        return list(self._pending_by_group.get(group_id, ()))
+
+    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+        """Store what the producer's transaction holds, or drop it.
+
+        An offset that was committed outside the transaction after it, by record order, stays: so
+        it does when the log is read back after compaction.
+        """
+        for key, committed in self._pending.pop(producer_id, {}).items():
+            partitions = self._pending_by_group[key.group_id]
+            producers = partitions[key.topic, key.partition]
+            producers.discard(producer_id)
+            if not producers:
+                del partitions[key.topic, key.partition]
+            if not partitions:
+                del self._pending_by_group[key.group_id]
+            if commit:
+                self.put(*key, committed)

@@ -1,0 +1,56 @@
+"""What the coordinator knows of one partition of `__consumer_offsets`."""
+
+from broker.groups.classic_group import ClassicGroup
+from broker.groups.classic_group_state import ClassicGroupState
+from broker.groups.offset_store import OffsetStore
+from broker.groups.offsets_log import OffsetsLog
+from broker.groups.stats import GroupStats
+from storage.clock import Clock
+
+GROUPS_MAX = 100_000
+"""Groups in one shard; more are refused, so that a stranger who makes up names cannot fill memory.
+
+With 50 partitions this is five million groups on a broker.
+"""
+
+
+class TooManyGroupsError(Exception):
+    """A shard holds `GROUPS_MAX` groups already. Client sees GROUP_MAX_SIZE_REACHED."""
+
+
+class GroupShard:
+    """Groups and offsets whose coordinator is the leader of one partition."""
+
+    __slots__ = ("clock", "groups", "log", "offsets", "stats")
+
+    def __init__(self, log: OffsetsLog, clock: Clock, stats: GroupStats) -> None:
+        self.log = log
+        self.clock = clock
+        self.stats = stats
+        self.groups: dict[str, ClassicGroup] = {}
+        self.offsets = OffsetStore()
+
+    def create_group(self, group_id: str) -> ClassicGroup:
+        """Make a new, empty group; nothing is written until it has a generation.
+
+        Raises:
+            TooManyGroupsError: No further group fits.
+        """
+        if len(self.groups) >= GROUPS_MAX:
+            raise TooManyGroupsError(group_id)
+        group = ClassicGroup(
+            group_id,
+            state=ClassicGroupState.EMPTY,
+            current_state_timestamp_ms=self.clock.now_ms(),
+        )
+        self.groups[group_id] = group
+        return group
+
+    def add_loaded_group(self, group: ClassicGroup) -> None:
+        """Take in a group that the log knows; it counts, but is never refused."""
+        self.groups[group.group_id] = group
+
+    def remove_group(self, group: ClassicGroup) -> None:
+        """Forget a group that has been deleted from the log."""
+        group.transition_to(ClassicGroupState.DEAD, self.clock.now_ms())
+        self.groups.pop(group.group_id, None)

@@ -1,0 +1,114 @@
+"""FindCoordinator (API key 10), versions 0 to 6.
+
+Behaviour:
+- A group's coordinator is the leader of its partition of `__consumer_offsets`. The first request
+  creates the topic and is answered when it is there.
+- Transactions: COORDINATOR_NOT_AVAILABLE, as long as there is no transaction coordinator.
+- Share groups: INVALID_REQUEST, what Kafka says without a share coordinator.
+
+Versions:
+- 1   key type, error message, throttle time
+- 3   flexible
+- 4   several keys at once                         KIP-699
+- 5   TRANSACTION_ABORTABLE                        KIP-890
+- 6   share groups                                 KIP-932
+"""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from broker.errors import ApiError
+from broker.groups.coordinator import OFFSETS_TOPIC
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.services import Services
+
+logger = logging.getLogger(__name__)
+
+API_KEY = ApiKey.FIND_COORDINATOR
+VERSIONS = (0, 6)
+
+GROUP = 0
+TRANSACTION = 1
+SHARE = 2
+
+
+def handle(
+    services: "Services", context: "RequestContext", request: FindCoordinatorRequest
+) -> "FindCoordinatorResponse | asyncio.Future[FindCoordinatorResponse]":
+    """Name the broker that coordinates each key."""
+    topics = services.controller.image.topics
+    if request.key_type == GROUP and OFFSETS_TOPIC not in topics:
+        return asyncio.ensure_future(_create_and_answer(services, context, request))
+    return _answer(services, context, request)
+
+
+async def _create_and_answer(
+    services: "Services", context: "RequestContext", request: FindCoordinatorRequest
+) -> FindCoordinatorResponse:
+    try:
+        await services.groups.ensure_topic()
+    except ApiError as error:
+        # The client is told to ask again; why it failed is for the operator.
+        logger.warning("%s cannot be created: %s", OFFSETS_TOPIC, error)
+    return _answer(services, context, request)
+
+
+def _answer(
+    services: "Services", context: "RequestContext", request: FindCoordinatorRequest
+) -> FindCoordinatorResponse:
+    if context.api_version >= 4:
+        return FindCoordinatorResponse(
+            coordinators=[
+                _coordinator(services, context, request.key_type, key)
+                for key in request.coordinator_keys
+            ]
+        )
+    found = _coordinator(services, context, request.key_type, request.key)
+    return FindCoordinatorResponse(
+        error_code=found.error_code,
+        error_message=found.error_message,
+        node_id=found.node_id,
+        host=found.host,
+        port=found.port,
+    )
+
+
+def _coordinator(
+    services: "Services", context: "RequestContext", key_type: int, key: str
+) -> Coordinator:
+    if key_type == GROUP:
+        image = services.controller.image
+        partition = image.partition(OFFSETS_TOPIC, services.groups.partition_for(key))
+        broker = None if partition is None else image.brokers.get(partition.leader)
+        endpoint = None
+        if broker is not None:
+            endpoint = broker.listeners.get(context.connection.listener_name)
+        if broker is not None and endpoint is not None:
+            return Coordinator(
+                key=key,
+                node_id=broker.node_id,
+                host=endpoint.host,
+                port=endpoint.port,
+                error_code=ErrorCode.NONE,
+                error_message=ErrorCode.NONE.name,
+            )
+        return _refusal(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    if key_type == TRANSACTION:
+        return _refusal(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return _refusal(key, ErrorCode.INVALID_REQUEST)
+
+
+def _refusal(key: str, code: ErrorCode) -> Coordinator:
+    return Coordinator(
+        key=key, node_id=-1, host="", port=-1, error_code=code, error_message=code.message
+    )

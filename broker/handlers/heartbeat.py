@@ -1,0 +1,34 @@
+"""Heartbeat (API key 12), versions 0 to 4.
+
+Behaviour:
+- Keeps a member's session alive. REBALANCE_IN_PROGRESS asks it to join again; while the group is
+  still being loaded the answer is that all is well.
+
+Versions:
+- 1   throttle time
+- 3   group instance id      KIP-345
+- 4   flexible
+"""
+
+from typing import TYPE_CHECKING
+
+from protocol.api_keys import ApiKey
+from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.services import Services
+
+API_KEY = ApiKey.HEARTBEAT
+VERSIONS = (0, 4)
+
+
+def handle(
+    services: "Services", context: "RequestContext", request: HeartbeatRequest
+) -> HeartbeatResponse:
+    """Note that a member is alive."""
+    return HeartbeatResponse(
+        error_code=services.groups.heartbeat(
+            request.group_id, request.member_id, request.group_instance_id, request.generation_id
+        )
+    )
