@@ -11,6 +11,9 @@ How a written function is safe although it checks little by itself:
   `decode_request` and `decode_response` turn that into DecodeError.
 - An array's count is compared with the bytes that are left before anything is made of it.
 - Varints are at most 5 bytes.
+- A request may have so many list elements and unknown tagged fields in all (`left`), because each
+  takes a byte or two on the wire but many in memory, and time. Responses come from brokers that a
+  client chose to trust, and have no such limit.
 """
 
 from protocol.codegen.schema import Field, Struct
@@ -31,9 +34,11 @@ class Decoder:
     Args:
         union: All fields that each structure has in any version: those that this version lacks
             are set to their defaults.
+        limited: Whether the number of elements is limited.
     """
 
-    def __init__(self, union: dict[str, list[Field]]) -> None:
+    def __init__(self, union: dict[str, list[Field]], *, limited: bool) -> None:
+        self._limited = limited
         self._union = union
         self._writer = Writer()
         self._run: list[tuple[str, str]] = []
@@ -48,9 +53,13 @@ class Decoder:
         if not self._views:
             writer.line("data = bytes(view)")
         else:
-            writer.line("data = view")
+            writer.line("data = memoryview(view)")
         writer.line("end = len(data)")
         writer.line("p = 0")
+        if self._limited and (
+            struct.flexible or any(f.array for s in struct.walk() for f in s.fields)
+        ):
+            writer.line("left = REQUEST_ELEMENTS_MAX")
         self._struct(struct, "m")
         self._flush()
         writer.line("if p > end:")
@@ -155,6 +164,7 @@ class Decoder:
         size = element_size(field, flexible)
         writer.line("if n > end - p:" if size == 1 else f"if n * {size} > end - p:")
         writer.line(f'    raise count_error("{field.name}", n)')
+        self._limit(field.name)
         code = CODES.get(field.type)
         if code is not None and field.type != "uuid":
             writer.line(f'{target} = list(unpack_from(f">{{n}}{code}", data, p))')
@@ -177,6 +187,13 @@ class Decoder:
         if field.nullable:
             writer.dedent()
 
+    def _limit(self, name: str) -> None:
+        """Count the `n` elements that follow."""
+        if self._limited:
+            self._writer.line("left -= n")
+            self._writer.line("if left < 0:")
+            self._writer.line(f'    raise limit_error("{name}")')
+
     def _tags(self, struct: Struct, target: str) -> None:
         """Write what reads a tag section: known fields are decoded, others are stepped over."""
         writer = self._writer
@@ -187,9 +204,11 @@ class Decoder:
         writer.line("if n > 127:")
         writer.line("    n, p = decode_unsigned_varint(data, p - 1)")
         if not struct.tagged:
+            self._limit(struct.name)
             writer.line("p = skip_fields(data, p, n)")
             writer.dedent()
             return
+        self._limit(struct.name)
         limit = writer.fresh("limit")
         writer.line("for _ in range(n):")
         writer.indent()

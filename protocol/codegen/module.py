@@ -23,10 +23,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -175,7 +177,9 @@ class ModuleWriter:
             names: dict[str, str] = {}
             table: dict[int, str] = {}
             for version, struct in sorted(messages.items()):
-                coder = Decoder(self._union) if direction == "decode" else Encoder(self._union)
+                coder: Decoder | Encoder = Encoder(self._union)
+                if direction == "decode":
+                    coder = Decoder(self._union, limited=kind == "request")
                 body = coder.write(struct)
                 self._structs |= coder.structs
                 if body not in names:
@@ -236,6 +240,7 @@ def _without_unused(text: str) -> str:
     """Drop imported names and constants that the module turned out not to need."""
     lines = text.split("\n")
     for name in (
+        *("REQUEST_ELEMENTS_MAX", "limit_error"),
         *("EMPTY", "count_error", "end_error", "null_error", "NIL_UUID", "UUID"),
         *("decode_unsigned_varint", "encode_unsigned_varint", "skip_fields", "uuid_from_bytes"),
         *("unpack_from", "pack", "_NULL_INT32"),

@@ -12,10 +12,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -203,6 +205,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AddPartitionsToTxnRequest.__new__(AddPartitionsToTxnRequest)
     m.transactions = []
     n, = _u_h(data, p)
@@ -218,6 +221,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
         raise null_error("v3_and_below_topics")
     if n * 6 > end - p:
         raise count_error("v3_and_below_topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("v3_and_below_topics")
     items: list[AddPartitionsToTxnTopic] = []
     m.v3_and_below_topics = items
     for _ in range(n):
@@ -235,6 +241,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
             raise null_error("partitions")
         if n * 4 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         item.partitions = list(unpack_from(f">{n}i", data, p))
         p += n * 4
         items.append(item)
@@ -247,6 +256,7 @@ def _decode_request_v3(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AddPartitionsToTxnRequest.__new__(AddPartitionsToTxnRequest)
     m.transactions = []
     n = data[p]
@@ -267,6 +277,9 @@ def _decode_request_v3(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("v3_and_below_topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("v3_and_below_topics")
     items: list[AddPartitionsToTxnTopic] = []
     m.v3_and_below_topics = items
     for _ in range(n):
@@ -289,6 +302,9 @@ def _decode_request_v3(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
         n -= 1
         if n * 4 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         item.partitions = list(unpack_from(f">{n}i", data, p))
         p += n * 4
         n = data[p]
@@ -296,6 +312,9 @@ def _decode_request_v3(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("AddPartitionsToTxnTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -303,6 +322,9 @@ def _decode_request_v3(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("AddPartitionsToTxnRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("AddPartitionsToTxnRequest")
@@ -313,6 +335,7 @@ def _decode_request_v4(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AddPartitionsToTxnRequest.__new__(AddPartitionsToTxnRequest)
     m.v3_and_below_transactional_id = ""
     m.v3_and_below_producer_id = 0
@@ -327,6 +350,9 @@ def _decode_request_v4(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
     n -= 1
     if n * 14 > end - p:
         raise count_error("transactions", n)
+    left -= n
+    if left < 0:
+        raise limit_error("transactions")
     items: list[AddPartitionsToTxnTransaction] = []
     m.transactions = items
     for _ in range(n):
@@ -349,6 +375,9 @@ def _decode_request_v4(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
         n -= 1
         if n * 3 > end - p:
             raise count_error("topics", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topics")
         items1: list[AddPartitionsToTxnTopic] = []
         item.topics = items1
         for _ in range(n):
@@ -371,6 +400,9 @@ def _decode_request_v4(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partitions", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partitions")
             item1.partitions = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
@@ -378,6 +410,9 @@ def _decode_request_v4(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("AddPartitionsToTxnTopic")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -385,6 +420,9 @@ def _decode_request_v4(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("AddPartitionsToTxnTransaction")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -392,6 +430,9 @@ def _decode_request_v4(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("AddPartitionsToTxnRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("AddPartitionsToTxnRequest")

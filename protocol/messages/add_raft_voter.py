@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -118,6 +120,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AddRaftVoterRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AddRaftVoterRequest.__new__(AddRaftVoterRequest)
     m.ack_when_committed = True
     n = data[p]
@@ -140,6 +143,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AddRaftVoterRequest:
     n -= 1
     if n * 5 > end - p:
         raise count_error("listeners", n)
+    left -= n
+    if left < 0:
+        raise limit_error("listeners")
     items: list[Listener] = []
     m.listeners = items
     for _ in range(n):
@@ -167,6 +173,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AddRaftVoterRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("Listener")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -174,6 +183,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AddRaftVoterRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("AddRaftVoterRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("AddRaftVoterRequest")
@@ -184,6 +196,7 @@ def _decode_request_v1(view: bytes | memoryview) -> AddRaftVoterRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AddRaftVoterRequest.__new__(AddRaftVoterRequest)
     n = data[p]
     p += 1
@@ -205,6 +218,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AddRaftVoterRequest:
     n -= 1
     if n * 5 > end - p:
         raise count_error("listeners", n)
+    left -= n
+    if left < 0:
+        raise limit_error("listeners")
     items: list[Listener] = []
     m.listeners = items
     for _ in range(n):
@@ -232,6 +248,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AddRaftVoterRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("Listener")
             p = skip_fields(data, p, n)
         items.append(item)
     m.ack_when_committed, n = _u_zB(data, p)
@@ -239,6 +258,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AddRaftVoterRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("AddRaftVoterRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("AddRaftVoterRequest")

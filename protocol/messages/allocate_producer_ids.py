@@ -10,9 +10,11 @@ from struct import error as _StructError
 from typing import Final
 
 from protocol.message import (
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     end_error,
+    limit_error,
     version_error,
 )
 from protocol.primitives import (
@@ -77,12 +79,16 @@ def _decode_request_v0(view: bytes | memoryview) -> AllocateProducerIdsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AllocateProducerIdsRequest.__new__(AllocateProducerIdsRequest)
     m.broker_id, m.broker_epoch, n = _u_iqB(data, p)
     p += 13
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("AllocateProducerIdsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("AllocateProducerIdsRequest")

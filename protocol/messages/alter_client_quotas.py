@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -184,6 +186,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterClientQuotasRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AlterClientQuotasRequest.__new__(AlterClientQuotasRequest)
     n, = _u_i(data, p)
     p += 4
@@ -191,6 +194,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterClientQuotasRequest:
         raise null_error("entries")
     if n * 8 > end - p:
         raise count_error("entries", n)
+    left -= n
+    if left < 0:
+        raise limit_error("entries")
     items: list[AlterClientQuotasRequestEntryData] = []
     m.entries = items
     for _ in range(n):
@@ -201,6 +207,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterClientQuotasRequest:
             raise null_error("entity")
         if n * 4 > end - p:
             raise count_error("entity", n)
+        left -= n
+        if left < 0:
+            raise limit_error("entity")
         items1: list[AlterClientQuotasRequestEntityData] = []
         item.entity = items1
         for _ in range(n):
@@ -227,6 +236,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterClientQuotasRequest:
             raise null_error("ops")
         if n * 11 > end - p:
             raise count_error("ops", n)
+        left -= n
+        if left < 0:
+            raise limit_error("ops")
         items2: list[OpData] = []
         item.ops = items2
         for _ in range(n):
@@ -253,6 +265,7 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterClientQuotasRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AlterClientQuotasRequest.__new__(AlterClientQuotasRequest)
     n = data[p]
     p += 1
@@ -263,6 +276,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterClientQuotasRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("entries", n)
+    left -= n
+    if left < 0:
+        raise limit_error("entries")
     items: list[AlterClientQuotasRequestEntryData] = []
     m.entries = items
     for _ in range(n):
@@ -276,6 +292,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterClientQuotasRequest:
         n -= 1
         if n * 3 > end - p:
             raise count_error("entity", n)
+        left -= n
+        if left < 0:
+            raise limit_error("entity")
         items1: list[AlterClientQuotasRequestEntityData] = []
         item.entity = items1
         for _ in range(n):
@@ -304,6 +323,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterClientQuotasRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("AlterClientQuotasRequestEntityData")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -315,6 +337,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterClientQuotasRequest:
         n -= 1
         if n * 11 > end - p:
             raise count_error("ops", n)
+        left -= n
+        if left < 0:
+            raise limit_error("ops")
         items2: list[OpData] = []
         item.ops = items2
         for _ in range(n):
@@ -333,6 +358,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterClientQuotasRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("OpData")
                 p = skip_fields(data, p, n)
             items2.append(item2)
         n = data[p]
@@ -340,6 +368,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterClientQuotasRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("AlterClientQuotasRequestEntryData")
             p = skip_fields(data, p, n)
         items.append(item)
     m.validate_only, n = _u_zB(data, p)
@@ -347,6 +378,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterClientQuotasRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("AlterClientQuotasRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("AlterClientQuotasRequest")

@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -151,6 +153,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterConfigsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AlterConfigsRequest.__new__(AlterConfigsRequest)
     n, = _u_i(data, p)
     p += 4
@@ -158,6 +161,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterConfigsRequest:
         raise null_error("resources")
     if n * 7 > end - p:
         raise count_error("resources", n)
+    left -= n
+    if left < 0:
+        raise limit_error("resources")
     items: list[AlterConfigsResource] = []
     m.resources = items
     for _ in range(n):
@@ -175,6 +181,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterConfigsRequest:
             raise null_error("configs")
         if n * 4 > end - p:
             raise count_error("configs", n)
+        left -= n
+        if left < 0:
+            raise limit_error("configs")
         items1: list[AlterableConfig] = []
         item.configs = items1
         for _ in range(n):
@@ -207,6 +216,7 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterConfigsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AlterConfigsRequest.__new__(AlterConfigsRequest)
     n = data[p]
     p += 1
@@ -217,6 +227,9 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterConfigsRequest:
     n -= 1
     if n * 4 > end - p:
         raise count_error("resources", n)
+    left -= n
+    if left < 0:
+        raise limit_error("resources")
     items: list[AlterConfigsResource] = []
     m.resources = items
     for _ in range(n):
@@ -239,6 +252,9 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterConfigsRequest:
         n -= 1
         if n * 3 > end - p:
             raise count_error("configs", n)
+        left -= n
+        if left < 0:
+            raise limit_error("configs")
         items1: list[AlterableConfig] = []
         item.configs = items1
         for _ in range(n):
@@ -267,6 +283,9 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterConfigsRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("AlterableConfig")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -274,6 +293,9 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterConfigsRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("AlterConfigsResource")
             p = skip_fields(data, p, n)
         items.append(item)
     m.validate_only, n = _u_zB(data, p)
@@ -281,6 +303,9 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterConfigsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("AlterConfigsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("AlterConfigsRequest")

@@ -13,10 +13,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -211,6 +213,7 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterPartitionRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AlterPartitionRequest.__new__(AlterPartitionRequest)
     m.broker_id, m.broker_epoch, n = _u_iqB(data, p)
     p += 13
@@ -221,6 +224,9 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterPartitionRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[AlterPartitionRequestTopicData] = []
     m.topics = items
     for _ in range(n):
@@ -235,6 +241,9 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterPartitionRequest:
         n -= 1
         if n * 15 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[AlterPartitionRequestPartitionData] = []
         item.partitions = items1
         for _ in range(n):
@@ -249,6 +258,9 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterPartitionRequest:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("new_isr", n)
+            left -= n
+            if left < 0:
+                raise limit_error("new_isr")
             item1.new_isr = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             item1.leader_recovery_state, item1.partition_epoch, n = _u_biB(data, p)
@@ -256,6 +268,9 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterPartitionRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("AlterPartitionRequestPartitionData")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -263,6 +278,9 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterPartitionRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("AlterPartitionRequestTopicData")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -270,6 +288,9 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterPartitionRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("AlterPartitionRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("AlterPartitionRequest")
@@ -280,6 +301,7 @@ def _decode_request_v3(view: bytes | memoryview) -> AlterPartitionRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AlterPartitionRequest.__new__(AlterPartitionRequest)
     m.broker_id, m.broker_epoch, n = _u_iqB(data, p)
     p += 13
@@ -290,6 +312,9 @@ def _decode_request_v3(view: bytes | memoryview) -> AlterPartitionRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[AlterPartitionRequestTopicData] = []
     m.topics = items
     for _ in range(n):
@@ -304,6 +329,9 @@ def _decode_request_v3(view: bytes | memoryview) -> AlterPartitionRequest:
         n -= 1
         if n * 15 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[AlterPartitionRequestPartitionData] = []
         item.partitions = items1
         for _ in range(n):
@@ -318,6 +346,9 @@ def _decode_request_v3(view: bytes | memoryview) -> AlterPartitionRequest:
             n -= 1
             if n * 13 > end - p:
                 raise count_error("new_isr_with_epochs", n)
+            left -= n
+            if left < 0:
+                raise limit_error("new_isr_with_epochs")
             items2: list[BrokerState] = []
             item1.new_isr_with_epochs = items2
             for _ in range(n):
@@ -327,6 +358,9 @@ def _decode_request_v3(view: bytes | memoryview) -> AlterPartitionRequest:
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("BrokerState")
                     p = skip_fields(data, p, n)
                 items2.append(item2)
             item1.leader_recovery_state, item1.partition_epoch, n = _u_biB(data, p)
@@ -334,6 +368,9 @@ def _decode_request_v3(view: bytes | memoryview) -> AlterPartitionRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("AlterPartitionRequestPartitionData")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -341,6 +378,9 @@ def _decode_request_v3(view: bytes | memoryview) -> AlterPartitionRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("AlterPartitionRequestTopicData")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -348,6 +388,9 @@ def _decode_request_v3(view: bytes | memoryview) -> AlterPartitionRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("AlterPartitionRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("AlterPartitionRequest")

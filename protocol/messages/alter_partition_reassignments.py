@@ -12,10 +12,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -167,6 +169,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterPartitionReassignmentsR
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AlterPartitionReassignmentsRequest.__new__(AlterPartitionReassignmentsRequest)
     m.allow_replication_factor_change = True
     m.timeout_ms, n = _u_iB(data, p)
@@ -178,6 +181,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterPartitionReassignmentsR
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[ReassignableTopic] = []
     m.topics = items
     for _ in range(n):
@@ -200,6 +206,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterPartitionReassignmentsR
         n -= 1
         if n * 6 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[ReassignablePartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -214,6 +223,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterPartitionReassignmentsR
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("replicas", n)
+                left -= n
+                if left < 0:
+                    raise limit_error("replicas")
                 item1.replicas = list(unpack_from(f">{n}i", data, p))
                 p += n * 4
             n = data[p]
@@ -221,6 +233,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterPartitionReassignmentsR
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("ReassignablePartition")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -228,6 +243,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterPartitionReassignmentsR
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("ReassignableTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -235,6 +253,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterPartitionReassignmentsR
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("AlterPartitionReassignmentsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("AlterPartitionReassignmentsRequest")
@@ -245,6 +266,7 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterPartitionReassignmentsR
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AlterPartitionReassignmentsRequest.__new__(AlterPartitionReassignmentsRequest)
     m.timeout_ms, m.allow_replication_factor_change, n = _u_izB(data, p)
     p += 6
@@ -255,6 +277,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterPartitionReassignmentsR
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[ReassignableTopic] = []
     m.topics = items
     for _ in range(n):
@@ -277,6 +302,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterPartitionReassignmentsR
         n -= 1
         if n * 6 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[ReassignablePartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -291,6 +319,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterPartitionReassignmentsR
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("replicas", n)
+                left -= n
+                if left < 0:
+                    raise limit_error("replicas")
                 item1.replicas = list(unpack_from(f">{n}i", data, p))
                 p += n * 4
             n = data[p]
@@ -298,6 +329,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterPartitionReassignmentsR
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("ReassignablePartition")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -305,6 +339,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterPartitionReassignmentsR
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("ReassignableTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -312,6 +349,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterPartitionReassignmentsR
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("AlterPartitionReassignmentsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("AlterPartitionReassignmentsRequest")

@@ -12,10 +12,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -152,6 +154,7 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterReplicaLogDirsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AlterReplicaLogDirsRequest.__new__(AlterReplicaLogDirsRequest)
     n, = _u_i(data, p)
     p += 4
@@ -159,6 +162,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterReplicaLogDirsRequest:
         raise null_error("dirs")
     if n * 6 > end - p:
         raise count_error("dirs", n)
+    left -= n
+    if left < 0:
+        raise limit_error("dirs")
     items: list[AlterReplicaLogDir] = []
     m.dirs = items
     for _ in range(n):
@@ -176,6 +182,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterReplicaLogDirsRequest:
             raise null_error("topics")
         if n * 6 > end - p:
             raise count_error("topics", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topics")
         items1: list[AlterReplicaLogDirTopic] = []
         item.topics = items1
         for _ in range(n):
@@ -193,6 +202,9 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterReplicaLogDirsRequest:
                 raise null_error("partitions")
             if n * 4 > end - p:
                 raise count_error("partitions", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partitions")
             item1.partitions = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items1.append(item1)
@@ -206,6 +218,7 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterReplicaLogDirsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AlterReplicaLogDirsRequest.__new__(AlterReplicaLogDirsRequest)
     n = data[p]
     p += 1
@@ -216,6 +229,9 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterReplicaLogDirsRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("dirs", n)
+    left -= n
+    if left < 0:
+        raise limit_error("dirs")
     items: list[AlterReplicaLogDir] = []
     m.dirs = items
     for _ in range(n):
@@ -238,6 +254,9 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterReplicaLogDirsRequest:
         n -= 1
         if n * 3 > end - p:
             raise count_error("topics", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topics")
         items1: list[AlterReplicaLogDirTopic] = []
         item.topics = items1
         for _ in range(n):
@@ -260,6 +279,9 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterReplicaLogDirsRequest:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partitions", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partitions")
             item1.partitions = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
@@ -267,6 +289,9 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterReplicaLogDirsRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("AlterReplicaLogDirTopic")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -274,6 +299,9 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterReplicaLogDirsRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("AlterReplicaLogDir")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -281,6 +309,9 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterReplicaLogDirsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("AlterReplicaLogDirsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("AlterReplicaLogDirsRequest")

@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -164,6 +166,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterShareGroupOffsetsReques
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AlterShareGroupOffsetsRequest.__new__(AlterShareGroupOffsetsRequest)
     n = data[p]
     p += 1
@@ -183,6 +186,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterShareGroupOffsetsReques
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[AlterShareGroupOffsetsRequestTopic] = []
     m.topics = items
     for _ in range(n):
@@ -205,6 +211,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterShareGroupOffsetsReques
         n -= 1
         if n * 13 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[AlterShareGroupOffsetsRequestPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -214,6 +223,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterShareGroupOffsetsReques
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("AlterShareGroupOffsetsRequestPartition")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -221,6 +233,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterShareGroupOffsetsReques
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("AlterShareGroupOffsetsRequestTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -228,6 +243,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterShareGroupOffsetsReques
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("AlterShareGroupOffsetsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("AlterShareGroupOffsetsRequest")

@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -145,6 +147,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterUserScramCredentialsReq
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AlterUserScramCredentialsRequest.__new__(AlterUserScramCredentialsRequest)
     n = data[p]
     p += 1
@@ -155,6 +158,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterUserScramCredentialsReq
     n -= 1
     if n * 3 > end - p:
         raise count_error("deletions", n)
+    left -= n
+    if left < 0:
+        raise limit_error("deletions")
     items: list[ScramCredentialDeletion] = []
     m.deletions = items
     for _ in range(n):
@@ -173,6 +179,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterUserScramCredentialsReq
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("ScramCredentialDeletion")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -184,6 +193,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterUserScramCredentialsReq
     n -= 1
     if n * 9 > end - p:
         raise count_error("upsertions", n)
+    left -= n
+    if left < 0:
+        raise limit_error("upsertions")
     items1: list[ScramCredentialUpsertion] = []
     m.upsertions = items1
     for _ in range(n):
@@ -220,6 +232,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterUserScramCredentialsReq
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("ScramCredentialUpsertion")
             p = skip_fields(data, p, n)
         items1.append(item1)
     n = data[p]
@@ -227,6 +242,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterUserScramCredentialsReq
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("AlterUserScramCredentialsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("AlterUserScramCredentialsRequest")

@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -178,6 +180,7 @@ def _decode_request_v3(view: bytes | memoryview) -> ApiVersionsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ApiVersionsRequest.__new__(ApiVersionsRequest)
     n = data[p]
     p += 1
@@ -202,6 +205,9 @@ def _decode_request_v3(view: bytes | memoryview) -> ApiVersionsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ApiVersionsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ApiVersionsRequest")

@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -194,6 +196,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AssignReplicasToDirsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = AssignReplicasToDirsRequest.__new__(AssignReplicasToDirsRequest)
     m.broker_id, m.broker_epoch, n = _u_iqB(data, p)
     p += 13
@@ -204,6 +207,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AssignReplicasToDirsRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("directories", n)
+    left -= n
+    if left < 0:
+        raise limit_error("directories")
     items: list[AssignReplicasToDirsRequestDirectoryData] = []
     m.directories = items
     for _ in range(n):
@@ -218,6 +224,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AssignReplicasToDirsRequest:
         n -= 1
         if n * 18 > end - p:
             raise count_error("topics", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topics")
         items1: list[AssignReplicasToDirsRequestTopicData] = []
         item.topics = items1
         for _ in range(n):
@@ -232,6 +241,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AssignReplicasToDirsRequest:
             n -= 1
             if n * 5 > end - p:
                 raise count_error("partitions", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partitions")
             items2: list[AssignReplicasToDirsRequestPartitionData] = []
             item1.partitions = items2
             for _ in range(n):
@@ -241,6 +253,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AssignReplicasToDirsRequest:
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("AssignReplicasToDirsRequestPartitionData")
                     p = skip_fields(data, p, n)
                 items2.append(item2)
             n = data[p]
@@ -248,6 +263,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AssignReplicasToDirsRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("AssignReplicasToDirsRequestTopicData")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -255,6 +273,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AssignReplicasToDirsRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("AssignReplicasToDirsRequestDirectoryData")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -262,6 +283,9 @@ def _decode_request_v0(view: bytes | memoryview) -> AssignReplicasToDirsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("AssignReplicasToDirsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("AssignReplicasToDirsRequest")

@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -227,6 +229,7 @@ def _decode_request_v0(view: bytes | memoryview) -> BeginQuorumEpochRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = BeginQuorumEpochRequest.__new__(BeginQuorumEpochRequest)
     m.voter_id = -1
     m.leader_endpoints = []
@@ -244,6 +247,9 @@ def _decode_request_v0(view: bytes | memoryview) -> BeginQuorumEpochRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[BeginQuorumEpochRequestTopicData] = []
     m.topics = items
     for _ in range(n):
@@ -261,6 +267,9 @@ def _decode_request_v0(view: bytes | memoryview) -> BeginQuorumEpochRequest:
             raise null_error("partitions")
         if n * 12 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[BeginQuorumEpochRequestPartitionData] = []
         item.partitions = items1
         for _ in range(n):
@@ -279,6 +288,7 @@ def _decode_request_v1(view: bytes | memoryview) -> BeginQuorumEpochRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = BeginQuorumEpochRequest.__new__(BeginQuorumEpochRequest)
     n = data[p]
     p += 1
@@ -299,6 +309,9 @@ def _decode_request_v1(view: bytes | memoryview) -> BeginQuorumEpochRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[BeginQuorumEpochRequestTopicData] = []
     m.topics = items
     for _ in range(n):
@@ -321,6 +334,9 @@ def _decode_request_v1(view: bytes | memoryview) -> BeginQuorumEpochRequest:
         n -= 1
         if n * 29 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[BeginQuorumEpochRequestPartitionData] = []
         item.partitions = items1
         for _ in range(n):
@@ -331,6 +347,9 @@ def _decode_request_v1(view: bytes | memoryview) -> BeginQuorumEpochRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("BeginQuorumEpochRequestPartitionData")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -338,6 +357,9 @@ def _decode_request_v1(view: bytes | memoryview) -> BeginQuorumEpochRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("BeginQuorumEpochRequestTopicData")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -349,6 +371,9 @@ def _decode_request_v1(view: bytes | memoryview) -> BeginQuorumEpochRequest:
     n -= 1
     if n * 5 > end - p:
         raise count_error("leader_endpoints", n)
+    left -= n
+    if left < 0:
+        raise limit_error("leader_endpoints")
     items2: list[LeaderEndpoint] = []
     m.leader_endpoints = items2
     for _ in range(n):
@@ -376,6 +401,9 @@ def _decode_request_v1(view: bytes | memoryview) -> BeginQuorumEpochRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("LeaderEndpoint")
             p = skip_fields(data, p, n)
         items2.append(item2)
     n = data[p]
@@ -383,6 +411,9 @@ def _decode_request_v1(view: bytes | memoryview) -> BeginQuorumEpochRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("BeginQuorumEpochRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("BeginQuorumEpochRequest")

@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -101,6 +103,7 @@ def _decode_request_v0(view: bytes | memoryview) -> BrokerHeartbeatRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = BrokerHeartbeatRequest.__new__(BrokerHeartbeatRequest)
     m.offline_log_dirs = []
     m.broker_id, m.broker_epoch, m.current_metadata_offset, m.want_fence, m.want_shut_down, n = _u_iqqzzB(data, p)
@@ -108,6 +111,9 @@ def _decode_request_v0(view: bytes | memoryview) -> BrokerHeartbeatRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("BrokerHeartbeatRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("BrokerHeartbeatRequest")
@@ -118,6 +124,7 @@ def _decode_request_v1(view: bytes | memoryview) -> BrokerHeartbeatRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = BrokerHeartbeatRequest.__new__(BrokerHeartbeatRequest)
     m.offline_log_dirs = []
     m.broker_id, m.broker_epoch, m.current_metadata_offset, m.want_fence, m.want_shut_down, n = _u_iqqzzB(data, p)
@@ -125,6 +132,9 @@ def _decode_request_v1(view: bytes | memoryview) -> BrokerHeartbeatRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("BrokerHeartbeatRequest")
         for _ in range(n):
             tag, p = decode_unsigned_varint(data, p)
             limit, p = decode_unsigned_varint(data, p)
@@ -139,6 +149,9 @@ def _decode_request_v1(view: bytes | memoryview) -> BrokerHeartbeatRequest:
                 n -= 1
                 if n * 16 > end - p:
                     raise count_error("offline_log_dirs", n)
+                left -= n
+                if left < 0:
+                    raise limit_error("offline_log_dirs")
                 items: list[UUID] = []
                 m.offline_log_dirs = items
                 for _ in range(n):

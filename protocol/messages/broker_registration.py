@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -159,6 +161,7 @@ def _decode_request_v0(view: bytes | memoryview) -> BrokerRegistrationRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = BrokerRegistrationRequest.__new__(BrokerRegistrationRequest)
     m.is_migrating_zk_broker = False
     m.log_dirs = []
@@ -182,6 +185,9 @@ def _decode_request_v0(view: bytes | memoryview) -> BrokerRegistrationRequest:
     n -= 1
     if n * 7 > end - p:
         raise count_error("listeners", n)
+    left -= n
+    if left < 0:
+        raise limit_error("listeners")
     items: list[Listener] = []
     m.listeners = items
     for _ in range(n):
@@ -209,6 +215,9 @@ def _decode_request_v0(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("Listener")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -220,6 +229,9 @@ def _decode_request_v0(view: bytes | memoryview) -> BrokerRegistrationRequest:
     n -= 1
     if n * 6 > end - p:
         raise count_error("features", n)
+    left -= n
+    if left < 0:
+        raise limit_error("features")
     items1: list[Feature] = []
     m.features = items1
     for _ in range(n):
@@ -238,6 +250,9 @@ def _decode_request_v0(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("Feature")
             p = skip_fields(data, p, n)
         items1.append(item1)
     n = data[p]
@@ -255,6 +270,9 @@ def _decode_request_v0(view: bytes | memoryview) -> BrokerRegistrationRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("BrokerRegistrationRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("BrokerRegistrationRequest")
@@ -265,6 +283,7 @@ def _decode_request_v1(view: bytes | memoryview) -> BrokerRegistrationRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = BrokerRegistrationRequest.__new__(BrokerRegistrationRequest)
     m.log_dirs = []
     m.previous_broker_epoch = -1
@@ -287,6 +306,9 @@ def _decode_request_v1(view: bytes | memoryview) -> BrokerRegistrationRequest:
     n -= 1
     if n * 7 > end - p:
         raise count_error("listeners", n)
+    left -= n
+    if left < 0:
+        raise limit_error("listeners")
     items: list[Listener] = []
     m.listeners = items
     for _ in range(n):
@@ -314,6 +336,9 @@ def _decode_request_v1(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("Listener")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -325,6 +350,9 @@ def _decode_request_v1(view: bytes | memoryview) -> BrokerRegistrationRequest:
     n -= 1
     if n * 6 > end - p:
         raise count_error("features", n)
+    left -= n
+    if left < 0:
+        raise limit_error("features")
     items1: list[Feature] = []
     m.features = items1
     for _ in range(n):
@@ -343,6 +371,9 @@ def _decode_request_v1(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("Feature")
             p = skip_fields(data, p, n)
         items1.append(item1)
     n = data[p]
@@ -360,6 +391,9 @@ def _decode_request_v1(view: bytes | memoryview) -> BrokerRegistrationRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("BrokerRegistrationRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("BrokerRegistrationRequest")
@@ -370,6 +404,7 @@ def _decode_request_v2(view: bytes | memoryview) -> BrokerRegistrationRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = BrokerRegistrationRequest.__new__(BrokerRegistrationRequest)
     m.previous_broker_epoch = -1
     m.broker_id, n = _u_iB(data, p)
@@ -391,6 +426,9 @@ def _decode_request_v2(view: bytes | memoryview) -> BrokerRegistrationRequest:
     n -= 1
     if n * 7 > end - p:
         raise count_error("listeners", n)
+    left -= n
+    if left < 0:
+        raise limit_error("listeners")
     items: list[Listener] = []
     m.listeners = items
     for _ in range(n):
@@ -418,6 +456,9 @@ def _decode_request_v2(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("Listener")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -429,6 +470,9 @@ def _decode_request_v2(view: bytes | memoryview) -> BrokerRegistrationRequest:
     n -= 1
     if n * 6 > end - p:
         raise count_error("features", n)
+    left -= n
+    if left < 0:
+        raise limit_error("features")
     items1: list[Feature] = []
     m.features = items1
     for _ in range(n):
@@ -447,6 +491,9 @@ def _decode_request_v2(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("Feature")
             p = skip_fields(data, p, n)
         items1.append(item1)
     n = data[p]
@@ -468,6 +515,9 @@ def _decode_request_v2(view: bytes | memoryview) -> BrokerRegistrationRequest:
     n -= 1
     if n * 16 > end - p:
         raise count_error("log_dirs", n)
+    left -= n
+    if left < 0:
+        raise limit_error("log_dirs")
     items2: list[UUID] = []
     m.log_dirs = items2
     for _ in range(n):
@@ -480,6 +530,9 @@ def _decode_request_v2(view: bytes | memoryview) -> BrokerRegistrationRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("BrokerRegistrationRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("BrokerRegistrationRequest")
@@ -490,6 +543,7 @@ def _decode_request_v3(view: bytes | memoryview) -> BrokerRegistrationRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = BrokerRegistrationRequest.__new__(BrokerRegistrationRequest)
     m.broker_id, n = _u_iB(data, p)
     p += 5
@@ -510,6 +564,9 @@ def _decode_request_v3(view: bytes | memoryview) -> BrokerRegistrationRequest:
     n -= 1
     if n * 7 > end - p:
         raise count_error("listeners", n)
+    left -= n
+    if left < 0:
+        raise limit_error("listeners")
     items: list[Listener] = []
     m.listeners = items
     for _ in range(n):
@@ -537,6 +594,9 @@ def _decode_request_v3(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("Listener")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -548,6 +608,9 @@ def _decode_request_v3(view: bytes | memoryview) -> BrokerRegistrationRequest:
     n -= 1
     if n * 6 > end - p:
         raise count_error("features", n)
+    left -= n
+    if left < 0:
+        raise limit_error("features")
     items1: list[Feature] = []
     m.features = items1
     for _ in range(n):
@@ -566,6 +629,9 @@ def _decode_request_v3(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("Feature")
             p = skip_fields(data, p, n)
         items1.append(item1)
     n = data[p]
@@ -587,6 +653,9 @@ def _decode_request_v3(view: bytes | memoryview) -> BrokerRegistrationRequest:
     n -= 1
     if n * 16 > end - p:
         raise count_error("log_dirs", n)
+    left -= n
+    if left < 0:
+        raise limit_error("log_dirs")
     items2: list[UUID] = []
     m.log_dirs = items2
     for _ in range(n):
@@ -599,6 +668,9 @@ def _decode_request_v3(view: bytes | memoryview) -> BrokerRegistrationRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("BrokerRegistrationRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("BrokerRegistrationRequest")

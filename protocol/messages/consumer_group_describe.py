@@ -13,10 +13,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -208,6 +210,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRequest
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ConsumerGroupDescribeRequest.__new__(ConsumerGroupDescribeRequest)
     n = data[p]
     p += 1
@@ -218,6 +221,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRequest
     n -= 1
     if n > end - p:
         raise count_error("group_ids", n)
+    left -= n
+    if left < 0:
+        raise limit_error("group_ids")
     items: list[str] = []
     m.group_ids = items
     for _ in range(n):
@@ -236,6 +242,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRequest
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ConsumerGroupDescribeRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ConsumerGroupDescribeRequest")

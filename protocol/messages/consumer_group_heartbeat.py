@@ -13,10 +13,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -173,6 +175,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ConsumerGroupHeartbeatRequest.__new__(ConsumerGroupHeartbeatRequest)
     m.subscribed_topic_regex = None
     n = data[p]
@@ -223,6 +226,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
         n -= 1
         if n > end - p:
             raise count_error("subscribed_topic_names", n)
+        left -= n
+        if left < 0:
+            raise limit_error("subscribed_topic_names")
         items: list[str] = []
         m.subscribed_topic_names = items
         for _ in range(n):
@@ -256,6 +262,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
         n -= 1
         if n * 18 > end - p:
             raise count_error("topic_partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topic_partitions")
         items1: list[ConsumerGroupHeartbeatRequestTopicPartitions] = []
         m.topic_partitions = items1
         for _ in range(n):
@@ -270,6 +279,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partitions", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partitions")
             item1.partitions = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
@@ -277,6 +289,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("ConsumerGroupHeartbeatRequestTopicPartitions")
                 p = skip_fields(data, p, n)
             items1.append(item1)
     n = data[p]
@@ -284,6 +299,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ConsumerGroupHeartbeatRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ConsumerGroupHeartbeatRequest")
@@ -294,6 +312,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ConsumerGroupHeartbeatRequest.__new__(ConsumerGroupHeartbeatRequest)
     n = data[p]
     p += 1
@@ -343,6 +362,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
         n -= 1
         if n > end - p:
             raise count_error("subscribed_topic_names", n)
+        left -= n
+        if left < 0:
+            raise limit_error("subscribed_topic_names")
         items: list[str] = []
         m.subscribed_topic_names = items
         for _ in range(n):
@@ -386,6 +408,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
         n -= 1
         if n * 18 > end - p:
             raise count_error("topic_partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topic_partitions")
         items1: list[ConsumerGroupHeartbeatRequestTopicPartitions] = []
         m.topic_partitions = items1
         for _ in range(n):
@@ -400,6 +425,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partitions", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partitions")
             item1.partitions = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
@@ -407,6 +435,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("ConsumerGroupHeartbeatRequestTopicPartitions")
                 p = skip_fields(data, p, n)
             items1.append(item1)
     n = data[p]
@@ -414,6 +445,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ConsumerGroupHeartbeatRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ConsumerGroupHeartbeatRequest")

@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -139,6 +141,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ControllerRegistrationReques
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ControllerRegistrationRequest.__new__(ControllerRegistrationRequest)
     m.controller_id, u, m.zk_migration_ready, n = _u_iuzB(data, p)
     p += 22
@@ -150,6 +153,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ControllerRegistrationReques
     n -= 1
     if n * 7 > end - p:
         raise count_error("listeners", n)
+    left -= n
+    if left < 0:
+        raise limit_error("listeners")
     items: list[Listener] = []
     m.listeners = items
     for _ in range(n):
@@ -177,6 +183,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ControllerRegistrationReques
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("Listener")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -188,6 +197,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ControllerRegistrationReques
     n -= 1
     if n * 6 > end - p:
         raise count_error("features", n)
+    left -= n
+    if left < 0:
+        raise limit_error("features")
     items1: list[Feature] = []
     m.features = items1
     for _ in range(n):
@@ -206,6 +218,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ControllerRegistrationReques
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("Feature")
             p = skip_fields(data, p, n)
         items1.append(item1)
     n = data[p]
@@ -213,6 +228,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ControllerRegistrationReques
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ControllerRegistrationRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ControllerRegistrationRequest")

@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -136,6 +138,7 @@ def _decode_request_v1(view: bytes | memoryview) -> CreateAclsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = CreateAclsRequest.__new__(CreateAclsRequest)
     n, = _u_i(data, p)
     p += 4
@@ -143,6 +146,9 @@ def _decode_request_v1(view: bytes | memoryview) -> CreateAclsRequest:
         raise null_error("creations")
     if n * 10 > end - p:
         raise count_error("creations", n)
+    left -= n
+    if left < 0:
+        raise limit_error("creations")
     items: list[AclCreation] = []
     m.creations = items
     for _ in range(n):
@@ -180,6 +186,7 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateAclsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = CreateAclsRequest.__new__(CreateAclsRequest)
     n = data[p]
     p += 1
@@ -190,6 +197,9 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateAclsRequest:
     n -= 1
     if n * 8 > end - p:
         raise count_error("creations", n)
+    left -= n
+    if left < 0:
+        raise limit_error("creations")
     items: list[AclCreation] = []
     m.creations = items
     for _ in range(n):
@@ -226,6 +236,9 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateAclsRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("AclCreation")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -233,6 +246,9 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateAclsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("CreateAclsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("CreateAclsRequest")

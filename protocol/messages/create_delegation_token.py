@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -139,6 +141,7 @@ def _decode_request_v1(view: bytes | memoryview) -> CreateDelegationTokenRequest
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = CreateDelegationTokenRequest.__new__(CreateDelegationTokenRequest)
     m.owner_principal_type = ""
     m.owner_principal_name = ""
@@ -148,6 +151,9 @@ def _decode_request_v1(view: bytes | memoryview) -> CreateDelegationTokenRequest
         raise null_error("renewers")
     if n * 4 > end - p:
         raise count_error("renewers", n)
+    left -= n
+    if left < 0:
+        raise limit_error("renewers")
     items: list[CreatableRenewers] = []
     m.renewers = items
     for _ in range(n):
@@ -178,6 +184,7 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateDelegationTokenRequest
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = CreateDelegationTokenRequest.__new__(CreateDelegationTokenRequest)
     m.owner_principal_type = ""
     m.owner_principal_name = ""
@@ -190,6 +197,9 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateDelegationTokenRequest
     n -= 1
     if n * 3 > end - p:
         raise count_error("renewers", n)
+    left -= n
+    if left < 0:
+        raise limit_error("renewers")
     items: list[CreatableRenewers] = []
     m.renewers = items
     for _ in range(n):
@@ -217,6 +227,9 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateDelegationTokenRequest
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("CreatableRenewers")
             p = skip_fields(data, p, n)
         items.append(item)
     m.max_lifetime_ms, n = _u_qB(data, p)
@@ -224,6 +237,9 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateDelegationTokenRequest
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("CreateDelegationTokenRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("CreateDelegationTokenRequest")
@@ -234,6 +250,7 @@ def _decode_request_v3(view: bytes | memoryview) -> CreateDelegationTokenRequest
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = CreateDelegationTokenRequest.__new__(CreateDelegationTokenRequest)
     n = data[p]
     p += 1
@@ -264,6 +281,9 @@ def _decode_request_v3(view: bytes | memoryview) -> CreateDelegationTokenRequest
     n -= 1
     if n * 3 > end - p:
         raise count_error("renewers", n)
+    left -= n
+    if left < 0:
+        raise limit_error("renewers")
     items: list[CreatableRenewers] = []
     m.renewers = items
     for _ in range(n):
@@ -291,6 +311,9 @@ def _decode_request_v3(view: bytes | memoryview) -> CreateDelegationTokenRequest
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("CreatableRenewers")
             p = skip_fields(data, p, n)
         items.append(item)
     m.max_lifetime_ms, n = _u_qB(data, p)
@@ -298,6 +321,9 @@ def _decode_request_v3(view: bytes | memoryview) -> CreateDelegationTokenRequest
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("CreateDelegationTokenRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("CreateDelegationTokenRequest")

@@ -12,10 +12,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -146,6 +148,7 @@ def _decode_request_v0(view: bytes | memoryview) -> CreatePartitionsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = CreatePartitionsRequest.__new__(CreatePartitionsRequest)
     n, = _u_i(data, p)
     p += 4
@@ -153,6 +156,9 @@ def _decode_request_v0(view: bytes | memoryview) -> CreatePartitionsRequest:
         raise null_error("topics")
     if n * 10 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[CreatePartitionsTopic] = []
     m.topics = items
     for _ in range(n):
@@ -171,6 +177,9 @@ def _decode_request_v0(view: bytes | memoryview) -> CreatePartitionsRequest:
         else:
             if n * 4 > end - p:
                 raise count_error("assignments", n)
+            left -= n
+            if left < 0:
+                raise limit_error("assignments")
             items1: list[CreatePartitionsAssignment] = []
             item.assignments = items1
             for _ in range(n):
@@ -181,6 +190,9 @@ def _decode_request_v0(view: bytes | memoryview) -> CreatePartitionsRequest:
                     raise null_error("broker_ids")
                 if n * 4 > end - p:
                     raise count_error("broker_ids", n)
+                left -= n
+                if left < 0:
+                    raise limit_error("broker_ids")
                 item1.broker_ids = list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 items1.append(item1)
@@ -196,6 +208,7 @@ def _decode_request_v2(view: bytes | memoryview) -> CreatePartitionsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = CreatePartitionsRequest.__new__(CreatePartitionsRequest)
     n = data[p]
     p += 1
@@ -206,6 +219,9 @@ def _decode_request_v2(view: bytes | memoryview) -> CreatePartitionsRequest:
     n -= 1
     if n * 7 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[CreatePartitionsTopic] = []
     m.topics = items
     for _ in range(n):
@@ -229,6 +245,9 @@ def _decode_request_v2(view: bytes | memoryview) -> CreatePartitionsRequest:
             n -= 1
             if n * 2 > end - p:
                 raise count_error("assignments", n)
+            left -= n
+            if left < 0:
+                raise limit_error("assignments")
             items1: list[CreatePartitionsAssignment] = []
             item.assignments = items1
             for _ in range(n):
@@ -242,6 +261,9 @@ def _decode_request_v2(view: bytes | memoryview) -> CreatePartitionsRequest:
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("broker_ids", n)
+                left -= n
+                if left < 0:
+                    raise limit_error("broker_ids")
                 item1.broker_ids = list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
@@ -249,6 +271,9 @@ def _decode_request_v2(view: bytes | memoryview) -> CreatePartitionsRequest:
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("CreatePartitionsAssignment")
                     p = skip_fields(data, p, n)
                 items1.append(item1)
         n = data[p]
@@ -256,6 +281,9 @@ def _decode_request_v2(view: bytes | memoryview) -> CreatePartitionsRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("CreatePartitionsTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     m.timeout_ms, m.validate_only, n = _u_izB(data, p)
@@ -263,6 +291,9 @@ def _decode_request_v2(view: bytes | memoryview) -> CreatePartitionsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("CreatePartitionsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("CreatePartitionsRequest")

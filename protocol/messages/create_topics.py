@@ -13,10 +13,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -225,6 +227,7 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateTopicsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = CreateTopicsRequest.__new__(CreateTopicsRequest)
     n, = _u_i(data, p)
     p += 4
@@ -232,6 +235,9 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateTopicsRequest:
         raise null_error("topics")
     if n * 16 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[CreatableTopic] = []
     m.topics = items
     for _ in range(n):
@@ -249,6 +255,9 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateTopicsRequest:
             raise null_error("assignments")
         if n * 8 > end - p:
             raise count_error("assignments", n)
+        left -= n
+        if left < 0:
+            raise limit_error("assignments")
         items1: list[CreatableReplicaAssignment] = []
         item.assignments = items1
         for _ in range(n):
@@ -259,6 +268,9 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateTopicsRequest:
                 raise null_error("broker_ids")
             if n * 4 > end - p:
                 raise count_error("broker_ids", n)
+            left -= n
+            if left < 0:
+                raise limit_error("broker_ids")
             item1.broker_ids = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items1.append(item1)
@@ -268,6 +280,9 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateTopicsRequest:
             raise null_error("configs")
         if n * 4 > end - p:
             raise count_error("configs", n)
+        left -= n
+        if left < 0:
+            raise limit_error("configs")
         items2: list[CreatableTopicConfig] = []
         item.configs = items2
         for _ in range(n):
@@ -300,6 +315,7 @@ def _decode_request_v5(view: bytes | memoryview) -> CreateTopicsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = CreateTopicsRequest.__new__(CreateTopicsRequest)
     n = data[p]
     p += 1
@@ -310,6 +326,9 @@ def _decode_request_v5(view: bytes | memoryview) -> CreateTopicsRequest:
     n -= 1
     if n * 10 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[CreatableTopic] = []
     m.topics = items
     for _ in range(n):
@@ -332,6 +351,9 @@ def _decode_request_v5(view: bytes | memoryview) -> CreateTopicsRequest:
         n -= 1
         if n * 6 > end - p:
             raise count_error("assignments", n)
+        left -= n
+        if left < 0:
+            raise limit_error("assignments")
         items1: list[CreatableReplicaAssignment] = []
         item.assignments = items1
         for _ in range(n):
@@ -345,6 +367,9 @@ def _decode_request_v5(view: bytes | memoryview) -> CreateTopicsRequest:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("broker_ids", n)
+            left -= n
+            if left < 0:
+                raise limit_error("broker_ids")
             item1.broker_ids = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
@@ -352,6 +377,9 @@ def _decode_request_v5(view: bytes | memoryview) -> CreateTopicsRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("CreatableReplicaAssignment")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -363,6 +391,9 @@ def _decode_request_v5(view: bytes | memoryview) -> CreateTopicsRequest:
         n -= 1
         if n * 3 > end - p:
             raise count_error("configs", n)
+        left -= n
+        if left < 0:
+            raise limit_error("configs")
         items2: list[CreatableTopicConfig] = []
         item.configs = items2
         for _ in range(n):
@@ -391,6 +422,9 @@ def _decode_request_v5(view: bytes | memoryview) -> CreateTopicsRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("CreatableTopicConfig")
                 p = skip_fields(data, p, n)
             items2.append(item2)
         n = data[p]
@@ -398,6 +432,9 @@ def _decode_request_v5(view: bytes | memoryview) -> CreateTopicsRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("CreatableTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     m.timeout_ms, m.validate_only, n = _u_izB(data, p)
@@ -405,6 +442,9 @@ def _decode_request_v5(view: bytes | memoryview) -> CreateTopicsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("CreateTopicsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("CreateTopicsRequest")

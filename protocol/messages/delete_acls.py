@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -178,6 +180,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DeleteAclsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DeleteAclsRequest.__new__(DeleteAclsRequest)
     n, = _u_i(data, p)
     p += 4
@@ -185,6 +188,9 @@ def _decode_request_v1(view: bytes | memoryview) -> DeleteAclsRequest:
         raise null_error("filters")
     if n * 10 > end - p:
         raise count_error("filters", n)
+    left -= n
+    if left < 0:
+        raise limit_error("filters")
     items: list[DeleteAclsFilter] = []
     m.filters = items
     for _ in range(n):
@@ -225,6 +231,7 @@ def _decode_request_v2(view: bytes | memoryview) -> DeleteAclsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DeleteAclsRequest.__new__(DeleteAclsRequest)
     n = data[p]
     p += 1
@@ -235,6 +242,9 @@ def _decode_request_v2(view: bytes | memoryview) -> DeleteAclsRequest:
     n -= 1
     if n * 8 > end - p:
         raise count_error("filters", n)
+    left -= n
+    if left < 0:
+        raise limit_error("filters")
     items: list[DeleteAclsFilter] = []
     m.filters = items
     for _ in range(n):
@@ -274,6 +284,9 @@ def _decode_request_v2(view: bytes | memoryview) -> DeleteAclsRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("DeleteAclsFilter")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -281,6 +294,9 @@ def _decode_request_v2(view: bytes | memoryview) -> DeleteAclsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DeleteAclsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DeleteAclsRequest")

@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -95,6 +97,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteGroupsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DeleteGroupsRequest.__new__(DeleteGroupsRequest)
     n, = _u_i(data, p)
     p += 4
@@ -102,6 +105,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteGroupsRequest:
         raise null_error("groups_names")
     if n * 2 > end - p:
         raise count_error("groups_names", n)
+    left -= n
+    if left < 0:
+        raise limit_error("groups_names")
     items: list[str] = []
     m.groups_names = items
     for _ in range(n):
@@ -122,6 +128,7 @@ def _decode_request_v2(view: bytes | memoryview) -> DeleteGroupsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DeleteGroupsRequest.__new__(DeleteGroupsRequest)
     n = data[p]
     p += 1
@@ -132,6 +139,9 @@ def _decode_request_v2(view: bytes | memoryview) -> DeleteGroupsRequest:
     n -= 1
     if n > end - p:
         raise count_error("groups_names", n)
+    left -= n
+    if left < 0:
+        raise limit_error("groups_names")
     items: list[str] = []
     m.groups_names = items
     for _ in range(n):
@@ -150,6 +160,9 @@ def _decode_request_v2(view: bytes | memoryview) -> DeleteGroupsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DeleteGroupsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DeleteGroupsRequest")

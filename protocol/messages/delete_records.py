@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -162,6 +164,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteRecordsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DeleteRecordsRequest.__new__(DeleteRecordsRequest)
     n, = _u_i(data, p)
     p += 4
@@ -169,6 +172,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteRecordsRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[DeleteRecordsTopic] = []
     m.topics = items
     for _ in range(n):
@@ -186,6 +192,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteRecordsRequest:
             raise null_error("partitions")
         if n * 12 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[DeleteRecordsPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -205,6 +214,7 @@ def _decode_request_v2(view: bytes | memoryview) -> DeleteRecordsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DeleteRecordsRequest.__new__(DeleteRecordsRequest)
     n = data[p]
     p += 1
@@ -215,6 +225,9 @@ def _decode_request_v2(view: bytes | memoryview) -> DeleteRecordsRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[DeleteRecordsTopic] = []
     m.topics = items
     for _ in range(n):
@@ -237,6 +250,9 @@ def _decode_request_v2(view: bytes | memoryview) -> DeleteRecordsRequest:
         n -= 1
         if n * 13 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[DeleteRecordsPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -246,6 +262,9 @@ def _decode_request_v2(view: bytes | memoryview) -> DeleteRecordsRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("DeleteRecordsPartition")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -253,6 +272,9 @@ def _decode_request_v2(view: bytes | memoryview) -> DeleteRecordsRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("DeleteRecordsTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     m.timeout_ms, n = _u_iB(data, p)
@@ -260,6 +282,9 @@ def _decode_request_v2(view: bytes | memoryview) -> DeleteRecordsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DeleteRecordsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DeleteRecordsRequest")

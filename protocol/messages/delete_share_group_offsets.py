@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -123,6 +125,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteShareGroupOffsetsReque
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DeleteShareGroupOffsetsRequest.__new__(DeleteShareGroupOffsetsRequest)
     n = data[p]
     p += 1
@@ -142,6 +145,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteShareGroupOffsetsReque
     n -= 1
     if n * 2 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[DeleteShareGroupOffsetsRequestTopic] = []
     m.topics = items
     for _ in range(n):
@@ -160,6 +166,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteShareGroupOffsetsReque
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("DeleteShareGroupOffsetsRequestTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -167,6 +176,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteShareGroupOffsetsReque
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DeleteShareGroupOffsetsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DeleteShareGroupOffsetsRequest")

@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -149,6 +151,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteShareGroupStateRequest
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DeleteShareGroupStateRequest.__new__(DeleteShareGroupStateRequest)
     n = data[p]
     p += 1
@@ -168,6 +171,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteShareGroupStateRequest
     n -= 1
     if n * 18 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[DeleteStateData] = []
     m.topics = items
     for _ in range(n):
@@ -182,6 +188,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteShareGroupStateRequest
         n -= 1
         if n * 5 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[PartitionData] = []
         item.partitions = items1
         for _ in range(n):
@@ -191,6 +200,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteShareGroupStateRequest
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("PartitionData")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -198,6 +210,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteShareGroupStateRequest
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("DeleteStateData")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -205,6 +220,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteShareGroupStateRequest
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DeleteShareGroupStateRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DeleteShareGroupStateRequest")

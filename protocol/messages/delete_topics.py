@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -133,6 +135,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DeleteTopicsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DeleteTopicsRequest.__new__(DeleteTopicsRequest)
     m.topics = []
     n, = _u_i(data, p)
@@ -141,6 +144,9 @@ def _decode_request_v1(view: bytes | memoryview) -> DeleteTopicsRequest:
         raise null_error("topic_names")
     if n * 2 > end - p:
         raise count_error("topic_names", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topic_names")
     items: list[str] = []
     m.topic_names = items
     for _ in range(n):
@@ -163,6 +169,7 @@ def _decode_request_v4(view: bytes | memoryview) -> DeleteTopicsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DeleteTopicsRequest.__new__(DeleteTopicsRequest)
     m.topics = []
     n = data[p]
@@ -174,6 +181,9 @@ def _decode_request_v4(view: bytes | memoryview) -> DeleteTopicsRequest:
     n -= 1
     if n > end - p:
         raise count_error("topic_names", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topic_names")
     items: list[str] = []
     m.topic_names = items
     for _ in range(n):
@@ -192,6 +202,9 @@ def _decode_request_v4(view: bytes | memoryview) -> DeleteTopicsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DeleteTopicsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DeleteTopicsRequest")
@@ -202,6 +215,7 @@ def _decode_request_v6(view: bytes | memoryview) -> DeleteTopicsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DeleteTopicsRequest.__new__(DeleteTopicsRequest)
     m.topic_names = []
     n = data[p]
@@ -213,6 +227,9 @@ def _decode_request_v6(view: bytes | memoryview) -> DeleteTopicsRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[DeleteTopicState] = []
     m.topics = items
     for _ in range(n):
@@ -233,6 +250,9 @@ def _decode_request_v6(view: bytes | memoryview) -> DeleteTopicsRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("DeleteTopicState")
             p = skip_fields(data, p, n)
         items.append(item)
     m.timeout_ms, n = _u_iB(data, p)
@@ -240,6 +260,9 @@ def _decode_request_v6(view: bytes | memoryview) -> DeleteTopicsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DeleteTopicsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DeleteTopicsRequest")

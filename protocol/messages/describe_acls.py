@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -193,6 +195,7 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeAclsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeAclsRequest.__new__(DescribeAclsRequest)
     m.resource_type_filter, n = _u_bB(data, p)
     p += 2
@@ -229,6 +232,9 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeAclsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DescribeAclsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DescribeAclsRequest")

@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -171,6 +173,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeClientQuotasRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeClientQuotasRequest.__new__(DescribeClientQuotasRequest)
     n, = _u_i(data, p)
     p += 4
@@ -178,6 +181,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeClientQuotasRequest:
         raise null_error("components")
     if n * 5 > end - p:
         raise count_error("components", n)
+    left -= n
+    if left < 0:
+        raise limit_error("components")
     items: list[ComponentData] = []
     m.components = items
     for _ in range(n):
@@ -209,6 +215,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeClientQuotasRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeClientQuotasRequest.__new__(DescribeClientQuotasRequest)
     n = data[p]
     p += 1
@@ -219,6 +226,9 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeClientQuotasRequest:
     n -= 1
     if n * 4 > end - p:
         raise count_error("components", n)
+    left -= n
+    if left < 0:
+        raise limit_error("components")
     items: list[ComponentData] = []
     m.components = items
     for _ in range(n):
@@ -247,6 +257,9 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeClientQuotasRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("ComponentData")
             p = skip_fields(data, p, n)
         items.append(item)
     m.strict, n = _u_zB(data, p)
@@ -254,6 +267,9 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeClientQuotasRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DescribeClientQuotasRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DescribeClientQuotasRequest")

@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -132,6 +134,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeClusterRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeClusterRequest.__new__(DescribeClusterRequest)
     m.endpoint_type = 1
     m.include_fenced_brokers = False
@@ -140,6 +143,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeClusterRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DescribeClusterRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DescribeClusterRequest")
@@ -150,6 +156,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeClusterRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeClusterRequest.__new__(DescribeClusterRequest)
     m.include_fenced_brokers = False
     m.include_cluster_authorized_operations, m.endpoint_type, n = _u_zbB(data, p)
@@ -157,6 +164,9 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeClusterRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DescribeClusterRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DescribeClusterRequest")
@@ -167,12 +177,16 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeClusterRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeClusterRequest.__new__(DescribeClusterRequest)
     m.include_cluster_authorized_operations, m.endpoint_type, m.include_fenced_brokers, n = _u_zbzB(data, p)
     p += 4
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DescribeClusterRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DescribeClusterRequest")

@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -205,6 +207,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeConfigsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeConfigsRequest.__new__(DescribeConfigsRequest)
     m.include_documentation = False
     n, = _u_i(data, p)
@@ -213,6 +216,9 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeConfigsRequest:
         raise null_error("resources")
     if n * 7 > end - p:
         raise count_error("resources", n)
+    left -= n
+    if left < 0:
+        raise limit_error("resources")
     items: list[DescribeConfigsResource] = []
     m.resources = items
     for _ in range(n):
@@ -231,6 +237,9 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeConfigsRequest:
         else:
             if n * 2 > end - p:
                 raise count_error("configuration_keys", n)
+            left -= n
+            if left < 0:
+                raise limit_error("configuration_keys")
             items1: list[str] = []
             item.configuration_keys = items1
             for _ in range(n):
@@ -254,6 +263,7 @@ def _decode_request_v3(view: bytes | memoryview) -> DescribeConfigsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeConfigsRequest.__new__(DescribeConfigsRequest)
     n, = _u_i(data, p)
     p += 4
@@ -261,6 +271,9 @@ def _decode_request_v3(view: bytes | memoryview) -> DescribeConfigsRequest:
         raise null_error("resources")
     if n * 7 > end - p:
         raise count_error("resources", n)
+    left -= n
+    if left < 0:
+        raise limit_error("resources")
     items: list[DescribeConfigsResource] = []
     m.resources = items
     for _ in range(n):
@@ -279,6 +292,9 @@ def _decode_request_v3(view: bytes | memoryview) -> DescribeConfigsRequest:
         else:
             if n * 2 > end - p:
                 raise count_error("configuration_keys", n)
+            left -= n
+            if left < 0:
+                raise limit_error("configuration_keys")
             items1: list[str] = []
             item.configuration_keys = items1
             for _ in range(n):
@@ -302,6 +318,7 @@ def _decode_request_v4(view: bytes | memoryview) -> DescribeConfigsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeConfigsRequest.__new__(DescribeConfigsRequest)
     n = data[p]
     p += 1
@@ -312,6 +329,9 @@ def _decode_request_v4(view: bytes | memoryview) -> DescribeConfigsRequest:
     n -= 1
     if n * 4 > end - p:
         raise count_error("resources", n)
+    left -= n
+    if left < 0:
+        raise limit_error("resources")
     items: list[DescribeConfigsResource] = []
     m.resources = items
     for _ in range(n):
@@ -335,6 +355,9 @@ def _decode_request_v4(view: bytes | memoryview) -> DescribeConfigsRequest:
             n -= 1
             if n > end - p:
                 raise count_error("configuration_keys", n)
+            left -= n
+            if left < 0:
+                raise limit_error("configuration_keys")
             items1: list[str] = []
             item.configuration_keys = items1
             for _ in range(n):
@@ -353,6 +376,9 @@ def _decode_request_v4(view: bytes | memoryview) -> DescribeConfigsRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("DescribeConfigsResource")
             p = skip_fields(data, p, n)
         items.append(item)
     m.include_synonyms, m.include_documentation, n = _u_zzB(data, p)
@@ -360,6 +386,9 @@ def _decode_request_v4(view: bytes | memoryview) -> DescribeConfigsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DescribeConfigsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DescribeConfigsRequest")

@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -163,6 +165,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeDelegationTokenReque
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeDelegationTokenRequest.__new__(DescribeDelegationTokenRequest)
     n, = _u_i(data, p)
     p += 4
@@ -171,6 +174,9 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeDelegationTokenReque
     else:
         if n * 4 > end - p:
             raise count_error("owners", n)
+        left -= n
+        if left < 0:
+            raise limit_error("owners")
         items: list[DescribeDelegationTokenOwner] = []
         m.owners = items
         for _ in range(n):
@@ -199,6 +205,7 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeDelegationTokenReque
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeDelegationTokenRequest.__new__(DescribeDelegationTokenRequest)
     n = data[p]
     p += 1
@@ -210,6 +217,9 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeDelegationTokenReque
         n -= 1
         if n * 3 > end - p:
             raise count_error("owners", n)
+        left -= n
+        if left < 0:
+            raise limit_error("owners")
         items: list[DescribeDelegationTokenOwner] = []
         m.owners = items
         for _ in range(n):
@@ -237,6 +247,9 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeDelegationTokenReque
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("DescribeDelegationTokenOwner")
                 p = skip_fields(data, p, n)
             items.append(item)
     n = data[p]
@@ -244,6 +257,9 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeDelegationTokenReque
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DescribeDelegationTokenRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DescribeDelegationTokenRequest")

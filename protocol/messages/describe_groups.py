@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -152,6 +154,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeGroupsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeGroupsRequest.__new__(DescribeGroupsRequest)
     m.include_authorized_operations = False
     n, = _u_i(data, p)
@@ -160,6 +163,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeGroupsRequest:
         raise null_error("groups")
     if n * 2 > end - p:
         raise count_error("groups", n)
+    left -= n
+    if left < 0:
+        raise limit_error("groups")
     items: list[str] = []
     m.groups = items
     for _ in range(n):
@@ -180,6 +186,7 @@ def _decode_request_v3(view: bytes | memoryview) -> DescribeGroupsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeGroupsRequest.__new__(DescribeGroupsRequest)
     n, = _u_i(data, p)
     p += 4
@@ -187,6 +194,9 @@ def _decode_request_v3(view: bytes | memoryview) -> DescribeGroupsRequest:
         raise null_error("groups")
     if n * 2 > end - p:
         raise count_error("groups", n)
+    left -= n
+    if left < 0:
+        raise limit_error("groups")
     items: list[str] = []
     m.groups = items
     for _ in range(n):
@@ -209,6 +219,7 @@ def _decode_request_v5(view: bytes | memoryview) -> DescribeGroupsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeGroupsRequest.__new__(DescribeGroupsRequest)
     n = data[p]
     p += 1
@@ -219,6 +230,9 @@ def _decode_request_v5(view: bytes | memoryview) -> DescribeGroupsRequest:
     n -= 1
     if n > end - p:
         raise count_error("groups", n)
+    left -= n
+    if left < 0:
+        raise limit_error("groups")
     items: list[str] = []
     m.groups = items
     for _ in range(n):
@@ -237,6 +251,9 @@ def _decode_request_v5(view: bytes | memoryview) -> DescribeGroupsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DescribeGroupsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DescribeGroupsRequest")

@@ -12,10 +12,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -178,6 +180,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeLogDirsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeLogDirsRequest.__new__(DescribeLogDirsRequest)
     n, = _u_i(data, p)
     p += 4
@@ -186,6 +189,9 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeLogDirsRequest:
     else:
         if n * 6 > end - p:
             raise count_error("topics", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topics")
         items: list[DescribableLogDirTopic] = []
         m.topics = items
         for _ in range(n):
@@ -203,6 +209,9 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeLogDirsRequest:
                 raise null_error("partitions")
             if n * 4 > end - p:
                 raise count_error("partitions", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partitions")
             item.partitions = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items.append(item)
@@ -215,6 +224,7 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeLogDirsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeLogDirsRequest.__new__(DescribeLogDirsRequest)
     n = data[p]
     p += 1
@@ -226,6 +236,9 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeLogDirsRequest:
         n -= 1
         if n * 3 > end - p:
             raise count_error("topics", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topics")
         items: list[DescribableLogDirTopic] = []
         m.topics = items
         for _ in range(n):
@@ -248,6 +261,9 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeLogDirsRequest:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partitions", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partitions")
             item.partitions = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
@@ -255,6 +271,9 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeLogDirsRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("DescribableLogDirTopic")
                 p = skip_fields(data, p, n)
             items.append(item)
     n = data[p]
@@ -262,6 +281,9 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeLogDirsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DescribeLogDirsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DescribeLogDirsRequest")

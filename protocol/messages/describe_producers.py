@@ -12,10 +12,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -165,6 +167,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeProducersRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeProducersRequest.__new__(DescribeProducersRequest)
     n = data[p]
     p += 1
@@ -175,6 +178,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeProducersRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[TopicRequest] = []
     m.topics = items
     for _ in range(n):
@@ -197,6 +203,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeProducersRequest:
         n -= 1
         if n * 4 > end - p:
             raise count_error("partition_indexes", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partition_indexes")
         item.partition_indexes = list(unpack_from(f">{n}i", data, p))
         p += n * 4
         n = data[p]
@@ -204,6 +213,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeProducersRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("TopicRequest")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -211,6 +223,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeProducersRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DescribeProducersRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DescribeProducersRequest")

@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -249,6 +251,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeQuorumRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeQuorumRequest.__new__(DescribeQuorumRequest)
     n = data[p]
     p += 1
@@ -259,6 +262,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeQuorumRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[DescribeQuorumRequestTopicData] = []
     m.topics = items
     for _ in range(n):
@@ -281,6 +287,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeQuorumRequest:
         n -= 1
         if n * 5 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[DescribeQuorumRequestPartitionData] = []
         item.partitions = items1
         for _ in range(n):
@@ -290,6 +299,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeQuorumRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("DescribeQuorumRequestPartitionData")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -297,6 +309,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeQuorumRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("DescribeQuorumRequestTopicData")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -304,6 +319,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeQuorumRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DescribeQuorumRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DescribeQuorumRequest")

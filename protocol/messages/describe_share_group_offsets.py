@@ -13,10 +13,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -193,6 +195,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeShareGroupOffsetsReq
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeShareGroupOffsetsRequest.__new__(DescribeShareGroupOffsetsRequest)
     n = data[p]
     p += 1
@@ -203,6 +206,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeShareGroupOffsetsReq
     n -= 1
     if n * 3 > end - p:
         raise count_error("groups", n)
+    left -= n
+    if left < 0:
+        raise limit_error("groups")
     items: list[DescribeShareGroupOffsetsRequestGroup] = []
     m.groups = items
     for _ in range(n):
@@ -226,6 +232,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeShareGroupOffsetsReq
             n -= 1
             if n * 3 > end - p:
                 raise count_error("topics", n)
+            left -= n
+            if left < 0:
+                raise limit_error("topics")
             items1: list[DescribeShareGroupOffsetsRequestTopic] = []
             item.topics = items1
             for _ in range(n):
@@ -248,6 +257,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeShareGroupOffsetsReq
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("partitions", n)
+                left -= n
+                if left < 0:
+                    raise limit_error("partitions")
                 item1.partitions = list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
@@ -255,6 +267,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeShareGroupOffsetsReq
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("DescribeShareGroupOffsetsRequestTopic")
                     p = skip_fields(data, p, n)
                 items1.append(item1)
         n = data[p]
@@ -262,6 +277,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeShareGroupOffsetsReq
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("DescribeShareGroupOffsetsRequestGroup")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -269,6 +287,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeShareGroupOffsetsReq
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DescribeShareGroupOffsetsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DescribeShareGroupOffsetsRequest")

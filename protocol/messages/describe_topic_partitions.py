@@ -13,10 +13,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -212,6 +214,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeTopicPartitionsReque
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeTopicPartitionsRequest.__new__(DescribeTopicPartitionsRequest)
     n = data[p]
     p += 1
@@ -222,6 +225,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeTopicPartitionsReque
     n -= 1
     if n * 2 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[TopicRequest] = []
     m.topics = items
     for _ in range(n):
@@ -240,6 +246,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeTopicPartitionsReque
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("TopicRequest")
             p = skip_fields(data, p, n)
         items.append(item)
     m.response_partition_limit, n = _u_ib(data, p)
@@ -262,6 +271,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeTopicPartitionsReque
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("DescribeTopicPartitionsRequestCursor")
             p = skip_fields(data, p, n)
         m.cursor = s
     n = data[p]
@@ -269,6 +281,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeTopicPartitionsReque
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DescribeTopicPartitionsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DescribeTopicPartitionsRequest")

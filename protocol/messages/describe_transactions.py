@@ -12,10 +12,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -129,6 +131,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeTransactionsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeTransactionsRequest.__new__(DescribeTransactionsRequest)
     n = data[p]
     p += 1
@@ -139,6 +142,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeTransactionsRequest:
     n -= 1
     if n > end - p:
         raise count_error("transactional_ids", n)
+    left -= n
+    if left < 0:
+        raise limit_error("transactional_ids")
     items: list[str] = []
     m.transactional_ids = items
     for _ in range(n):
@@ -157,6 +163,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeTransactionsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DescribeTransactionsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DescribeTransactionsRequest")

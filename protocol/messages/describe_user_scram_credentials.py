@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -137,6 +139,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeUserScramCredentials
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = DescribeUserScramCredentialsRequest.__new__(DescribeUserScramCredentialsRequest)
     n = data[p]
     p += 1
@@ -148,6 +151,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeUserScramCredentials
         n -= 1
         if n * 2 > end - p:
             raise count_error("users", n)
+        left -= n
+        if left < 0:
+            raise limit_error("users")
         items: list[UserName] = []
         m.users = items
         for _ in range(n):
@@ -166,6 +172,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeUserScramCredentials
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("UserName")
                 p = skip_fields(data, p, n)
             items.append(item)
     n = data[p]
@@ -173,6 +182,9 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeUserScramCredentials
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("DescribeUserScramCredentialsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("DescribeUserScramCredentialsRequest")

@@ -12,10 +12,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -152,6 +154,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ElectLeadersRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ElectLeadersRequest.__new__(ElectLeadersRequest)
     m.election_type = 0
     n, = _u_i(data, p)
@@ -161,6 +164,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ElectLeadersRequest:
     else:
         if n * 6 > end - p:
             raise count_error("topic_partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topic_partitions")
         items: list[TopicPartitions] = []
         m.topic_partitions = items
         for _ in range(n):
@@ -178,6 +184,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ElectLeadersRequest:
                 raise null_error("partitions")
             if n * 4 > end - p:
                 raise count_error("partitions", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partitions")
             item.partitions = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items.append(item)
@@ -192,6 +201,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ElectLeadersRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ElectLeadersRequest.__new__(ElectLeadersRequest)
     m.election_type, n = _u_bi(data, p)
     p += 5
@@ -200,6 +210,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ElectLeadersRequest:
     else:
         if n * 6 > end - p:
             raise count_error("topic_partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topic_partitions")
         items: list[TopicPartitions] = []
         m.topic_partitions = items
         for _ in range(n):
@@ -217,6 +230,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ElectLeadersRequest:
                 raise null_error("partitions")
             if n * 4 > end - p:
                 raise count_error("partitions", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partitions")
             item.partitions = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items.append(item)
@@ -231,6 +247,7 @@ def _decode_request_v2(view: bytes | memoryview) -> ElectLeadersRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ElectLeadersRequest.__new__(ElectLeadersRequest)
     m.election_type, n = _u_bB(data, p)
     p += 2
@@ -242,6 +259,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ElectLeadersRequest:
         n -= 1
         if n * 3 > end - p:
             raise count_error("topic_partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topic_partitions")
         items: list[TopicPartitions] = []
         m.topic_partitions = items
         for _ in range(n):
@@ -264,6 +284,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ElectLeadersRequest:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partitions", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partitions")
             item.partitions = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
@@ -271,6 +294,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ElectLeadersRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("TopicPartitions")
                 p = skip_fields(data, p, n)
             items.append(item)
     m.timeout_ms, n = _u_iB(data, p)
@@ -278,6 +304,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ElectLeadersRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ElectLeadersRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ElectLeadersRequest")

@@ -13,10 +13,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -248,6 +250,7 @@ def _decode_request_v0(view: bytes | memoryview) -> EndQuorumEpochRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = EndQuorumEpochRequest.__new__(EndQuorumEpochRequest)
     m.leader_endpoints = []
     n, = _u_h(data, p)
@@ -264,6 +267,9 @@ def _decode_request_v0(view: bytes | memoryview) -> EndQuorumEpochRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[EndQuorumEpochRequestTopicData] = []
     m.topics = items
     for _ in range(n):
@@ -281,6 +287,9 @@ def _decode_request_v0(view: bytes | memoryview) -> EndQuorumEpochRequest:
             raise null_error("partitions")
         if n * 16 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[EndQuorumEpochRequestPartitionData] = []
         item.partitions = items1
         for _ in range(n):
@@ -292,6 +301,9 @@ def _decode_request_v0(view: bytes | memoryview) -> EndQuorumEpochRequest:
                 raise null_error("preferred_successors")
             if n * 4 > end - p:
                 raise count_error("preferred_successors", n)
+            left -= n
+            if left < 0:
+                raise limit_error("preferred_successors")
             item1.preferred_successors = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items1.append(item1)
@@ -305,6 +317,7 @@ def _decode_request_v1(view: bytes | memoryview) -> EndQuorumEpochRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = EndQuorumEpochRequest.__new__(EndQuorumEpochRequest)
     n = data[p]
     p += 1
@@ -325,6 +338,9 @@ def _decode_request_v1(view: bytes | memoryview) -> EndQuorumEpochRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[EndQuorumEpochRequestTopicData] = []
     m.topics = items
     for _ in range(n):
@@ -347,6 +363,9 @@ def _decode_request_v1(view: bytes | memoryview) -> EndQuorumEpochRequest:
         n -= 1
         if n * 14 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[EndQuorumEpochRequestPartitionData] = []
         item.partitions = items1
         for _ in range(n):
@@ -361,6 +380,9 @@ def _decode_request_v1(view: bytes | memoryview) -> EndQuorumEpochRequest:
             n -= 1
             if n * 21 > end - p:
                 raise count_error("preferred_candidates", n)
+            left -= n
+            if left < 0:
+                raise limit_error("preferred_candidates")
             items2: list[ReplicaInfo] = []
             item1.preferred_candidates = items2
             for _ in range(n):
@@ -371,6 +393,9 @@ def _decode_request_v1(view: bytes | memoryview) -> EndQuorumEpochRequest:
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("ReplicaInfo")
                     p = skip_fields(data, p, n)
                 items2.append(item2)
             n = data[p]
@@ -378,6 +403,9 @@ def _decode_request_v1(view: bytes | memoryview) -> EndQuorumEpochRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("EndQuorumEpochRequestPartitionData")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -385,6 +413,9 @@ def _decode_request_v1(view: bytes | memoryview) -> EndQuorumEpochRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("EndQuorumEpochRequestTopicData")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -396,6 +427,9 @@ def _decode_request_v1(view: bytes | memoryview) -> EndQuorumEpochRequest:
     n -= 1
     if n * 5 > end - p:
         raise count_error("leader_endpoints", n)
+    left -= n
+    if left < 0:
+        raise limit_error("leader_endpoints")
     items3: list[LeaderEndpoint] = []
     m.leader_endpoints = items3
     for _ in range(n):
@@ -423,6 +457,9 @@ def _decode_request_v1(view: bytes | memoryview) -> EndQuorumEpochRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("LeaderEndpoint")
             p = skip_fields(data, p, n)
         items3.append(item3)
     n = data[p]
@@ -430,6 +467,9 @@ def _decode_request_v1(view: bytes | memoryview) -> EndQuorumEpochRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("EndQuorumEpochRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("EndQuorumEpochRequest")

@@ -10,9 +10,11 @@ from struct import error as _StructError
 from typing import Final
 
 from protocol.message import (
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -74,6 +76,7 @@ def _decode_request_v0(view: bytes | memoryview) -> EnvelopeRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = EnvelopeRequest.__new__(EnvelopeRequest)
     n = data[p]
     p += 1
@@ -108,6 +111,9 @@ def _decode_request_v0(view: bytes | memoryview) -> EnvelopeRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("EnvelopeRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("EnvelopeRequest")

@@ -13,10 +13,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -421,6 +423,7 @@ def _decode_request_v4(view: bytes | memoryview) -> FetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = FetchRequest.__new__(FetchRequest)
     m.cluster_id = None
     m.replica_state = None
@@ -434,6 +437,9 @@ def _decode_request_v4(view: bytes | memoryview) -> FetchRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[FetchTopic] = []
     m.topics = items
     for _ in range(n):
@@ -452,6 +458,9 @@ def _decode_request_v4(view: bytes | memoryview) -> FetchRequest:
             raise null_error("partitions")
         if n * 16 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[FetchPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -474,6 +483,7 @@ def _decode_request_v5(view: bytes | memoryview) -> FetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = FetchRequest.__new__(FetchRequest)
     m.cluster_id = None
     m.replica_state = None
@@ -487,6 +497,9 @@ def _decode_request_v5(view: bytes | memoryview) -> FetchRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[FetchTopic] = []
     m.topics = items
     for _ in range(n):
@@ -505,6 +518,9 @@ def _decode_request_v5(view: bytes | memoryview) -> FetchRequest:
             raise null_error("partitions")
         if n * 24 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[FetchPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -526,6 +542,7 @@ def _decode_request_v7(view: bytes | memoryview) -> FetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = FetchRequest.__new__(FetchRequest)
     m.cluster_id = None
     m.replica_state = None
@@ -536,6 +553,9 @@ def _decode_request_v7(view: bytes | memoryview) -> FetchRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[FetchTopic] = []
     m.topics = items
     for _ in range(n):
@@ -554,6 +574,9 @@ def _decode_request_v7(view: bytes | memoryview) -> FetchRequest:
             raise null_error("partitions")
         if n * 24 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[FetchPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -572,6 +595,9 @@ def _decode_request_v7(view: bytes | memoryview) -> FetchRequest:
         raise null_error("forgotten_topics_data")
     if n * 6 > end - p:
         raise count_error("forgotten_topics_data", n)
+    left -= n
+    if left < 0:
+        raise limit_error("forgotten_topics_data")
     items2: list[ForgottenTopic] = []
     m.forgotten_topics_data = items2
     for _ in range(n):
@@ -590,6 +616,9 @@ def _decode_request_v7(view: bytes | memoryview) -> FetchRequest:
             raise null_error("partitions")
         if n * 4 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         item2.partitions = list(unpack_from(f">{n}i", data, p))
         p += n * 4
         items2.append(item2)
@@ -602,6 +631,7 @@ def _decode_request_v9(view: bytes | memoryview) -> FetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = FetchRequest.__new__(FetchRequest)
     m.cluster_id = None
     m.replica_state = None
@@ -612,6 +642,9 @@ def _decode_request_v9(view: bytes | memoryview) -> FetchRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[FetchTopic] = []
     m.topics = items
     for _ in range(n):
@@ -630,6 +663,9 @@ def _decode_request_v9(view: bytes | memoryview) -> FetchRequest:
             raise null_error("partitions")
         if n * 28 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[FetchPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -647,6 +683,9 @@ def _decode_request_v9(view: bytes | memoryview) -> FetchRequest:
         raise null_error("forgotten_topics_data")
     if n * 6 > end - p:
         raise count_error("forgotten_topics_data", n)
+    left -= n
+    if left < 0:
+        raise limit_error("forgotten_topics_data")
     items2: list[ForgottenTopic] = []
     m.forgotten_topics_data = items2
     for _ in range(n):
@@ -665,6 +704,9 @@ def _decode_request_v9(view: bytes | memoryview) -> FetchRequest:
             raise null_error("partitions")
         if n * 4 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         item2.partitions = list(unpack_from(f">{n}i", data, p))
         p += n * 4
         items2.append(item2)
@@ -677,6 +719,7 @@ def _decode_request_v11(view: bytes | memoryview) -> FetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = FetchRequest.__new__(FetchRequest)
     m.cluster_id = None
     m.replica_state = None
@@ -686,6 +729,9 @@ def _decode_request_v11(view: bytes | memoryview) -> FetchRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[FetchTopic] = []
     m.topics = items
     for _ in range(n):
@@ -704,6 +750,9 @@ def _decode_request_v11(view: bytes | memoryview) -> FetchRequest:
             raise null_error("partitions")
         if n * 28 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[FetchPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -721,6 +770,9 @@ def _decode_request_v11(view: bytes | memoryview) -> FetchRequest:
         raise null_error("forgotten_topics_data")
     if n * 6 > end - p:
         raise count_error("forgotten_topics_data", n)
+    left -= n
+    if left < 0:
+        raise limit_error("forgotten_topics_data")
     items2: list[ForgottenTopic] = []
     m.forgotten_topics_data = items2
     for _ in range(n):
@@ -739,6 +791,9 @@ def _decode_request_v11(view: bytes | memoryview) -> FetchRequest:
             raise null_error("partitions")
         if n * 4 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         item2.partitions = list(unpack_from(f">{n}i", data, p))
         p += n * 4
         items2.append(item2)
@@ -758,6 +813,7 @@ def _decode_request_v12(view: bytes | memoryview) -> FetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = FetchRequest.__new__(FetchRequest)
     m.cluster_id = None
     m.replica_state = None
@@ -770,6 +826,9 @@ def _decode_request_v12(view: bytes | memoryview) -> FetchRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[FetchTopic] = []
     m.topics = items
     for _ in range(n):
@@ -793,6 +852,9 @@ def _decode_request_v12(view: bytes | memoryview) -> FetchRequest:
         n -= 1
         if n * 33 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[FetchPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -804,6 +866,9 @@ def _decode_request_v12(view: bytes | memoryview) -> FetchRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("FetchPartition")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -811,6 +876,9 @@ def _decode_request_v12(view: bytes | memoryview) -> FetchRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("FetchTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -822,6 +890,9 @@ def _decode_request_v12(view: bytes | memoryview) -> FetchRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("forgotten_topics_data", n)
+    left -= n
+    if left < 0:
+        raise limit_error("forgotten_topics_data")
     items2: list[ForgottenTopic] = []
     m.forgotten_topics_data = items2
     for _ in range(n):
@@ -845,6 +916,9 @@ def _decode_request_v12(view: bytes | memoryview) -> FetchRequest:
         n -= 1
         if n * 4 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         item2.partitions = list(unpack_from(f">{n}i", data, p))
         p += n * 4
         n = data[p]
@@ -852,6 +926,9 @@ def _decode_request_v12(view: bytes | memoryview) -> FetchRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("ForgottenTopic")
             p = skip_fields(data, p, n)
         items2.append(item2)
     n = data[p]
@@ -868,6 +945,9 @@ def _decode_request_v12(view: bytes | memoryview) -> FetchRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("FetchRequest")
         for _ in range(n):
             tag, p = decode_unsigned_varint(data, p)
             limit, p = decode_unsigned_varint(data, p)
@@ -897,6 +977,7 @@ def _decode_request_v13(view: bytes | memoryview) -> FetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = FetchRequest.__new__(FetchRequest)
     m.cluster_id = None
     m.replica_state = None
@@ -909,6 +990,9 @@ def _decode_request_v13(view: bytes | memoryview) -> FetchRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[FetchTopic] = []
     m.topics = items
     for _ in range(n):
@@ -924,6 +1008,9 @@ def _decode_request_v13(view: bytes | memoryview) -> FetchRequest:
         n -= 1
         if n * 33 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[FetchPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -935,6 +1022,9 @@ def _decode_request_v13(view: bytes | memoryview) -> FetchRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("FetchPartition")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -942,6 +1032,9 @@ def _decode_request_v13(view: bytes | memoryview) -> FetchRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("FetchTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -953,6 +1046,9 @@ def _decode_request_v13(view: bytes | memoryview) -> FetchRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("forgotten_topics_data", n)
+    left -= n
+    if left < 0:
+        raise limit_error("forgotten_topics_data")
     items2: list[ForgottenTopic] = []
     m.forgotten_topics_data = items2
     for _ in range(n):
@@ -968,6 +1064,9 @@ def _decode_request_v13(view: bytes | memoryview) -> FetchRequest:
         n -= 1
         if n * 4 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         item2.partitions = list(unpack_from(f">{n}i", data, p))
         p += n * 4
         n = data[p]
@@ -975,6 +1074,9 @@ def _decode_request_v13(view: bytes | memoryview) -> FetchRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("ForgottenTopic")
             p = skip_fields(data, p, n)
         items2.append(item2)
     n = data[p]
@@ -991,6 +1093,9 @@ def _decode_request_v13(view: bytes | memoryview) -> FetchRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("FetchRequest")
         for _ in range(n):
             tag, p = decode_unsigned_varint(data, p)
             limit, p = decode_unsigned_varint(data, p)
@@ -1020,6 +1125,7 @@ def _decode_request_v15(view: bytes | memoryview) -> FetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = FetchRequest.__new__(FetchRequest)
     m.cluster_id = None
     m.replica_state = None
@@ -1033,6 +1139,9 @@ def _decode_request_v15(view: bytes | memoryview) -> FetchRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[FetchTopic] = []
     m.topics = items
     for _ in range(n):
@@ -1048,6 +1157,9 @@ def _decode_request_v15(view: bytes | memoryview) -> FetchRequest:
         n -= 1
         if n * 33 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[FetchPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -1059,6 +1171,9 @@ def _decode_request_v15(view: bytes | memoryview) -> FetchRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("FetchPartition")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -1066,6 +1181,9 @@ def _decode_request_v15(view: bytes | memoryview) -> FetchRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("FetchTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -1077,6 +1195,9 @@ def _decode_request_v15(view: bytes | memoryview) -> FetchRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("forgotten_topics_data", n)
+    left -= n
+    if left < 0:
+        raise limit_error("forgotten_topics_data")
     items2: list[ForgottenTopic] = []
     m.forgotten_topics_data = items2
     for _ in range(n):
@@ -1092,6 +1213,9 @@ def _decode_request_v15(view: bytes | memoryview) -> FetchRequest:
         n -= 1
         if n * 4 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         item2.partitions = list(unpack_from(f">{n}i", data, p))
         p += n * 4
         n = data[p]
@@ -1099,6 +1223,9 @@ def _decode_request_v15(view: bytes | memoryview) -> FetchRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("ForgottenTopic")
             p = skip_fields(data, p, n)
         items2.append(item2)
     n = data[p]
@@ -1115,6 +1242,9 @@ def _decode_request_v15(view: bytes | memoryview) -> FetchRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("FetchRequest")
         for _ in range(n):
             tag, p = decode_unsigned_varint(data, p)
             limit, p = decode_unsigned_varint(data, p)
@@ -1139,6 +1269,9 @@ def _decode_request_v15(view: bytes | memoryview) -> FetchRequest:
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("ReplicaState")
                     p = skip_fields(data, p, n)
                 m.replica_state = s
                 if p > limit:
@@ -1155,6 +1288,7 @@ def _decode_request_v17(view: bytes | memoryview) -> FetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = FetchRequest.__new__(FetchRequest)
     m.cluster_id = None
     m.replica_state = None
@@ -1168,6 +1302,9 @@ def _decode_request_v17(view: bytes | memoryview) -> FetchRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[FetchTopic] = []
     m.topics = items
     for _ in range(n):
@@ -1183,6 +1320,9 @@ def _decode_request_v17(view: bytes | memoryview) -> FetchRequest:
         n -= 1
         if n * 33 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[FetchPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -1194,6 +1334,9 @@ def _decode_request_v17(view: bytes | memoryview) -> FetchRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("FetchPartition")
                 for _ in range(n):
                     tag, p = decode_unsigned_varint(data, p)
                     limit, p = decode_unsigned_varint(data, p)
@@ -1213,6 +1356,9 @@ def _decode_request_v17(view: bytes | memoryview) -> FetchRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("FetchTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -1224,6 +1370,9 @@ def _decode_request_v17(view: bytes | memoryview) -> FetchRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("forgotten_topics_data", n)
+    left -= n
+    if left < 0:
+        raise limit_error("forgotten_topics_data")
     items2: list[ForgottenTopic] = []
     m.forgotten_topics_data = items2
     for _ in range(n):
@@ -1239,6 +1388,9 @@ def _decode_request_v17(view: bytes | memoryview) -> FetchRequest:
         n -= 1
         if n * 4 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         item2.partitions = list(unpack_from(f">{n}i", data, p))
         p += n * 4
         n = data[p]
@@ -1246,6 +1398,9 @@ def _decode_request_v17(view: bytes | memoryview) -> FetchRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("ForgottenTopic")
             p = skip_fields(data, p, n)
         items2.append(item2)
     n = data[p]
@@ -1262,6 +1417,9 @@ def _decode_request_v17(view: bytes | memoryview) -> FetchRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("FetchRequest")
         for _ in range(n):
             tag, p = decode_unsigned_varint(data, p)
             limit1, p = decode_unsigned_varint(data, p)
@@ -1286,6 +1444,9 @@ def _decode_request_v17(view: bytes | memoryview) -> FetchRequest:
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("ReplicaState")
                     p = skip_fields(data, p, n)
                 m.replica_state = s
                 if p > limit1:
@@ -1302,6 +1463,7 @@ def _decode_request_v18(view: bytes | memoryview) -> FetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = FetchRequest.__new__(FetchRequest)
     m.cluster_id = None
     m.replica_state = None
@@ -1315,6 +1477,9 @@ def _decode_request_v18(view: bytes | memoryview) -> FetchRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[FetchTopic] = []
     m.topics = items
     for _ in range(n):
@@ -1330,6 +1495,9 @@ def _decode_request_v18(view: bytes | memoryview) -> FetchRequest:
         n -= 1
         if n * 33 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[FetchPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -1341,6 +1509,9 @@ def _decode_request_v18(view: bytes | memoryview) -> FetchRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("FetchPartition")
                 for _ in range(n):
                     tag, p = decode_unsigned_varint(data, p)
                     limit, p = decode_unsigned_varint(data, p)
@@ -1365,6 +1536,9 @@ def _decode_request_v18(view: bytes | memoryview) -> FetchRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("FetchTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -1376,6 +1550,9 @@ def _decode_request_v18(view: bytes | memoryview) -> FetchRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("forgotten_topics_data", n)
+    left -= n
+    if left < 0:
+        raise limit_error("forgotten_topics_data")
     items2: list[ForgottenTopic] = []
     m.forgotten_topics_data = items2
     for _ in range(n):
@@ -1391,6 +1568,9 @@ def _decode_request_v18(view: bytes | memoryview) -> FetchRequest:
         n -= 1
         if n * 4 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         item2.partitions = list(unpack_from(f">{n}i", data, p))
         p += n * 4
         n = data[p]
@@ -1398,6 +1578,9 @@ def _decode_request_v18(view: bytes | memoryview) -> FetchRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("ForgottenTopic")
             p = skip_fields(data, p, n)
         items2.append(item2)
     n = data[p]
@@ -1414,6 +1597,9 @@ def _decode_request_v18(view: bytes | memoryview) -> FetchRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("FetchRequest")
         for _ in range(n):
             tag, p = decode_unsigned_varint(data, p)
             limit1, p = decode_unsigned_varint(data, p)
@@ -1438,6 +1624,9 @@ def _decode_request_v18(view: bytes | memoryview) -> FetchRequest:
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("ReplicaState")
                     p = skip_fields(data, p, n)
                 m.replica_state = s
                 if p > limit1:
@@ -2009,7 +2198,7 @@ def encode_request(message: FetchRequest, version: int) -> bytes:
 
 
 def _decode_response_v4(view: bytes | memoryview) -> FetchResponse:
-    data = view
+    data = memoryview(view)
     end = len(data)
     p = 0
     m = FetchResponse.__new__(FetchResponse)
@@ -2079,7 +2268,7 @@ def _decode_response_v4(view: bytes | memoryview) -> FetchResponse:
 
 
 def _decode_response_v5(view: bytes | memoryview) -> FetchResponse:
-    data = view
+    data = memoryview(view)
     end = len(data)
     p = 0
     m = FetchResponse.__new__(FetchResponse)
@@ -2148,7 +2337,7 @@ def _decode_response_v5(view: bytes | memoryview) -> FetchResponse:
 
 
 def _decode_response_v7(view: bytes | memoryview) -> FetchResponse:
-    data = view
+    data = memoryview(view)
     end = len(data)
     p = 0
     m = FetchResponse.__new__(FetchResponse)
@@ -2215,7 +2404,7 @@ def _decode_response_v7(view: bytes | memoryview) -> FetchResponse:
 
 
 def _decode_response_v11(view: bytes | memoryview) -> FetchResponse:
-    data = view
+    data = memoryview(view)
     end = len(data)
     p = 0
     m = FetchResponse.__new__(FetchResponse)
@@ -2281,7 +2470,7 @@ def _decode_response_v11(view: bytes | memoryview) -> FetchResponse:
 
 
 def _decode_response_v12(view: bytes | memoryview) -> FetchResponse:
-    data = view
+    data = memoryview(view)
     end = len(data)
     p = 0
     m = FetchResponse.__new__(FetchResponse)
@@ -2421,7 +2610,7 @@ def _decode_response_v12(view: bytes | memoryview) -> FetchResponse:
 
 
 def _decode_response_v13(view: bytes | memoryview) -> FetchResponse:
-    data = view
+    data = memoryview(view)
     end = len(data)
     p = 0
     m = FetchResponse.__new__(FetchResponse)
@@ -2553,7 +2742,7 @@ def _decode_response_v13(view: bytes | memoryview) -> FetchResponse:
 
 
 def _decode_response_v16(view: bytes | memoryview) -> FetchResponse:
-    data = view
+    data = memoryview(view)
     end = len(data)
     p = 0
     m = FetchResponse.__new__(FetchResponse)

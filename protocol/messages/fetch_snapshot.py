@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -275,6 +277,7 @@ def _decode_request_v0(view: bytes | memoryview) -> FetchSnapshotRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = FetchSnapshotRequest.__new__(FetchSnapshotRequest)
     m.cluster_id = None
     m.replica_id, m.max_bytes, n = _u_iiB(data, p)
@@ -286,6 +289,9 @@ def _decode_request_v0(view: bytes | memoryview) -> FetchSnapshotRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[FetchSnapshotRequestTopicSnapshot] = []
     m.topics = items
     for _ in range(n):
@@ -308,6 +314,9 @@ def _decode_request_v0(view: bytes | memoryview) -> FetchSnapshotRequest:
         n -= 1
         if n * 30 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[FetchSnapshotRequestPartitionSnapshot] = []
         item.partitions = items1
         for _ in range(n):
@@ -319,6 +328,9 @@ def _decode_request_v0(view: bytes | memoryview) -> FetchSnapshotRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("FetchSnapshotRequestSnapshotId")
                 p = skip_fields(data, p, n)
             item1.snapshot_id = s
             item1.position, n = _u_qB(data, p)
@@ -326,6 +338,9 @@ def _decode_request_v0(view: bytes | memoryview) -> FetchSnapshotRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("FetchSnapshotRequestPartitionSnapshot")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -333,6 +348,9 @@ def _decode_request_v0(view: bytes | memoryview) -> FetchSnapshotRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("FetchSnapshotRequestTopicSnapshot")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -340,6 +358,9 @@ def _decode_request_v0(view: bytes | memoryview) -> FetchSnapshotRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("FetchSnapshotRequest")
         for _ in range(n):
             tag, p = decode_unsigned_varint(data, p)
             limit, p = decode_unsigned_varint(data, p)
@@ -369,6 +390,7 @@ def _decode_request_v1(view: bytes | memoryview) -> FetchSnapshotRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = FetchSnapshotRequest.__new__(FetchSnapshotRequest)
     m.cluster_id = None
     m.replica_id, m.max_bytes, n = _u_iiB(data, p)
@@ -380,6 +402,9 @@ def _decode_request_v1(view: bytes | memoryview) -> FetchSnapshotRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[FetchSnapshotRequestTopicSnapshot] = []
     m.topics = items
     for _ in range(n):
@@ -402,6 +427,9 @@ def _decode_request_v1(view: bytes | memoryview) -> FetchSnapshotRequest:
         n -= 1
         if n * 30 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[FetchSnapshotRequestPartitionSnapshot] = []
         item.partitions = items1
         for _ in range(n):
@@ -413,6 +441,9 @@ def _decode_request_v1(view: bytes | memoryview) -> FetchSnapshotRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("FetchSnapshotRequestSnapshotId")
                 p = skip_fields(data, p, n)
             item1.snapshot_id = s
             item1.position, n = _u_qB(data, p)
@@ -420,6 +451,9 @@ def _decode_request_v1(view: bytes | memoryview) -> FetchSnapshotRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("FetchSnapshotRequestPartitionSnapshot")
                 for _ in range(n):
                     tag, p = decode_unsigned_varint(data, p)
                     limit, p = decode_unsigned_varint(data, p)
@@ -439,6 +473,9 @@ def _decode_request_v1(view: bytes | memoryview) -> FetchSnapshotRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("FetchSnapshotRequestTopicSnapshot")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -446,6 +483,9 @@ def _decode_request_v1(view: bytes | memoryview) -> FetchSnapshotRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("FetchSnapshotRequest")
         for _ in range(n):
             tag, p = decode_unsigned_varint(data, p)
             limit1, p = decode_unsigned_varint(data, p)
@@ -611,7 +651,7 @@ def encode_request(message: FetchSnapshotRequest, version: int) -> bytes:
 
 
 def _decode_response_v0(view: bytes | memoryview) -> FetchSnapshotResponse:
-    data = view
+    data = memoryview(view)
     end = len(data)
     p = 0
     m = FetchSnapshotResponse.__new__(FetchSnapshotResponse)
@@ -712,7 +752,7 @@ def _decode_response_v0(view: bytes | memoryview) -> FetchSnapshotResponse:
 
 
 def _decode_response_v1(view: bytes | memoryview) -> FetchSnapshotResponse:
-    data = view
+    data = memoryview(view)
     end = len(data)
     p = 0
     m = FetchSnapshotResponse.__new__(FetchSnapshotResponse)

@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -174,6 +176,7 @@ def _decode_request_v3(view: bytes | memoryview) -> FindCoordinatorRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = FindCoordinatorRequest.__new__(FindCoordinatorRequest)
     m.coordinator_keys = []
     n = data[p]
@@ -190,6 +193,9 @@ def _decode_request_v3(view: bytes | memoryview) -> FindCoordinatorRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("FindCoordinatorRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("FindCoordinatorRequest")
@@ -200,6 +206,7 @@ def _decode_request_v4(view: bytes | memoryview) -> FindCoordinatorRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = FindCoordinatorRequest.__new__(FindCoordinatorRequest)
     m.key = ""
     m.key_type, n = _u_bB(data, p)
@@ -211,6 +218,9 @@ def _decode_request_v4(view: bytes | memoryview) -> FindCoordinatorRequest:
     n -= 1
     if n > end - p:
         raise count_error("coordinator_keys", n)
+    left -= n
+    if left < 0:
+        raise limit_error("coordinator_keys")
     items: list[str] = []
     m.coordinator_keys = items
     for _ in range(n):
@@ -229,6 +239,9 @@ def _decode_request_v4(view: bytes | memoryview) -> FindCoordinatorRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("FindCoordinatorRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("FindCoordinatorRequest")

@@ -13,10 +13,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -99,6 +101,7 @@ def _decode_request_v0(view: bytes | memoryview) -> GetTelemetrySubscriptionsReq
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = GetTelemetrySubscriptionsRequest.__new__(GetTelemetrySubscriptionsRequest)
     u, n = _u_uB(data, p)
     p += 17
@@ -106,6 +109,9 @@ def _decode_request_v0(view: bytes | memoryview) -> GetTelemetrySubscriptionsReq
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("GetTelemetrySubscriptionsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("GetTelemetrySubscriptionsRequest")

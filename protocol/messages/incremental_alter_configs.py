@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -154,6 +156,7 @@ def _decode_request_v0(view: bytes | memoryview) -> IncrementalAlterConfigsReque
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = IncrementalAlterConfigsRequest.__new__(IncrementalAlterConfigsRequest)
     n, = _u_i(data, p)
     p += 4
@@ -161,6 +164,9 @@ def _decode_request_v0(view: bytes | memoryview) -> IncrementalAlterConfigsReque
         raise null_error("resources")
     if n * 7 > end - p:
         raise count_error("resources", n)
+    left -= n
+    if left < 0:
+        raise limit_error("resources")
     items: list[AlterConfigsResource] = []
     m.resources = items
     for _ in range(n):
@@ -178,6 +184,9 @@ def _decode_request_v0(view: bytes | memoryview) -> IncrementalAlterConfigsReque
             raise null_error("configs")
         if n * 5 > end - p:
             raise count_error("configs", n)
+        left -= n
+        if left < 0:
+            raise limit_error("configs")
         items1: list[AlterableConfig] = []
         item.configs = items1
         for _ in range(n):
@@ -210,6 +219,7 @@ def _decode_request_v1(view: bytes | memoryview) -> IncrementalAlterConfigsReque
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = IncrementalAlterConfigsRequest.__new__(IncrementalAlterConfigsRequest)
     n = data[p]
     p += 1
@@ -220,6 +230,9 @@ def _decode_request_v1(view: bytes | memoryview) -> IncrementalAlterConfigsReque
     n -= 1
     if n * 4 > end - p:
         raise count_error("resources", n)
+    left -= n
+    if left < 0:
+        raise limit_error("resources")
     items: list[AlterConfigsResource] = []
     m.resources = items
     for _ in range(n):
@@ -242,6 +255,9 @@ def _decode_request_v1(view: bytes | memoryview) -> IncrementalAlterConfigsReque
         n -= 1
         if n * 4 > end - p:
             raise count_error("configs", n)
+        left -= n
+        if left < 0:
+            raise limit_error("configs")
         items1: list[AlterableConfig] = []
         item.configs = items1
         for _ in range(n):
@@ -270,6 +286,9 @@ def _decode_request_v1(view: bytes | memoryview) -> IncrementalAlterConfigsReque
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("AlterableConfig")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -277,6 +296,9 @@ def _decode_request_v1(view: bytes | memoryview) -> IncrementalAlterConfigsReque
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("AlterConfigsResource")
             p = skip_fields(data, p, n)
         items.append(item)
     m.validate_only, n = _u_zB(data, p)
@@ -284,6 +306,9 @@ def _decode_request_v1(view: bytes | memoryview) -> IncrementalAlterConfigsReque
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("IncrementalAlterConfigsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("IncrementalAlterConfigsRequest")

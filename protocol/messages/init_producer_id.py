@@ -10,9 +10,11 @@ from struct import error as _StructError
 from typing import Final
 
 from protocol.message import (
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     end_error,
+    limit_error,
     version_error,
 )
 from protocol.primitives import (
@@ -132,6 +134,7 @@ def _decode_request_v2(view: bytes | memoryview) -> InitProducerIdRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = InitProducerIdRequest.__new__(InitProducerIdRequest)
     m.producer_id = -1
     m.producer_epoch = -1
@@ -152,6 +155,9 @@ def _decode_request_v2(view: bytes | memoryview) -> InitProducerIdRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("InitProducerIdRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("InitProducerIdRequest")
@@ -162,6 +168,7 @@ def _decode_request_v3(view: bytes | memoryview) -> InitProducerIdRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = InitProducerIdRequest.__new__(InitProducerIdRequest)
     m.enable2_pc = False
     m.keep_prepared_txn = False
@@ -180,6 +187,9 @@ def _decode_request_v3(view: bytes | memoryview) -> InitProducerIdRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("InitProducerIdRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("InitProducerIdRequest")
@@ -190,6 +200,7 @@ def _decode_request_v6(view: bytes | memoryview) -> InitProducerIdRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = InitProducerIdRequest.__new__(InitProducerIdRequest)
     n = data[p]
     p += 1
@@ -206,6 +217,9 @@ def _decode_request_v6(view: bytes | memoryview) -> InitProducerIdRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("InitProducerIdRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("InitProducerIdRequest")

@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -155,6 +157,7 @@ def _decode_request_v0(view: bytes | memoryview) -> InitializeShareGroupStateReq
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = InitializeShareGroupStateRequest.__new__(InitializeShareGroupStateRequest)
     n = data[p]
     p += 1
@@ -174,6 +177,9 @@ def _decode_request_v0(view: bytes | memoryview) -> InitializeShareGroupStateReq
     n -= 1
     if n * 18 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[InitializeStateData] = []
     m.topics = items
     for _ in range(n):
@@ -188,6 +194,9 @@ def _decode_request_v0(view: bytes | memoryview) -> InitializeShareGroupStateReq
         n -= 1
         if n * 17 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[PartitionData] = []
         item.partitions = items1
         for _ in range(n):
@@ -197,6 +206,9 @@ def _decode_request_v0(view: bytes | memoryview) -> InitializeShareGroupStateReq
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("PartitionData")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -204,6 +216,9 @@ def _decode_request_v0(view: bytes | memoryview) -> InitializeShareGroupStateReq
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("InitializeStateData")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -211,6 +226,9 @@ def _decode_request_v0(view: bytes | memoryview) -> InitializeShareGroupStateReq
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("InitializeShareGroupStateRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("InitializeShareGroupStateRequest")

@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -167,6 +169,7 @@ def _decode_request_v0(view: bytes | memoryview) -> JoinGroupRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = JoinGroupRequest.__new__(JoinGroupRequest)
     m.rebalance_timeout_ms = -1
     m.group_instance_id = None
@@ -198,6 +201,9 @@ def _decode_request_v0(view: bytes | memoryview) -> JoinGroupRequest:
         raise null_error("protocols")
     if n * 6 > end - p:
         raise count_error("protocols", n)
+    left -= n
+    if left < 0:
+        raise limit_error("protocols")
     items: list[JoinGroupRequestProtocol] = []
     m.protocols = items
     for _ in range(n):
@@ -226,6 +232,7 @@ def _decode_request_v1(view: bytes | memoryview) -> JoinGroupRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = JoinGroupRequest.__new__(JoinGroupRequest)
     m.group_instance_id = None
     m.reason = None
@@ -256,6 +263,9 @@ def _decode_request_v1(view: bytes | memoryview) -> JoinGroupRequest:
         raise null_error("protocols")
     if n * 6 > end - p:
         raise count_error("protocols", n)
+    left -= n
+    if left < 0:
+        raise limit_error("protocols")
     items: list[JoinGroupRequestProtocol] = []
     m.protocols = items
     for _ in range(n):
@@ -284,6 +294,7 @@ def _decode_request_v5(view: bytes | memoryview) -> JoinGroupRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = JoinGroupRequest.__new__(JoinGroupRequest)
     m.reason = None
     n, = _u_h(data, p)
@@ -321,6 +332,9 @@ def _decode_request_v5(view: bytes | memoryview) -> JoinGroupRequest:
         raise null_error("protocols")
     if n * 6 > end - p:
         raise count_error("protocols", n)
+    left -= n
+    if left < 0:
+        raise limit_error("protocols")
     items: list[JoinGroupRequestProtocol] = []
     m.protocols = items
     for _ in range(n):
@@ -349,6 +363,7 @@ def _decode_request_v6(view: bytes | memoryview) -> JoinGroupRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = JoinGroupRequest.__new__(JoinGroupRequest)
     m.reason = None
     n = data[p]
@@ -397,6 +412,9 @@ def _decode_request_v6(view: bytes | memoryview) -> JoinGroupRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("protocols", n)
+    left -= n
+    if left < 0:
+        raise limit_error("protocols")
     items: list[JoinGroupRequestProtocol] = []
     m.protocols = items
     for _ in range(n):
@@ -424,6 +442,9 @@ def _decode_request_v6(view: bytes | memoryview) -> JoinGroupRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("JoinGroupRequestProtocol")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -431,6 +452,9 @@ def _decode_request_v6(view: bytes | memoryview) -> JoinGroupRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("JoinGroupRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("JoinGroupRequest")
@@ -441,6 +465,7 @@ def _decode_request_v8(view: bytes | memoryview) -> JoinGroupRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = JoinGroupRequest.__new__(JoinGroupRequest)
     n = data[p]
     p += 1
@@ -488,6 +513,9 @@ def _decode_request_v8(view: bytes | memoryview) -> JoinGroupRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("protocols", n)
+    left -= n
+    if left < 0:
+        raise limit_error("protocols")
     items: list[JoinGroupRequestProtocol] = []
     m.protocols = items
     for _ in range(n):
@@ -515,6 +543,9 @@ def _decode_request_v8(view: bytes | memoryview) -> JoinGroupRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("JoinGroupRequestProtocol")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -532,6 +563,9 @@ def _decode_request_v8(view: bytes | memoryview) -> JoinGroupRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("JoinGroupRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("JoinGroupRequest")

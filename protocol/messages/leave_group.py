@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -155,6 +157,7 @@ def _decode_request_v3(view: bytes | memoryview) -> LeaveGroupRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = LeaveGroupRequest.__new__(LeaveGroupRequest)
     m.member_id = ""
     n, = _u_h(data, p)
@@ -170,6 +173,9 @@ def _decode_request_v3(view: bytes | memoryview) -> LeaveGroupRequest:
         raise null_error("members")
     if n * 4 > end - p:
         raise count_error("members", n)
+    left -= n
+    if left < 0:
+        raise limit_error("members")
     items: list[MemberIdentity] = []
     m.members = items
     for _ in range(n):
@@ -200,6 +206,7 @@ def _decode_request_v4(view: bytes | memoryview) -> LeaveGroupRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = LeaveGroupRequest.__new__(LeaveGroupRequest)
     m.member_id = ""
     n = data[p]
@@ -220,6 +227,9 @@ def _decode_request_v4(view: bytes | memoryview) -> LeaveGroupRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("members", n)
+    left -= n
+    if left < 0:
+        raise limit_error("members")
     items: list[MemberIdentity] = []
     m.members = items
     for _ in range(n):
@@ -249,6 +259,9 @@ def _decode_request_v4(view: bytes | memoryview) -> LeaveGroupRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("MemberIdentity")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -256,6 +269,9 @@ def _decode_request_v4(view: bytes | memoryview) -> LeaveGroupRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("LeaveGroupRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("LeaveGroupRequest")
@@ -266,6 +282,7 @@ def _decode_request_v5(view: bytes | memoryview) -> LeaveGroupRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = LeaveGroupRequest.__new__(LeaveGroupRequest)
     m.member_id = ""
     n = data[p]
@@ -286,6 +303,9 @@ def _decode_request_v5(view: bytes | memoryview) -> LeaveGroupRequest:
     n -= 1
     if n * 4 > end - p:
         raise count_error("members", n)
+    left -= n
+    if left < 0:
+        raise limit_error("members")
     items: list[MemberIdentity] = []
     m.members = items
     for _ in range(n):
@@ -324,6 +344,9 @@ def _decode_request_v5(view: bytes | memoryview) -> LeaveGroupRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("MemberIdentity")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -331,6 +354,9 @@ def _decode_request_v5(view: bytes | memoryview) -> LeaveGroupRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("LeaveGroupRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("LeaveGroupRequest")

@@ -12,10 +12,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -94,6 +96,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ListConfigResourcesRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ListConfigResourcesRequest.__new__(ListConfigResourcesRequest)
     m.resource_types = []
     n = data[p]
@@ -101,6 +104,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ListConfigResourcesRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ListConfigResourcesRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ListConfigResourcesRequest")
@@ -111,6 +117,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ListConfigResourcesRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ListConfigResourcesRequest.__new__(ListConfigResourcesRequest)
     n = data[p]
     p += 1
@@ -121,6 +128,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ListConfigResourcesRequest:
     n -= 1
     if n > end - p:
         raise count_error("resource_types", n)
+    left -= n
+    if left < 0:
+        raise limit_error("resource_types")
     m.resource_types = list(unpack_from(f">{n}b", data, p))
     p += n
     n = data[p]
@@ -128,6 +138,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ListConfigResourcesRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ListConfigResourcesRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ListConfigResourcesRequest")

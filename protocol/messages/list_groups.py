@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -118,6 +120,7 @@ def _decode_request_v3(view: bytes | memoryview) -> ListGroupsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ListGroupsRequest.__new__(ListGroupsRequest)
     m.states_filter = []
     m.types_filter = []
@@ -126,6 +129,9 @@ def _decode_request_v3(view: bytes | memoryview) -> ListGroupsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ListGroupsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ListGroupsRequest")
@@ -136,6 +142,7 @@ def _decode_request_v4(view: bytes | memoryview) -> ListGroupsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ListGroupsRequest.__new__(ListGroupsRequest)
     m.types_filter = []
     n = data[p]
@@ -147,6 +154,9 @@ def _decode_request_v4(view: bytes | memoryview) -> ListGroupsRequest:
     n -= 1
     if n > end - p:
         raise count_error("states_filter", n)
+    left -= n
+    if left < 0:
+        raise limit_error("states_filter")
     items: list[str] = []
     m.states_filter = items
     for _ in range(n):
@@ -165,6 +175,9 @@ def _decode_request_v4(view: bytes | memoryview) -> ListGroupsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ListGroupsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ListGroupsRequest")
@@ -175,6 +188,7 @@ def _decode_request_v5(view: bytes | memoryview) -> ListGroupsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ListGroupsRequest.__new__(ListGroupsRequest)
     n = data[p]
     p += 1
@@ -185,6 +199,9 @@ def _decode_request_v5(view: bytes | memoryview) -> ListGroupsRequest:
     n -= 1
     if n > end - p:
         raise count_error("states_filter", n)
+    left -= n
+    if left < 0:
+        raise limit_error("states_filter")
     items: list[str] = []
     m.states_filter = items
     for _ in range(n):
@@ -207,6 +224,9 @@ def _decode_request_v5(view: bytes | memoryview) -> ListGroupsRequest:
     n -= 1
     if n > end - p:
         raise count_error("types_filter", n)
+    left -= n
+    if left < 0:
+        raise limit_error("types_filter")
     items1: list[str] = []
     m.types_filter = items1
     for _ in range(n):
@@ -225,6 +245,9 @@ def _decode_request_v5(view: bytes | memoryview) -> ListGroupsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ListGroupsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ListGroupsRequest")

@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -185,6 +187,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ListOffsetsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ListOffsetsRequest.__new__(ListOffsetsRequest)
     m.isolation_level = 0
     m.timeout_ms = 0
@@ -194,6 +197,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ListOffsetsRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[ListOffsetsTopic] = []
     m.topics = items
     for _ in range(n):
@@ -211,6 +217,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ListOffsetsRequest:
             raise null_error("partitions")
         if n * 12 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[ListOffsetsPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -229,6 +238,7 @@ def _decode_request_v2(view: bytes | memoryview) -> ListOffsetsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ListOffsetsRequest.__new__(ListOffsetsRequest)
     m.timeout_ms = 0
     m.replica_id, m.isolation_level, n = _u_ibi(data, p)
@@ -237,6 +247,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ListOffsetsRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[ListOffsetsTopic] = []
     m.topics = items
     for _ in range(n):
@@ -254,6 +267,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ListOffsetsRequest:
             raise null_error("partitions")
         if n * 12 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[ListOffsetsPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -272,6 +288,7 @@ def _decode_request_v4(view: bytes | memoryview) -> ListOffsetsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ListOffsetsRequest.__new__(ListOffsetsRequest)
     m.timeout_ms = 0
     m.replica_id, m.isolation_level, n = _u_ibi(data, p)
@@ -280,6 +297,9 @@ def _decode_request_v4(view: bytes | memoryview) -> ListOffsetsRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[ListOffsetsTopic] = []
     m.topics = items
     for _ in range(n):
@@ -297,6 +317,9 @@ def _decode_request_v4(view: bytes | memoryview) -> ListOffsetsRequest:
             raise null_error("partitions")
         if n * 16 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[ListOffsetsPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -314,6 +337,7 @@ def _decode_request_v6(view: bytes | memoryview) -> ListOffsetsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ListOffsetsRequest.__new__(ListOffsetsRequest)
     m.timeout_ms = 0
     m.replica_id, m.isolation_level, n = _u_ibB(data, p)
@@ -325,6 +349,9 @@ def _decode_request_v6(view: bytes | memoryview) -> ListOffsetsRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[ListOffsetsTopic] = []
     m.topics = items
     for _ in range(n):
@@ -347,6 +374,9 @@ def _decode_request_v6(view: bytes | memoryview) -> ListOffsetsRequest:
         n -= 1
         if n * 17 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[ListOffsetsPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -356,6 +386,9 @@ def _decode_request_v6(view: bytes | memoryview) -> ListOffsetsRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("ListOffsetsPartition")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -363,6 +396,9 @@ def _decode_request_v6(view: bytes | memoryview) -> ListOffsetsRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("ListOffsetsTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -370,6 +406,9 @@ def _decode_request_v6(view: bytes | memoryview) -> ListOffsetsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ListOffsetsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ListOffsetsRequest")
@@ -380,6 +419,7 @@ def _decode_request_v10(view: bytes | memoryview) -> ListOffsetsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ListOffsetsRequest.__new__(ListOffsetsRequest)
     m.replica_id, m.isolation_level, n = _u_ibB(data, p)
     p += 6
@@ -390,6 +430,9 @@ def _decode_request_v10(view: bytes | memoryview) -> ListOffsetsRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[ListOffsetsTopic] = []
     m.topics = items
     for _ in range(n):
@@ -412,6 +455,9 @@ def _decode_request_v10(view: bytes | memoryview) -> ListOffsetsRequest:
         n -= 1
         if n * 17 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[ListOffsetsPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -421,6 +467,9 @@ def _decode_request_v10(view: bytes | memoryview) -> ListOffsetsRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("ListOffsetsPartition")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -428,6 +477,9 @@ def _decode_request_v10(view: bytes | memoryview) -> ListOffsetsRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("ListOffsetsTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     m.timeout_ms, n = _u_iB(data, p)
@@ -435,6 +487,9 @@ def _decode_request_v10(view: bytes | memoryview) -> ListOffsetsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ListOffsetsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ListOffsetsRequest")

@@ -12,10 +12,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -142,6 +144,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ListPartitionReassignmentsRe
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ListPartitionReassignmentsRequest.__new__(ListPartitionReassignmentsRequest)
     m.timeout_ms, n = _u_iB(data, p)
     p += 5
@@ -153,6 +156,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ListPartitionReassignmentsRe
         n -= 1
         if n * 3 > end - p:
             raise count_error("topics", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topics")
         items: list[ListPartitionReassignmentsTopics] = []
         m.topics = items
         for _ in range(n):
@@ -175,6 +181,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ListPartitionReassignmentsRe
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partition_indexes", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partition_indexes")
             item.partition_indexes = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
@@ -182,6 +191,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ListPartitionReassignmentsRe
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("ListPartitionReassignmentsTopics")
                 p = skip_fields(data, p, n)
             items.append(item)
     n = data[p]
@@ -189,6 +201,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ListPartitionReassignmentsRe
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ListPartitionReassignmentsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ListPartitionReassignmentsRequest")

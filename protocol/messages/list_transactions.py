@@ -12,10 +12,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -110,6 +112,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ListTransactionsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ListTransactionsRequest.__new__(ListTransactionsRequest)
     m.duration_filter = -1
     m.transactional_id_pattern = None
@@ -122,6 +125,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ListTransactionsRequest:
     n -= 1
     if n > end - p:
         raise count_error("state_filters", n)
+    left -= n
+    if left < 0:
+        raise limit_error("state_filters")
     items: list[str] = []
     m.state_filters = items
     for _ in range(n):
@@ -144,6 +150,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ListTransactionsRequest:
     n -= 1
     if n * 8 > end - p:
         raise count_error("producer_id_filters", n)
+    left -= n
+    if left < 0:
+        raise limit_error("producer_id_filters")
     m.producer_id_filters = list(unpack_from(f">{n}q", data, p))
     p += n * 8
     n = data[p]
@@ -151,6 +160,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ListTransactionsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ListTransactionsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ListTransactionsRequest")
@@ -161,6 +173,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ListTransactionsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ListTransactionsRequest.__new__(ListTransactionsRequest)
     m.transactional_id_pattern = None
     n = data[p]
@@ -172,6 +185,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ListTransactionsRequest:
     n -= 1
     if n > end - p:
         raise count_error("state_filters", n)
+    left -= n
+    if left < 0:
+        raise limit_error("state_filters")
     items: list[str] = []
     m.state_filters = items
     for _ in range(n):
@@ -194,6 +210,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ListTransactionsRequest:
     n -= 1
     if n * 8 > end - p:
         raise count_error("producer_id_filters", n)
+    left -= n
+    if left < 0:
+        raise limit_error("producer_id_filters")
     m.producer_id_filters = list(unpack_from(f">{n}q", data, p))
     p += n * 8
     m.duration_filter, n = _u_qB(data, p)
@@ -201,6 +220,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ListTransactionsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ListTransactionsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ListTransactionsRequest")
@@ -211,6 +233,7 @@ def _decode_request_v2(view: bytes | memoryview) -> ListTransactionsRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ListTransactionsRequest.__new__(ListTransactionsRequest)
     n = data[p]
     p += 1
@@ -221,6 +244,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ListTransactionsRequest:
     n -= 1
     if n > end - p:
         raise count_error("state_filters", n)
+    left -= n
+    if left < 0:
+        raise limit_error("state_filters")
     items: list[str] = []
     m.state_filters = items
     for _ in range(n):
@@ -243,6 +269,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ListTransactionsRequest:
     n -= 1
     if n * 8 > end - p:
         raise count_error("producer_id_filters", n)
+    left -= n
+    if left < 0:
+        raise limit_error("producer_id_filters")
     m.producer_id_filters = list(unpack_from(f">{n}q", data, p))
     p += n * 8
     m.duration_filter, n = _u_qB(data, p)
@@ -260,6 +289,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ListTransactionsRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ListTransactionsRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ListTransactionsRequest")

@@ -13,10 +13,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -236,6 +238,7 @@ def _decode_request_v0(view: bytes | memoryview) -> MetadataRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = MetadataRequest.__new__(MetadataRequest)
     m.allow_auto_topic_creation = True
     m.include_topic_authorized_operations = False
@@ -246,6 +249,9 @@ def _decode_request_v0(view: bytes | memoryview) -> MetadataRequest:
         raise null_error("topics")
     if n * 2 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[MetadataRequestTopic] = []
     m.topics = items
     for _ in range(n):
@@ -268,6 +274,7 @@ def _decode_request_v1(view: bytes | memoryview) -> MetadataRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = MetadataRequest.__new__(MetadataRequest)
     m.allow_auto_topic_creation = True
     m.include_topic_authorized_operations = False
@@ -279,6 +286,9 @@ def _decode_request_v1(view: bytes | memoryview) -> MetadataRequest:
     else:
         if n * 2 > end - p:
             raise count_error("topics", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topics")
         items: list[MetadataRequestTopic] = []
         m.topics = items
         for _ in range(n):
@@ -301,6 +311,7 @@ def _decode_request_v4(view: bytes | memoryview) -> MetadataRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = MetadataRequest.__new__(MetadataRequest)
     m.include_topic_authorized_operations = False
     m.include_cluster_authorized_operations = False
@@ -311,6 +322,9 @@ def _decode_request_v4(view: bytes | memoryview) -> MetadataRequest:
     else:
         if n * 2 > end - p:
             raise count_error("topics", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topics")
         items: list[MetadataRequestTopic] = []
         m.topics = items
         for _ in range(n):
@@ -335,6 +349,7 @@ def _decode_request_v8(view: bytes | memoryview) -> MetadataRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = MetadataRequest.__new__(MetadataRequest)
     n, = _u_i(data, p)
     p += 4
@@ -343,6 +358,9 @@ def _decode_request_v8(view: bytes | memoryview) -> MetadataRequest:
     else:
         if n * 2 > end - p:
             raise count_error("topics", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topics")
         items: list[MetadataRequestTopic] = []
         m.topics = items
         for _ in range(n):
@@ -367,6 +385,7 @@ def _decode_request_v9(view: bytes | memoryview) -> MetadataRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = MetadataRequest.__new__(MetadataRequest)
     n = data[p]
     p += 1
@@ -378,6 +397,9 @@ def _decode_request_v9(view: bytes | memoryview) -> MetadataRequest:
         n -= 1
         if n * 2 > end - p:
             raise count_error("topics", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topics")
         items: list[MetadataRequestTopic] = []
         m.topics = items
         for _ in range(n):
@@ -397,6 +419,9 @@ def _decode_request_v9(view: bytes | memoryview) -> MetadataRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("MetadataRequestTopic")
                 p = skip_fields(data, p, n)
             items.append(item)
     m.allow_auto_topic_creation, m.include_cluster_authorized_operations, m.include_topic_authorized_operations, n = _u_zzzB(data, p)
@@ -404,6 +429,9 @@ def _decode_request_v9(view: bytes | memoryview) -> MetadataRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("MetadataRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("MetadataRequest")
@@ -414,6 +442,7 @@ def _decode_request_v10(view: bytes | memoryview) -> MetadataRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = MetadataRequest.__new__(MetadataRequest)
     n = data[p]
     p += 1
@@ -425,6 +454,9 @@ def _decode_request_v10(view: bytes | memoryview) -> MetadataRequest:
         n -= 1
         if n * 18 > end - p:
             raise count_error("topics", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topics")
         items: list[MetadataRequestTopic] = []
         m.topics = items
         for _ in range(n):
@@ -445,6 +477,9 @@ def _decode_request_v10(view: bytes | memoryview) -> MetadataRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("MetadataRequestTopic")
                 p = skip_fields(data, p, n)
             items.append(item)
     m.allow_auto_topic_creation, m.include_cluster_authorized_operations, m.include_topic_authorized_operations, n = _u_zzzB(data, p)
@@ -452,6 +487,9 @@ def _decode_request_v10(view: bytes | memoryview) -> MetadataRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("MetadataRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("MetadataRequest")
@@ -462,6 +500,7 @@ def _decode_request_v11(view: bytes | memoryview) -> MetadataRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = MetadataRequest.__new__(MetadataRequest)
     m.include_cluster_authorized_operations = False
     n = data[p]
@@ -474,6 +513,9 @@ def _decode_request_v11(view: bytes | memoryview) -> MetadataRequest:
         n -= 1
         if n * 18 > end - p:
             raise count_error("topics", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topics")
         items: list[MetadataRequestTopic] = []
         m.topics = items
         for _ in range(n):
@@ -494,6 +536,9 @@ def _decode_request_v11(view: bytes | memoryview) -> MetadataRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("MetadataRequestTopic")
                 p = skip_fields(data, p, n)
             items.append(item)
     m.allow_auto_topic_creation, m.include_topic_authorized_operations, n = _u_zzB(data, p)
@@ -501,6 +546,9 @@ def _decode_request_v11(view: bytes | memoryview) -> MetadataRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("MetadataRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("MetadataRequest")

@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -190,6 +192,7 @@ def _decode_request_v2(view: bytes | memoryview) -> OffsetCommitRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = OffsetCommitRequest.__new__(OffsetCommitRequest)
     m.group_instance_id = None
     n, = _u_h(data, p)
@@ -212,6 +215,9 @@ def _decode_request_v2(view: bytes | memoryview) -> OffsetCommitRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[OffsetCommitRequestTopic] = []
     m.topics = items
     for _ in range(n):
@@ -230,6 +236,9 @@ def _decode_request_v2(view: bytes | memoryview) -> OffsetCommitRequest:
             raise null_error("partitions")
         if n * 14 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[OffsetCommitRequestPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -254,6 +263,7 @@ def _decode_request_v5(view: bytes | memoryview) -> OffsetCommitRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = OffsetCommitRequest.__new__(OffsetCommitRequest)
     m.group_instance_id = None
     m.retention_time_ms = -1
@@ -277,6 +287,9 @@ def _decode_request_v5(view: bytes | memoryview) -> OffsetCommitRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[OffsetCommitRequestTopic] = []
     m.topics = items
     for _ in range(n):
@@ -295,6 +308,9 @@ def _decode_request_v5(view: bytes | memoryview) -> OffsetCommitRequest:
             raise null_error("partitions")
         if n * 14 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[OffsetCommitRequestPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -319,6 +335,7 @@ def _decode_request_v6(view: bytes | memoryview) -> OffsetCommitRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = OffsetCommitRequest.__new__(OffsetCommitRequest)
     m.group_instance_id = None
     m.retention_time_ms = -1
@@ -342,6 +359,9 @@ def _decode_request_v6(view: bytes | memoryview) -> OffsetCommitRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[OffsetCommitRequestTopic] = []
     m.topics = items
     for _ in range(n):
@@ -360,6 +380,9 @@ def _decode_request_v6(view: bytes | memoryview) -> OffsetCommitRequest:
             raise null_error("partitions")
         if n * 18 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[OffsetCommitRequestPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -383,6 +406,7 @@ def _decode_request_v7(view: bytes | memoryview) -> OffsetCommitRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = OffsetCommitRequest.__new__(OffsetCommitRequest)
     m.retention_time_ms = -1
     n, = _u_h(data, p)
@@ -413,6 +437,9 @@ def _decode_request_v7(view: bytes | memoryview) -> OffsetCommitRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[OffsetCommitRequestTopic] = []
     m.topics = items
     for _ in range(n):
@@ -431,6 +458,9 @@ def _decode_request_v7(view: bytes | memoryview) -> OffsetCommitRequest:
             raise null_error("partitions")
         if n * 18 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[OffsetCommitRequestPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -454,6 +484,7 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetCommitRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = OffsetCommitRequest.__new__(OffsetCommitRequest)
     m.retention_time_ms = -1
     n = data[p]
@@ -493,6 +524,9 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetCommitRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[OffsetCommitRequestTopic] = []
     m.topics = items
     for _ in range(n):
@@ -516,6 +550,9 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetCommitRequest:
         n -= 1
         if n * 18 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[OffsetCommitRequestPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -535,6 +572,9 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetCommitRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("OffsetCommitRequestPartition")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -542,6 +582,9 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetCommitRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("OffsetCommitRequestTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -549,6 +592,9 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetCommitRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("OffsetCommitRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("OffsetCommitRequest")
@@ -559,6 +605,7 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetCommitRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = OffsetCommitRequest.__new__(OffsetCommitRequest)
     m.retention_time_ms = -1
     n = data[p]
@@ -598,6 +645,9 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetCommitRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[OffsetCommitRequestTopic] = []
     m.topics = items
     for _ in range(n):
@@ -613,6 +663,9 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetCommitRequest:
         n -= 1
         if n * 18 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[OffsetCommitRequestPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -632,6 +685,9 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetCommitRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("OffsetCommitRequestPartition")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -639,6 +695,9 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetCommitRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("OffsetCommitRequestTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -646,6 +705,9 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetCommitRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("OffsetCommitRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("OffsetCommitRequest")

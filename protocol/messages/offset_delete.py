@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -146,6 +148,7 @@ def _decode_request_v0(view: bytes | memoryview) -> OffsetDeleteRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = OffsetDeleteRequest.__new__(OffsetDeleteRequest)
     n, = _u_h(data, p)
     p += 2
@@ -160,6 +163,9 @@ def _decode_request_v0(view: bytes | memoryview) -> OffsetDeleteRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[OffsetDeleteRequestTopic] = []
     m.topics = items
     for _ in range(n):
@@ -177,6 +183,9 @@ def _decode_request_v0(view: bytes | memoryview) -> OffsetDeleteRequest:
             raise null_error("partitions")
         if n * 4 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[OffsetDeleteRequestPartition] = []
         item.partitions = items1
         for _ in range(n):

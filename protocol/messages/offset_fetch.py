@@ -13,10 +13,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -283,6 +285,7 @@ def _decode_request_v1(view: bytes | memoryview) -> OffsetFetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = OffsetFetchRequest.__new__(OffsetFetchRequest)
     m.groups = []
     m.require_stable = False
@@ -299,6 +302,9 @@ def _decode_request_v1(view: bytes | memoryview) -> OffsetFetchRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[OffsetFetchRequestTopic] = []
     m.topics = items
     for _ in range(n):
@@ -316,6 +322,9 @@ def _decode_request_v1(view: bytes | memoryview) -> OffsetFetchRequest:
             raise null_error("partition_indexes")
         if n * 4 > end - p:
             raise count_error("partition_indexes", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partition_indexes")
         item.partition_indexes = list(unpack_from(f">{n}i", data, p))
         p += n * 4
         items.append(item)
@@ -328,6 +337,7 @@ def _decode_request_v2(view: bytes | memoryview) -> OffsetFetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = OffsetFetchRequest.__new__(OffsetFetchRequest)
     m.groups = []
     m.require_stable = False
@@ -345,6 +355,9 @@ def _decode_request_v2(view: bytes | memoryview) -> OffsetFetchRequest:
     else:
         if n * 6 > end - p:
             raise count_error("topics", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topics")
         items: list[OffsetFetchRequestTopic] = []
         m.topics = items
         for _ in range(n):
@@ -362,6 +375,9 @@ def _decode_request_v2(view: bytes | memoryview) -> OffsetFetchRequest:
                 raise null_error("partition_indexes")
             if n * 4 > end - p:
                 raise count_error("partition_indexes", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partition_indexes")
             item.partition_indexes = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items.append(item)
@@ -374,6 +390,7 @@ def _decode_request_v6(view: bytes | memoryview) -> OffsetFetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = OffsetFetchRequest.__new__(OffsetFetchRequest)
     m.groups = []
     m.require_stable = False
@@ -396,6 +413,9 @@ def _decode_request_v6(view: bytes | memoryview) -> OffsetFetchRequest:
         n -= 1
         if n * 3 > end - p:
             raise count_error("topics", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topics")
         items: list[OffsetFetchRequestTopic] = []
         m.topics = items
         for _ in range(n):
@@ -418,6 +438,9 @@ def _decode_request_v6(view: bytes | memoryview) -> OffsetFetchRequest:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partition_indexes", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partition_indexes")
             item.partition_indexes = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
@@ -425,6 +448,9 @@ def _decode_request_v6(view: bytes | memoryview) -> OffsetFetchRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("OffsetFetchRequestTopic")
                 p = skip_fields(data, p, n)
             items.append(item)
     n = data[p]
@@ -432,6 +458,9 @@ def _decode_request_v6(view: bytes | memoryview) -> OffsetFetchRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("OffsetFetchRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("OffsetFetchRequest")
@@ -442,6 +471,7 @@ def _decode_request_v7(view: bytes | memoryview) -> OffsetFetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = OffsetFetchRequest.__new__(OffsetFetchRequest)
     m.groups = []
     n = data[p]
@@ -463,6 +493,9 @@ def _decode_request_v7(view: bytes | memoryview) -> OffsetFetchRequest:
         n -= 1
         if n * 3 > end - p:
             raise count_error("topics", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topics")
         items: list[OffsetFetchRequestTopic] = []
         m.topics = items
         for _ in range(n):
@@ -485,6 +518,9 @@ def _decode_request_v7(view: bytes | memoryview) -> OffsetFetchRequest:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partition_indexes", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partition_indexes")
             item.partition_indexes = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
@@ -492,6 +528,9 @@ def _decode_request_v7(view: bytes | memoryview) -> OffsetFetchRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("OffsetFetchRequestTopic")
                 p = skip_fields(data, p, n)
             items.append(item)
     m.require_stable, n = _u_zB(data, p)
@@ -499,6 +538,9 @@ def _decode_request_v7(view: bytes | memoryview) -> OffsetFetchRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("OffsetFetchRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("OffsetFetchRequest")
@@ -509,6 +551,7 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetFetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = OffsetFetchRequest.__new__(OffsetFetchRequest)
     m.group_id = ""
     m.topics = []
@@ -521,6 +564,9 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetFetchRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("groups", n)
+    left -= n
+    if left < 0:
+        raise limit_error("groups")
     items: list[OffsetFetchRequestGroup] = []
     m.groups = items
     for _ in range(n):
@@ -546,6 +592,9 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetFetchRequest:
             n -= 1
             if n * 3 > end - p:
                 raise count_error("topics", n)
+            left -= n
+            if left < 0:
+                raise limit_error("topics")
             items1: list[OffsetFetchRequestTopics] = []
             item.topics = items1
             for _ in range(n):
@@ -569,6 +618,9 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetFetchRequest:
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("partition_indexes", n)
+                left -= n
+                if left < 0:
+                    raise limit_error("partition_indexes")
                 item1.partition_indexes = list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
@@ -576,6 +628,9 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetFetchRequest:
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("OffsetFetchRequestTopics")
                     p = skip_fields(data, p, n)
                 items1.append(item1)
         n = data[p]
@@ -583,6 +638,9 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetFetchRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("OffsetFetchRequestGroup")
             p = skip_fields(data, p, n)
         items.append(item)
     m.require_stable, n = _u_zB(data, p)
@@ -590,6 +648,9 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetFetchRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("OffsetFetchRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("OffsetFetchRequest")
@@ -600,6 +661,7 @@ def _decode_request_v9(view: bytes | memoryview) -> OffsetFetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = OffsetFetchRequest.__new__(OffsetFetchRequest)
     m.group_id = ""
     m.topics = []
@@ -612,6 +674,9 @@ def _decode_request_v9(view: bytes | memoryview) -> OffsetFetchRequest:
     n -= 1
     if n * 8 > end - p:
         raise count_error("groups", n)
+    left -= n
+    if left < 0:
+        raise limit_error("groups")
     items: list[OffsetFetchRequestGroup] = []
     m.groups = items
     for _ in range(n):
@@ -645,6 +710,9 @@ def _decode_request_v9(view: bytes | memoryview) -> OffsetFetchRequest:
             n -= 1
             if n * 3 > end - p:
                 raise count_error("topics", n)
+            left -= n
+            if left < 0:
+                raise limit_error("topics")
             items1: list[OffsetFetchRequestTopics] = []
             item.topics = items1
             for _ in range(n):
@@ -668,6 +736,9 @@ def _decode_request_v9(view: bytes | memoryview) -> OffsetFetchRequest:
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("partition_indexes", n)
+                left -= n
+                if left < 0:
+                    raise limit_error("partition_indexes")
                 item1.partition_indexes = list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
@@ -675,6 +746,9 @@ def _decode_request_v9(view: bytes | memoryview) -> OffsetFetchRequest:
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("OffsetFetchRequestTopics")
                     p = skip_fields(data, p, n)
                 items1.append(item1)
         n = data[p]
@@ -682,6 +756,9 @@ def _decode_request_v9(view: bytes | memoryview) -> OffsetFetchRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("OffsetFetchRequestGroup")
             p = skip_fields(data, p, n)
         items.append(item)
     m.require_stable, n = _u_zB(data, p)
@@ -689,6 +766,9 @@ def _decode_request_v9(view: bytes | memoryview) -> OffsetFetchRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("OffsetFetchRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("OffsetFetchRequest")
@@ -699,6 +779,7 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetFetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = OffsetFetchRequest.__new__(OffsetFetchRequest)
     m.group_id = ""
     m.topics = []
@@ -711,6 +792,9 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetFetchRequest:
     n -= 1
     if n * 8 > end - p:
         raise count_error("groups", n)
+    left -= n
+    if left < 0:
+        raise limit_error("groups")
     items: list[OffsetFetchRequestGroup] = []
     m.groups = items
     for _ in range(n):
@@ -744,6 +828,9 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetFetchRequest:
             n -= 1
             if n * 18 > end - p:
                 raise count_error("topics", n)
+            left -= n
+            if left < 0:
+                raise limit_error("topics")
             items1: list[OffsetFetchRequestTopics] = []
             item.topics = items1
             for _ in range(n):
@@ -759,6 +846,9 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetFetchRequest:
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("partition_indexes", n)
+                left -= n
+                if left < 0:
+                    raise limit_error("partition_indexes")
                 item1.partition_indexes = list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
@@ -766,6 +856,9 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetFetchRequest:
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("OffsetFetchRequestTopics")
                     p = skip_fields(data, p, n)
                 items1.append(item1)
         n = data[p]
@@ -773,6 +866,9 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetFetchRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("OffsetFetchRequestGroup")
             p = skip_fields(data, p, n)
         items.append(item)
     m.require_stable, n = _u_zB(data, p)
@@ -780,6 +876,9 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetFetchRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("OffsetFetchRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("OffsetFetchRequest")

@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -167,6 +169,7 @@ def _decode_request_v2(view: bytes | memoryview) -> OffsetForLeaderEpochRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = OffsetForLeaderEpochRequest.__new__(OffsetForLeaderEpochRequest)
     m.replica_id = -2
     n, = _u_i(data, p)
@@ -175,6 +178,9 @@ def _decode_request_v2(view: bytes | memoryview) -> OffsetForLeaderEpochRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[OffsetForLeaderTopic] = []
     m.topics = items
     for _ in range(n):
@@ -192,6 +198,9 @@ def _decode_request_v2(view: bytes | memoryview) -> OffsetForLeaderEpochRequest:
             raise null_error("partitions")
         if n * 12 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[OffsetForLeaderPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -209,6 +218,7 @@ def _decode_request_v3(view: bytes | memoryview) -> OffsetForLeaderEpochRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = OffsetForLeaderEpochRequest.__new__(OffsetForLeaderEpochRequest)
     m.replica_id, n = _u_ii(data, p)
     p += 8
@@ -216,6 +226,9 @@ def _decode_request_v3(view: bytes | memoryview) -> OffsetForLeaderEpochRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[OffsetForLeaderTopic] = []
     m.topics = items
     for _ in range(n):
@@ -233,6 +246,9 @@ def _decode_request_v3(view: bytes | memoryview) -> OffsetForLeaderEpochRequest:
             raise null_error("partitions")
         if n * 12 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[OffsetForLeaderPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -250,6 +266,7 @@ def _decode_request_v4(view: bytes | memoryview) -> OffsetForLeaderEpochRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = OffsetForLeaderEpochRequest.__new__(OffsetForLeaderEpochRequest)
     m.replica_id, n = _u_iB(data, p)
     p += 5
@@ -260,6 +277,9 @@ def _decode_request_v4(view: bytes | memoryview) -> OffsetForLeaderEpochRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[OffsetForLeaderTopic] = []
     m.topics = items
     for _ in range(n):
@@ -282,6 +302,9 @@ def _decode_request_v4(view: bytes | memoryview) -> OffsetForLeaderEpochRequest:
         n -= 1
         if n * 13 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[OffsetForLeaderPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -291,6 +314,9 @@ def _decode_request_v4(view: bytes | memoryview) -> OffsetForLeaderEpochRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("OffsetForLeaderPartition")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -298,6 +324,9 @@ def _decode_request_v4(view: bytes | memoryview) -> OffsetForLeaderEpochRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("OffsetForLeaderTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -305,6 +334,9 @@ def _decode_request_v4(view: bytes | memoryview) -> OffsetForLeaderEpochRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("OffsetForLeaderEpochRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("OffsetForLeaderEpochRequest")

@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -260,9 +262,10 @@ class ProduceResponse(Message):
 
 
 def _decode_request_v3(view: bytes | memoryview) -> ProduceRequest:
-    data = view
+    data = memoryview(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ProduceRequest.__new__(ProduceRequest)
     n, = _u_h(data, p)
     p += 2
@@ -278,6 +281,9 @@ def _decode_request_v3(view: bytes | memoryview) -> ProduceRequest:
         raise null_error("topic_data")
     if n * 6 > end - p:
         raise count_error("topic_data", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topic_data")
     items: list[TopicProduceData] = []
     m.topic_data = items
     for _ in range(n):
@@ -296,6 +302,9 @@ def _decode_request_v3(view: bytes | memoryview) -> ProduceRequest:
             raise null_error("partition_data")
         if n * 8 > end - p:
             raise count_error("partition_data", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partition_data")
         items1: list[PartitionProduceData] = []
         item.partition_data = items1
         for _ in range(n):
@@ -316,9 +325,10 @@ def _decode_request_v3(view: bytes | memoryview) -> ProduceRequest:
 
 
 def _decode_request_v9(view: bytes | memoryview) -> ProduceRequest:
-    data = view
+    data = memoryview(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ProduceRequest.__new__(ProduceRequest)
     n = data[p]
     p += 1
@@ -339,6 +349,9 @@ def _decode_request_v9(view: bytes | memoryview) -> ProduceRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("topic_data", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topic_data")
     items: list[TopicProduceData] = []
     m.topic_data = items
     for _ in range(n):
@@ -362,6 +375,9 @@ def _decode_request_v9(view: bytes | memoryview) -> ProduceRequest:
         n -= 1
         if n * 6 > end - p:
             raise count_error("partition_data", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partition_data")
         items1: list[PartitionProduceData] = []
         item.partition_data = items1
         for _ in range(n):
@@ -381,6 +397,9 @@ def _decode_request_v9(view: bytes | memoryview) -> ProduceRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("PartitionProduceData")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -388,6 +407,9 @@ def _decode_request_v9(view: bytes | memoryview) -> ProduceRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("TopicProduceData")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -395,6 +417,9 @@ def _decode_request_v9(view: bytes | memoryview) -> ProduceRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ProduceRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ProduceRequest")
@@ -402,9 +427,10 @@ def _decode_request_v9(view: bytes | memoryview) -> ProduceRequest:
 
 
 def _decode_request_v13(view: bytes | memoryview) -> ProduceRequest:
-    data = view
+    data = memoryview(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ProduceRequest.__new__(ProduceRequest)
     n = data[p]
     p += 1
@@ -425,6 +451,9 @@ def _decode_request_v13(view: bytes | memoryview) -> ProduceRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("topic_data", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topic_data")
     items: list[TopicProduceData] = []
     m.topic_data = items
     for _ in range(n):
@@ -440,6 +469,9 @@ def _decode_request_v13(view: bytes | memoryview) -> ProduceRequest:
         n -= 1
         if n * 6 > end - p:
             raise count_error("partition_data", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partition_data")
         items1: list[PartitionProduceData] = []
         item.partition_data = items1
         for _ in range(n):
@@ -459,6 +491,9 @@ def _decode_request_v13(view: bytes | memoryview) -> ProduceRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("PartitionProduceData")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -466,6 +501,9 @@ def _decode_request_v13(view: bytes | memoryview) -> ProduceRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("TopicProduceData")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -473,6 +511,9 @@ def _decode_request_v13(view: bytes | memoryview) -> ProduceRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ProduceRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ProduceRequest")

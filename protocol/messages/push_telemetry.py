@@ -11,9 +11,11 @@ from typing import Final
 from uuid import UUID
 
 from protocol.message import (
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -85,6 +87,7 @@ def _decode_request_v0(view: bytes | memoryview) -> PushTelemetryRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = PushTelemetryRequest.__new__(PushTelemetryRequest)
     u, m.subscription_id, m.terminating, m.compression_type, n = _u_uizbB(data, p)
     p += 23
@@ -101,6 +104,9 @@ def _decode_request_v0(view: bytes | memoryview) -> PushTelemetryRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("PushTelemetryRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("PushTelemetryRequest")

@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -189,6 +191,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ReadShareGroupStateRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ReadShareGroupStateRequest.__new__(ReadShareGroupStateRequest)
     n = data[p]
     p += 1
@@ -208,6 +211,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ReadShareGroupStateRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[ReadStateData] = []
     m.topics = items
     for _ in range(n):
@@ -222,6 +228,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ReadShareGroupStateRequest:
         n -= 1
         if n * 9 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[PartitionData] = []
         item.partitions = items1
         for _ in range(n):
@@ -231,6 +240,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ReadShareGroupStateRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("PartitionData")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -238,6 +250,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ReadShareGroupStateRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("ReadStateData")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -245,6 +260,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ReadShareGroupStateRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ReadShareGroupStateRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ReadShareGroupStateRequest")

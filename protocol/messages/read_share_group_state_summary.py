@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -168,6 +170,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ReadShareGroupStateSummaryRe
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ReadShareGroupStateSummaryRequest.__new__(ReadShareGroupStateSummaryRequest)
     n = data[p]
     p += 1
@@ -187,6 +190,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ReadShareGroupStateSummaryRe
     n -= 1
     if n * 18 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[ReadStateSummaryData] = []
     m.topics = items
     for _ in range(n):
@@ -201,6 +207,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ReadShareGroupStateSummaryRe
         n -= 1
         if n * 9 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[PartitionData] = []
         item.partitions = items1
         for _ in range(n):
@@ -210,6 +219,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ReadShareGroupStateSummaryRe
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("PartitionData")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -217,6 +229,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ReadShareGroupStateSummaryRe
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("ReadStateSummaryData")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -224,6 +239,9 @@ def _decode_request_v0(view: bytes | memoryview) -> ReadShareGroupStateSummaryRe
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ReadShareGroupStateSummaryRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ReadShareGroupStateSummaryRequest")

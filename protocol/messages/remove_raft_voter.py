@@ -11,9 +11,11 @@ from typing import Final
 from uuid import UUID
 
 from protocol.message import (
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     end_error,
+    limit_error,
     version_error,
 )
 from protocol.primitives import (
@@ -81,6 +83,7 @@ def _decode_request_v0(view: bytes | memoryview) -> RemoveRaftVoterRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = RemoveRaftVoterRequest.__new__(RemoveRaftVoterRequest)
     n = data[p]
     p += 1
@@ -98,6 +101,9 @@ def _decode_request_v0(view: bytes | memoryview) -> RemoveRaftVoterRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("RemoveRaftVoterRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("RemoveRaftVoterRequest")

@@ -13,10 +13,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -249,6 +251,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareAcknowledgeRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ShareAcknowledgeRequest.__new__(ShareAcknowledgeRequest)
     m.is_renew_ack = False
     n = data[p]
@@ -280,6 +283,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareAcknowledgeRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[AcknowledgeTopic] = []
     m.topics = items
     for _ in range(n):
@@ -294,6 +300,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareAcknowledgeRequest:
         n -= 1
         if n * 6 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[AcknowledgePartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -307,6 +316,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareAcknowledgeRequest:
             n -= 1
             if n * 18 > end - p:
                 raise count_error("acknowledgement_batches", n)
+            left -= n
+            if left < 0:
+                raise limit_error("acknowledgement_batches")
             items2: list[AcknowledgementBatch] = []
             item1.acknowledgement_batches = items2
             for _ in range(n):
@@ -320,6 +332,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareAcknowledgeRequest:
                 n -= 1
                 if n > end - p:
                     raise count_error("acknowledge_types", n)
+                left -= n
+                if left < 0:
+                    raise limit_error("acknowledge_types")
                 item2.acknowledge_types = list(unpack_from(f">{n}b", data, p))
                 p += n
                 n = data[p]
@@ -327,6 +342,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareAcknowledgeRequest:
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("AcknowledgementBatch")
                     p = skip_fields(data, p, n)
                 items2.append(item2)
             n = data[p]
@@ -334,6 +352,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareAcknowledgeRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("AcknowledgePartition")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -341,6 +362,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareAcknowledgeRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("AcknowledgeTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -348,6 +372,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareAcknowledgeRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ShareAcknowledgeRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ShareAcknowledgeRequest")
@@ -358,6 +385,7 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareAcknowledgeRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ShareAcknowledgeRequest.__new__(ShareAcknowledgeRequest)
     n = data[p]
     p += 1
@@ -388,6 +416,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareAcknowledgeRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[AcknowledgeTopic] = []
     m.topics = items
     for _ in range(n):
@@ -402,6 +433,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareAcknowledgeRequest:
         n -= 1
         if n * 6 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[AcknowledgePartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -415,6 +449,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareAcknowledgeRequest:
             n -= 1
             if n * 18 > end - p:
                 raise count_error("acknowledgement_batches", n)
+            left -= n
+            if left < 0:
+                raise limit_error("acknowledgement_batches")
             items2: list[AcknowledgementBatch] = []
             item1.acknowledgement_batches = items2
             for _ in range(n):
@@ -428,6 +465,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareAcknowledgeRequest:
                 n -= 1
                 if n > end - p:
                     raise count_error("acknowledge_types", n)
+                left -= n
+                if left < 0:
+                    raise limit_error("acknowledge_types")
                 item2.acknowledge_types = list(unpack_from(f">{n}b", data, p))
                 p += n
                 n = data[p]
@@ -435,6 +475,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareAcknowledgeRequest:
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("AcknowledgementBatch")
                     p = skip_fields(data, p, n)
                 items2.append(item2)
             n = data[p]
@@ -442,6 +485,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareAcknowledgeRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("AcknowledgePartition")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -449,6 +495,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareAcknowledgeRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("AcknowledgeTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -456,6 +505,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareAcknowledgeRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ShareAcknowledgeRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ShareAcknowledgeRequest")

@@ -13,10 +13,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -327,6 +329,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareFetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ShareFetchRequest.__new__(ShareFetchRequest)
     m.share_acquire_mode = 0
     m.is_renew_ack = False
@@ -359,6 +362,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareFetchRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[FetchTopic] = []
     m.topics = items
     for _ in range(n):
@@ -373,6 +379,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareFetchRequest:
         n -= 1
         if n * 6 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[FetchPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -386,6 +395,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareFetchRequest:
             n -= 1
             if n * 18 > end - p:
                 raise count_error("acknowledgement_batches", n)
+            left -= n
+            if left < 0:
+                raise limit_error("acknowledgement_batches")
             items2: list[AcknowledgementBatch] = []
             item1.acknowledgement_batches = items2
             for _ in range(n):
@@ -399,6 +411,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareFetchRequest:
                 n -= 1
                 if n > end - p:
                     raise count_error("acknowledge_types", n)
+                left -= n
+                if left < 0:
+                    raise limit_error("acknowledge_types")
                 item2.acknowledge_types = list(unpack_from(f">{n}b", data, p))
                 p += n
                 n = data[p]
@@ -406,6 +421,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareFetchRequest:
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("AcknowledgementBatch")
                     p = skip_fields(data, p, n)
                 items2.append(item2)
             n = data[p]
@@ -413,6 +431,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareFetchRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("FetchPartition")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -420,6 +441,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareFetchRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("FetchTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -431,6 +455,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareFetchRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("forgotten_topics_data", n)
+    left -= n
+    if left < 0:
+        raise limit_error("forgotten_topics_data")
     items3: list[ForgottenTopic] = []
     m.forgotten_topics_data = items3
     for _ in range(n):
@@ -445,6 +472,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareFetchRequest:
         n -= 1
         if n * 4 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         item3.partitions = list(unpack_from(f">{n}i", data, p))
         p += n * 4
         n = data[p]
@@ -452,6 +482,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareFetchRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("ForgottenTopic")
             p = skip_fields(data, p, n)
         items3.append(item3)
     n = data[p]
@@ -459,6 +492,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareFetchRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ShareFetchRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ShareFetchRequest")
@@ -469,6 +505,7 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareFetchRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ShareFetchRequest.__new__(ShareFetchRequest)
     n = data[p]
     p += 1
@@ -499,6 +536,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareFetchRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[FetchTopic] = []
     m.topics = items
     for _ in range(n):
@@ -513,6 +553,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareFetchRequest:
         n -= 1
         if n * 6 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[FetchPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -526,6 +569,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareFetchRequest:
             n -= 1
             if n * 18 > end - p:
                 raise count_error("acknowledgement_batches", n)
+            left -= n
+            if left < 0:
+                raise limit_error("acknowledgement_batches")
             items2: list[AcknowledgementBatch] = []
             item1.acknowledgement_batches = items2
             for _ in range(n):
@@ -539,6 +585,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareFetchRequest:
                 n -= 1
                 if n > end - p:
                     raise count_error("acknowledge_types", n)
+                left -= n
+                if left < 0:
+                    raise limit_error("acknowledge_types")
                 item2.acknowledge_types = list(unpack_from(f">{n}b", data, p))
                 p += n
                 n = data[p]
@@ -546,6 +595,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareFetchRequest:
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("AcknowledgementBatch")
                     p = skip_fields(data, p, n)
                 items2.append(item2)
             n = data[p]
@@ -553,6 +605,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareFetchRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("FetchPartition")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -560,6 +615,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareFetchRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("FetchTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -571,6 +629,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareFetchRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("forgotten_topics_data", n)
+    left -= n
+    if left < 0:
+        raise limit_error("forgotten_topics_data")
     items3: list[ForgottenTopic] = []
     m.forgotten_topics_data = items3
     for _ in range(n):
@@ -585,6 +646,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareFetchRequest:
         n -= 1
         if n * 4 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         item3.partitions = list(unpack_from(f">{n}i", data, p))
         p += n * 4
         n = data[p]
@@ -592,6 +656,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareFetchRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("ForgottenTopic")
             p = skip_fields(data, p, n)
         items3.append(item3)
     n = data[p]
@@ -599,6 +666,9 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareFetchRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ShareFetchRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ShareFetchRequest")
@@ -799,7 +869,7 @@ def encode_request(message: ShareFetchRequest, version: int) -> bytes:
 
 
 def _decode_response_v1(view: bytes | memoryview) -> ShareFetchResponse:
-    data = view
+    data = memoryview(view)
     end = len(data)
     p = 0
     m = ShareFetchResponse.__new__(ShareFetchResponse)

@@ -13,10 +13,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -194,6 +196,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareGroupDescribeRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ShareGroupDescribeRequest.__new__(ShareGroupDescribeRequest)
     n = data[p]
     p += 1
@@ -204,6 +207,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareGroupDescribeRequest:
     n -= 1
     if n > end - p:
         raise count_error("group_ids", n)
+    left -= n
+    if left < 0:
+        raise limit_error("group_ids")
     items: list[str] = []
     m.group_ids = items
     for _ in range(n):
@@ -222,6 +228,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareGroupDescribeRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ShareGroupDescribeRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ShareGroupDescribeRequest")

@@ -13,10 +13,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -140,6 +142,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareGroupHeartbeatRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = ShareGroupHeartbeatRequest.__new__(ShareGroupHeartbeatRequest)
     n = data[p]
     p += 1
@@ -179,6 +182,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareGroupHeartbeatRequest:
         n -= 1
         if n > end - p:
             raise count_error("subscribed_topic_names", n)
+        left -= n
+        if left < 0:
+            raise limit_error("subscribed_topic_names")
         items: list[str] = []
         m.subscribed_topic_names = items
         for _ in range(n):
@@ -197,6 +203,9 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareGroupHeartbeatRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("ShareGroupHeartbeatRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("ShareGroupHeartbeatRequest")

@@ -12,10 +12,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -350,6 +352,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupDescribeRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = StreamsGroupDescribeRequest.__new__(StreamsGroupDescribeRequest)
     n = data[p]
     p += 1
@@ -360,6 +363,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupDescribeRequest:
     n -= 1
     if n > end - p:
         raise count_error("group_ids", n)
+    left -= n
+    if left < 0:
+        raise limit_error("group_ids")
     items: list[str] = []
     m.group_ids = items
     for _ in range(n):
@@ -378,6 +384,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupDescribeRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("StreamsGroupDescribeRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("StreamsGroupDescribeRequest")

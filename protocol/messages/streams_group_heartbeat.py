@@ -12,10 +12,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -435,6 +437,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = StreamsGroupHeartbeatRequest.__new__(StreamsGroupHeartbeatRequest)
     n = data[p]
     p += 1
@@ -489,6 +492,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
         n -= 1
         if n * 8 > end - p:
             raise count_error("subtopologies", n)
+        left -= n
+        if left < 0:
+            raise limit_error("subtopologies")
         items: list[Subtopology] = []
         s.subtopologies = items
         for _ in range(n):
@@ -511,6 +517,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             n -= 1
             if n > end - p:
                 raise count_error("source_topics", n)
+            left -= n
+            if left < 0:
+                raise limit_error("source_topics")
             items1: list[str] = []
             item.source_topics = items1
             for _ in range(n):
@@ -533,6 +542,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             n -= 1
             if n > end - p:
                 raise count_error("source_topic_regex", n)
+            left -= n
+            if left < 0:
+                raise limit_error("source_topic_regex")
             items2: list[str] = []
             item.source_topic_regex = items2
             for _ in range(n):
@@ -555,6 +567,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             n -= 1
             if n * 9 > end - p:
                 raise count_error("state_changelog_topics", n)
+            left -= n
+            if left < 0:
+                raise limit_error("state_changelog_topics")
             items3: list[TopicInfo] = []
             item.state_changelog_topics = items3
             for _ in range(n):
@@ -577,6 +592,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                 n -= 1
                 if n * 3 > end - p:
                     raise count_error("topic_configs", n)
+                left -= n
+                if left < 0:
+                    raise limit_error("topic_configs")
                 items4: list[KeyValue] = []
                 item3.topic_configs = items4
                 for _ in range(n):
@@ -604,6 +622,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                     if n:
                         if n > 127:
                             n, p = decode_unsigned_varint(data, p - 1)
+                        left -= n
+                        if left < 0:
+                            raise limit_error("KeyValue")
                         p = skip_fields(data, p, n)
                     items4.append(item4)
                 n = data[p]
@@ -611,6 +632,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("TopicInfo")
                     p = skip_fields(data, p, n)
                 items3.append(item3)
             n = data[p]
@@ -622,6 +646,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             n -= 1
             if n > end - p:
                 raise count_error("repartition_sink_topics", n)
+            left -= n
+            if left < 0:
+                raise limit_error("repartition_sink_topics")
             items5: list[str] = []
             item.repartition_sink_topics = items5
             for _ in range(n):
@@ -644,6 +671,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             n -= 1
             if n * 9 > end - p:
                 raise count_error("repartition_source_topics", n)
+            left -= n
+            if left < 0:
+                raise limit_error("repartition_source_topics")
             items6: list[TopicInfo] = []
             item.repartition_source_topics = items6
             for _ in range(n):
@@ -666,6 +696,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                 n -= 1
                 if n * 3 > end - p:
                     raise count_error("topic_configs", n)
+                left -= n
+                if left < 0:
+                    raise limit_error("topic_configs")
                 items7: list[KeyValue] = []
                 item6.topic_configs = items7
                 for _ in range(n):
@@ -693,6 +726,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                     if n:
                         if n > 127:
                             n, p = decode_unsigned_varint(data, p - 1)
+                        left -= n
+                        if left < 0:
+                            raise limit_error("KeyValue")
                         p = skip_fields(data, p, n)
                     items7.append(item7)
                 n = data[p]
@@ -700,6 +736,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("TopicInfo")
                     p = skip_fields(data, p, n)
                 items6.append(item6)
             n = data[p]
@@ -711,6 +750,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             n -= 1
             if n * 4 > end - p:
                 raise count_error("copartition_groups", n)
+            left -= n
+            if left < 0:
+                raise limit_error("copartition_groups")
             items8: list[CopartitionGroup] = []
             item.copartition_groups = items8
             for _ in range(n):
@@ -724,6 +766,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                 n -= 1
                 if n * 2 > end - p:
                     raise count_error("source_topics", n)
+                left -= n
+                if left < 0:
+                    raise limit_error("source_topics")
                 item8.source_topics = list(unpack_from(f">{n}h", data, p))
                 p += n * 2
                 n = data[p]
@@ -735,6 +780,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                 n -= 1
                 if n * 2 > end - p:
                     raise count_error("source_topic_regex", n)
+                left -= n
+                if left < 0:
+                    raise limit_error("source_topic_regex")
                 item8.source_topic_regex = list(unpack_from(f">{n}h", data, p))
                 p += n * 2
                 n = data[p]
@@ -746,6 +794,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                 n -= 1
                 if n * 2 > end - p:
                     raise count_error("repartition_source_topics", n)
+                left -= n
+                if left < 0:
+                    raise limit_error("repartition_source_topics")
                 item8.repartition_source_topics = list(unpack_from(f">{n}h", data, p))
                 p += n * 2
                 n = data[p]
@@ -753,6 +804,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("CopartitionGroup")
                     p = skip_fields(data, p, n)
                 items8.append(item8)
             n = data[p]
@@ -760,6 +814,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("Subtopology")
                 p = skip_fields(data, p, n)
             items.append(item)
         n = data[p]
@@ -767,6 +824,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("Topology")
             p = skip_fields(data, p, n)
         m.topology = s
     n = data[p]
@@ -779,6 +839,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
         n -= 1
         if n * 3 > end - p:
             raise count_error("active_tasks", n)
+        left -= n
+        if left < 0:
+            raise limit_error("active_tasks")
         items9: list[StreamsGroupHeartbeatRequestTaskIds] = []
         m.active_tasks = items9
         for _ in range(n):
@@ -801,6 +864,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partitions", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partitions")
             item9.partitions = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
@@ -808,6 +874,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("StreamsGroupHeartbeatRequestTaskIds")
                 p = skip_fields(data, p, n)
             items9.append(item9)
     n = data[p]
@@ -820,6 +889,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
         n -= 1
         if n * 3 > end - p:
             raise count_error("standby_tasks", n)
+        left -= n
+        if left < 0:
+            raise limit_error("standby_tasks")
         items10: list[StreamsGroupHeartbeatRequestTaskIds] = []
         m.standby_tasks = items10
         for _ in range(n):
@@ -842,6 +914,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partitions", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partitions")
             item10.partitions = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
@@ -849,6 +924,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("StreamsGroupHeartbeatRequestTaskIds")
                 p = skip_fields(data, p, n)
             items10.append(item10)
     n = data[p]
@@ -861,6 +939,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
         n -= 1
         if n * 3 > end - p:
             raise count_error("warmup_tasks", n)
+        left -= n
+        if left < 0:
+            raise limit_error("warmup_tasks")
         items11: list[StreamsGroupHeartbeatRequestTaskIds] = []
         m.warmup_tasks = items11
         for _ in range(n):
@@ -883,6 +964,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partitions", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partitions")
             item11.partitions = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
@@ -890,6 +974,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("StreamsGroupHeartbeatRequestTaskIds")
                 p = skip_fields(data, p, n)
             items11.append(item11)
     n = data[p]
@@ -922,6 +1009,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("StreamsGroupHeartbeatRequestEndpoint")
             p = skip_fields(data, p, n)
         m.user_endpoint = s1
     n = data[p]
@@ -934,6 +1024,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
         n -= 1
         if n * 3 > end - p:
             raise count_error("client_tags", n)
+        left -= n
+        if left < 0:
+            raise limit_error("client_tags")
         items12: list[KeyValue] = []
         m.client_tags = items12
         for _ in range(n):
@@ -961,6 +1054,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("KeyValue")
                 p = skip_fields(data, p, n)
             items12.append(item12)
     n = data[p]
@@ -973,6 +1069,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
         n -= 1
         if n * 14 > end - p:
             raise count_error("task_offsets", n)
+        left -= n
+        if left < 0:
+            raise limit_error("task_offsets")
         items13: list[TaskOffset] = []
         m.task_offsets = items13
         for _ in range(n):
@@ -991,6 +1090,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("TaskOffset")
                 p = skip_fields(data, p, n)
             items13.append(item13)
     n = data[p]
@@ -1003,6 +1105,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
         n -= 1
         if n * 14 > end - p:
             raise count_error("task_end_offsets", n)
+        left -= n
+        if left < 0:
+            raise limit_error("task_end_offsets")
         items14: list[TaskOffset] = []
         m.task_end_offsets = items14
         for _ in range(n):
@@ -1021,6 +1126,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("TaskOffset")
                 p = skip_fields(data, p, n)
             items14.append(item14)
     m.shutdown_application, n = _u_zB(data, p)
@@ -1028,6 +1136,9 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("StreamsGroupHeartbeatRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("StreamsGroupHeartbeatRequest")

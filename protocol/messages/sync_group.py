@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -125,6 +127,7 @@ def _decode_request_v0(view: bytes | memoryview) -> SyncGroupRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = SyncGroupRequest.__new__(SyncGroupRequest)
     m.group_instance_id = None
     m.protocol_type = None
@@ -149,6 +152,9 @@ def _decode_request_v0(view: bytes | memoryview) -> SyncGroupRequest:
         raise null_error("assignments")
     if n * 6 > end - p:
         raise count_error("assignments", n)
+    left -= n
+    if left < 0:
+        raise limit_error("assignments")
     items: list[SyncGroupRequestAssignment] = []
     m.assignments = items
     for _ in range(n):
@@ -177,6 +183,7 @@ def _decode_request_v3(view: bytes | memoryview) -> SyncGroupRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = SyncGroupRequest.__new__(SyncGroupRequest)
     m.protocol_type = None
     m.protocol_name = None
@@ -208,6 +215,9 @@ def _decode_request_v3(view: bytes | memoryview) -> SyncGroupRequest:
         raise null_error("assignments")
     if n * 6 > end - p:
         raise count_error("assignments", n)
+    left -= n
+    if left < 0:
+        raise limit_error("assignments")
     items: list[SyncGroupRequestAssignment] = []
     m.assignments = items
     for _ in range(n):
@@ -236,6 +246,7 @@ def _decode_request_v4(view: bytes | memoryview) -> SyncGroupRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = SyncGroupRequest.__new__(SyncGroupRequest)
     m.protocol_type = None
     m.protocol_name = None
@@ -276,6 +287,9 @@ def _decode_request_v4(view: bytes | memoryview) -> SyncGroupRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("assignments", n)
+    left -= n
+    if left < 0:
+        raise limit_error("assignments")
     items: list[SyncGroupRequestAssignment] = []
     m.assignments = items
     for _ in range(n):
@@ -303,6 +317,9 @@ def _decode_request_v4(view: bytes | memoryview) -> SyncGroupRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("SyncGroupRequestAssignment")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -310,6 +327,9 @@ def _decode_request_v4(view: bytes | memoryview) -> SyncGroupRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("SyncGroupRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("SyncGroupRequest")
@@ -320,6 +340,7 @@ def _decode_request_v5(view: bytes | memoryview) -> SyncGroupRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = SyncGroupRequest.__new__(SyncGroupRequest)
     n = data[p]
     p += 1
@@ -378,6 +399,9 @@ def _decode_request_v5(view: bytes | memoryview) -> SyncGroupRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("assignments", n)
+    left -= n
+    if left < 0:
+        raise limit_error("assignments")
     items: list[SyncGroupRequestAssignment] = []
     m.assignments = items
     for _ in range(n):
@@ -405,6 +429,9 @@ def _decode_request_v5(view: bytes | memoryview) -> SyncGroupRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("SyncGroupRequestAssignment")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -412,6 +439,9 @@ def _decode_request_v5(view: bytes | memoryview) -> SyncGroupRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("SyncGroupRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("SyncGroupRequest")

@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -186,6 +188,7 @@ def _decode_request_v0(view: bytes | memoryview) -> TxnOffsetCommitRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = TxnOffsetCommitRequest.__new__(TxnOffsetCommitRequest)
     m.generation_id = -1
     m.member_id = ""
@@ -210,6 +213,9 @@ def _decode_request_v0(view: bytes | memoryview) -> TxnOffsetCommitRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[TxnOffsetCommitRequestTopic] = []
     m.topics = items
     for _ in range(n):
@@ -227,6 +233,9 @@ def _decode_request_v0(view: bytes | memoryview) -> TxnOffsetCommitRequest:
             raise null_error("partitions")
         if n * 14 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[TxnOffsetCommitRequestPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -251,6 +260,7 @@ def _decode_request_v2(view: bytes | memoryview) -> TxnOffsetCommitRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = TxnOffsetCommitRequest.__new__(TxnOffsetCommitRequest)
     m.generation_id = -1
     m.member_id = ""
@@ -275,6 +285,9 @@ def _decode_request_v2(view: bytes | memoryview) -> TxnOffsetCommitRequest:
         raise null_error("topics")
     if n * 6 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[TxnOffsetCommitRequestTopic] = []
     m.topics = items
     for _ in range(n):
@@ -292,6 +305,9 @@ def _decode_request_v2(view: bytes | memoryview) -> TxnOffsetCommitRequest:
             raise null_error("partitions")
         if n * 18 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[TxnOffsetCommitRequestPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -315,6 +331,7 @@ def _decode_request_v3(view: bytes | memoryview) -> TxnOffsetCommitRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = TxnOffsetCommitRequest.__new__(TxnOffsetCommitRequest)
     n = data[p]
     p += 1
@@ -362,6 +379,9 @@ def _decode_request_v3(view: bytes | memoryview) -> TxnOffsetCommitRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[TxnOffsetCommitRequestTopic] = []
     m.topics = items
     for _ in range(n):
@@ -384,6 +404,9 @@ def _decode_request_v3(view: bytes | memoryview) -> TxnOffsetCommitRequest:
         n -= 1
         if n * 18 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[TxnOffsetCommitRequestPartition] = []
         item.partitions = items1
         for _ in range(n):
@@ -403,6 +426,9 @@ def _decode_request_v3(view: bytes | memoryview) -> TxnOffsetCommitRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("TxnOffsetCommitRequestPartition")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -410,6 +436,9 @@ def _decode_request_v3(view: bytes | memoryview) -> TxnOffsetCommitRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("TxnOffsetCommitRequestTopic")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -417,6 +446,9 @@ def _decode_request_v3(view: bytes | memoryview) -> TxnOffsetCommitRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("TxnOffsetCommitRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("TxnOffsetCommitRequest")

@@ -10,9 +10,11 @@ from struct import error as _StructError
 from typing import Final
 
 from protocol.message import (
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     end_error,
+    limit_error,
     version_error,
 )
 from protocol.primitives import (
@@ -72,12 +74,16 @@ def _decode_request_v0(view: bytes | memoryview) -> UnregisterBrokerRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = UnregisterBrokerRequest.__new__(UnregisterBrokerRequest)
     m.broker_id, n = _u_iB(data, p)
     p += 5
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("UnregisterBrokerRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("UnregisterBrokerRequest")

@@ -11,10 +11,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -137,6 +139,7 @@ def _decode_request_v0(view: bytes | memoryview) -> UpdateFeaturesRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = UpdateFeaturesRequest.__new__(UpdateFeaturesRequest)
     m.validate_only = False
     m.timeout_ms, n = _u_iB(data, p)
@@ -148,6 +151,9 @@ def _decode_request_v0(view: bytes | memoryview) -> UpdateFeaturesRequest:
     n -= 1
     if n * 5 > end - p:
         raise count_error("feature_updates", n)
+    left -= n
+    if left < 0:
+        raise limit_error("feature_updates")
     items: list[FeatureUpdateKey] = []
     m.feature_updates = items
     for _ in range(n):
@@ -167,6 +173,9 @@ def _decode_request_v0(view: bytes | memoryview) -> UpdateFeaturesRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("FeatureUpdateKey")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -174,6 +183,9 @@ def _decode_request_v0(view: bytes | memoryview) -> UpdateFeaturesRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("UpdateFeaturesRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("UpdateFeaturesRequest")
@@ -184,6 +196,7 @@ def _decode_request_v1(view: bytes | memoryview) -> UpdateFeaturesRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = UpdateFeaturesRequest.__new__(UpdateFeaturesRequest)
     m.timeout_ms, n = _u_iB(data, p)
     p += 5
@@ -194,6 +207,9 @@ def _decode_request_v1(view: bytes | memoryview) -> UpdateFeaturesRequest:
     n -= 1
     if n * 5 > end - p:
         raise count_error("feature_updates", n)
+    left -= n
+    if left < 0:
+        raise limit_error("feature_updates")
     items: list[FeatureUpdateKey] = []
     m.feature_updates = items
     for _ in range(n):
@@ -213,6 +229,9 @@ def _decode_request_v1(view: bytes | memoryview) -> UpdateFeaturesRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("FeatureUpdateKey")
             p = skip_fields(data, p, n)
         items.append(item)
     m.validate_only, n = _u_zB(data, p)
@@ -220,6 +239,9 @@ def _decode_request_v1(view: bytes | memoryview) -> UpdateFeaturesRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("UpdateFeaturesRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("UpdateFeaturesRequest")

@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -164,6 +166,7 @@ def _decode_request_v0(view: bytes | memoryview) -> UpdateRaftVoterRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = UpdateRaftVoterRequest.__new__(UpdateRaftVoterRequest)
     n = data[p]
     p += 1
@@ -185,6 +188,9 @@ def _decode_request_v0(view: bytes | memoryview) -> UpdateRaftVoterRequest:
     n -= 1
     if n * 5 > end - p:
         raise count_error("listeners", n)
+    left -= n
+    if left < 0:
+        raise limit_error("listeners")
     items: list[Listener] = []
     m.listeners = items
     for _ in range(n):
@@ -212,6 +218,9 @@ def _decode_request_v0(view: bytes | memoryview) -> UpdateRaftVoterRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("Listener")
             p = skip_fields(data, p, n)
         items.append(item)
     s = KRaftVersionFeature.__new__(KRaftVersionFeature)
@@ -220,6 +229,9 @@ def _decode_request_v0(view: bytes | memoryview) -> UpdateRaftVoterRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("KRaftVersionFeature")
         p = skip_fields(data, p, n)
     m.k_raft_version_feature = s
     n = data[p]
@@ -227,6 +239,9 @@ def _decode_request_v0(view: bytes | memoryview) -> UpdateRaftVoterRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("UpdateRaftVoterRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("UpdateRaftVoterRequest")

@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -214,6 +216,7 @@ def _decode_request_v0(view: bytes | memoryview) -> VoteRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = VoteRequest.__new__(VoteRequest)
     m.voter_id = -1
     n = data[p]
@@ -235,6 +238,9 @@ def _decode_request_v0(view: bytes | memoryview) -> VoteRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[VoteRequestTopicData] = []
     m.topics = items
     for _ in range(n):
@@ -257,6 +263,9 @@ def _decode_request_v0(view: bytes | memoryview) -> VoteRequest:
         n -= 1
         if n * 25 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[VoteRequestPartitionData] = []
         item.partitions = items1
         for _ in range(n):
@@ -269,6 +278,9 @@ def _decode_request_v0(view: bytes | memoryview) -> VoteRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("VoteRequestPartitionData")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -276,6 +288,9 @@ def _decode_request_v0(view: bytes | memoryview) -> VoteRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("VoteRequestTopicData")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -283,6 +298,9 @@ def _decode_request_v0(view: bytes | memoryview) -> VoteRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("VoteRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("VoteRequest")
@@ -293,6 +311,7 @@ def _decode_request_v1(view: bytes | memoryview) -> VoteRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = VoteRequest.__new__(VoteRequest)
     n = data[p]
     p += 1
@@ -313,6 +332,9 @@ def _decode_request_v1(view: bytes | memoryview) -> VoteRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[VoteRequestTopicData] = []
     m.topics = items
     for _ in range(n):
@@ -335,6 +357,9 @@ def _decode_request_v1(view: bytes | memoryview) -> VoteRequest:
         n -= 1
         if n * 57 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[VoteRequestPartitionData] = []
         item.partitions = items1
         for _ in range(n):
@@ -347,6 +372,9 @@ def _decode_request_v1(view: bytes | memoryview) -> VoteRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("VoteRequestPartitionData")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -354,6 +382,9 @@ def _decode_request_v1(view: bytes | memoryview) -> VoteRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("VoteRequestTopicData")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -361,6 +392,9 @@ def _decode_request_v1(view: bytes | memoryview) -> VoteRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("VoteRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("VoteRequest")
@@ -371,6 +405,7 @@ def _decode_request_v2(view: bytes | memoryview) -> VoteRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = VoteRequest.__new__(VoteRequest)
     n = data[p]
     p += 1
@@ -391,6 +426,9 @@ def _decode_request_v2(view: bytes | memoryview) -> VoteRequest:
     n -= 1
     if n * 3 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[VoteRequestTopicData] = []
     m.topics = items
     for _ in range(n):
@@ -413,6 +451,9 @@ def _decode_request_v2(view: bytes | memoryview) -> VoteRequest:
         n -= 1
         if n * 58 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[VoteRequestPartitionData] = []
         item.partitions = items1
         for _ in range(n):
@@ -424,6 +465,9 @@ def _decode_request_v2(view: bytes | memoryview) -> VoteRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("VoteRequestPartitionData")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -431,6 +475,9 @@ def _decode_request_v2(view: bytes | memoryview) -> VoteRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("VoteRequestTopicData")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -438,6 +485,9 @@ def _decode_request_v2(view: bytes | memoryview) -> VoteRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("VoteRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("VoteRequest")

@@ -12,10 +12,12 @@ from uuid import UUID
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -192,6 +194,7 @@ def _decode_request_v0(view: bytes | memoryview) -> WriteShareGroupStateRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = WriteShareGroupStateRequest.__new__(WriteShareGroupStateRequest)
     n = data[p]
     p += 1
@@ -211,6 +214,9 @@ def _decode_request_v0(view: bytes | memoryview) -> WriteShareGroupStateRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[WriteStateData] = []
     m.topics = items
     for _ in range(n):
@@ -225,6 +231,9 @@ def _decode_request_v0(view: bytes | memoryview) -> WriteShareGroupStateRequest:
         n -= 1
         if n * 22 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[PartitionData] = []
         item.partitions = items1
         for _ in range(n):
@@ -239,6 +248,9 @@ def _decode_request_v0(view: bytes | memoryview) -> WriteShareGroupStateRequest:
             n -= 1
             if n * 20 > end - p:
                 raise count_error("state_batches", n)
+            left -= n
+            if left < 0:
+                raise limit_error("state_batches")
             items2: list[StateBatch] = []
             item1.state_batches = items2
             for _ in range(n):
@@ -248,6 +260,9 @@ def _decode_request_v0(view: bytes | memoryview) -> WriteShareGroupStateRequest:
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("StateBatch")
                     p = skip_fields(data, p, n)
                 items2.append(item2)
             n = data[p]
@@ -255,6 +270,9 @@ def _decode_request_v0(view: bytes | memoryview) -> WriteShareGroupStateRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("PartitionData")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -262,6 +280,9 @@ def _decode_request_v0(view: bytes | memoryview) -> WriteShareGroupStateRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("WriteStateData")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -269,6 +290,9 @@ def _decode_request_v0(view: bytes | memoryview) -> WriteShareGroupStateRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("WriteShareGroupStateRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("WriteShareGroupStateRequest")
@@ -279,6 +303,7 @@ def _decode_request_v1(view: bytes | memoryview) -> WriteShareGroupStateRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = WriteShareGroupStateRequest.__new__(WriteShareGroupStateRequest)
     n = data[p]
     p += 1
@@ -298,6 +323,9 @@ def _decode_request_v1(view: bytes | memoryview) -> WriteShareGroupStateRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("topics", n)
+    left -= n
+    if left < 0:
+        raise limit_error("topics")
     items: list[WriteStateData] = []
     m.topics = items
     for _ in range(n):
@@ -312,6 +340,9 @@ def _decode_request_v1(view: bytes | memoryview) -> WriteShareGroupStateRequest:
         n -= 1
         if n * 26 > end - p:
             raise count_error("partitions", n)
+        left -= n
+        if left < 0:
+            raise limit_error("partitions")
         items1: list[PartitionData] = []
         item.partitions = items1
         for _ in range(n):
@@ -325,6 +356,9 @@ def _decode_request_v1(view: bytes | memoryview) -> WriteShareGroupStateRequest:
             n -= 1
             if n * 20 > end - p:
                 raise count_error("state_batches", n)
+            left -= n
+            if left < 0:
+                raise limit_error("state_batches")
             items2: list[StateBatch] = []
             item1.state_batches = items2
             for _ in range(n):
@@ -334,6 +368,9 @@ def _decode_request_v1(view: bytes | memoryview) -> WriteShareGroupStateRequest:
                 if n:
                     if n > 127:
                         n, p = decode_unsigned_varint(data, p - 1)
+                    left -= n
+                    if left < 0:
+                        raise limit_error("StateBatch")
                     p = skip_fields(data, p, n)
                 items2.append(item2)
             n = data[p]
@@ -341,6 +378,9 @@ def _decode_request_v1(view: bytes | memoryview) -> WriteShareGroupStateRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("PartitionData")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         n = data[p]
@@ -348,6 +388,9 @@ def _decode_request_v1(view: bytes | memoryview) -> WriteShareGroupStateRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("WriteStateData")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -355,6 +398,9 @@ def _decode_request_v1(view: bytes | memoryview) -> WriteShareGroupStateRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("WriteShareGroupStateRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("WriteShareGroupStateRequest")

@@ -12,10 +12,12 @@ from typing import Final
 
 from protocol.message import (
     EMPTY,
+    REQUEST_ELEMENTS_MAX,
     Message,
     broken,
     count_error,
     end_error,
+    limit_error,
     null_error,
     version_error,
 )
@@ -178,6 +180,7 @@ def _decode_request_v1(view: bytes | memoryview) -> WriteTxnMarkersRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = WriteTxnMarkersRequest.__new__(WriteTxnMarkersRequest)
     n = data[p]
     p += 1
@@ -188,6 +191,9 @@ def _decode_request_v1(view: bytes | memoryview) -> WriteTxnMarkersRequest:
     n -= 1
     if n * 17 > end - p:
         raise count_error("markers", n)
+    left -= n
+    if left < 0:
+        raise limit_error("markers")
     items: list[WritableTxnMarker] = []
     m.markers = items
     for _ in range(n):
@@ -202,6 +208,9 @@ def _decode_request_v1(view: bytes | memoryview) -> WriteTxnMarkersRequest:
         n -= 1
         if n * 3 > end - p:
             raise count_error("topics", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topics")
         items1: list[WritableTxnMarkerTopic] = []
         item.topics = items1
         for _ in range(n):
@@ -224,6 +233,9 @@ def _decode_request_v1(view: bytes | memoryview) -> WriteTxnMarkersRequest:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partition_indexes", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partition_indexes")
             item1.partition_indexes = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
@@ -231,6 +243,9 @@ def _decode_request_v1(view: bytes | memoryview) -> WriteTxnMarkersRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("WritableTxnMarkerTopic")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         item.coordinator_epoch, n = _u_iB(data, p)
@@ -238,6 +253,9 @@ def _decode_request_v1(view: bytes | memoryview) -> WriteTxnMarkersRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("WritableTxnMarker")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -245,6 +263,9 @@ def _decode_request_v1(view: bytes | memoryview) -> WriteTxnMarkersRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("WriteTxnMarkersRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("WriteTxnMarkersRequest")
@@ -255,6 +276,7 @@ def _decode_request_v2(view: bytes | memoryview) -> WriteTxnMarkersRequest:
     data = bytes(view)
     end = len(data)
     p = 0
+    left = REQUEST_ELEMENTS_MAX
     m = WriteTxnMarkersRequest.__new__(WriteTxnMarkersRequest)
     n = data[p]
     p += 1
@@ -265,6 +287,9 @@ def _decode_request_v2(view: bytes | memoryview) -> WriteTxnMarkersRequest:
     n -= 1
     if n * 18 > end - p:
         raise count_error("markers", n)
+    left -= n
+    if left < 0:
+        raise limit_error("markers")
     items: list[WritableTxnMarker] = []
     m.markers = items
     for _ in range(n):
@@ -278,6 +303,9 @@ def _decode_request_v2(view: bytes | memoryview) -> WriteTxnMarkersRequest:
         n -= 1
         if n * 3 > end - p:
             raise count_error("topics", n)
+        left -= n
+        if left < 0:
+            raise limit_error("topics")
         items1: list[WritableTxnMarkerTopic] = []
         item.topics = items1
         for _ in range(n):
@@ -300,6 +328,9 @@ def _decode_request_v2(view: bytes | memoryview) -> WriteTxnMarkersRequest:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partition_indexes", n)
+            left -= n
+            if left < 0:
+                raise limit_error("partition_indexes")
             item1.partition_indexes = list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
@@ -307,6 +338,9 @@ def _decode_request_v2(view: bytes | memoryview) -> WriteTxnMarkersRequest:
             if n:
                 if n > 127:
                     n, p = decode_unsigned_varint(data, p - 1)
+                left -= n
+                if left < 0:
+                    raise limit_error("WritableTxnMarkerTopic")
                 p = skip_fields(data, p, n)
             items1.append(item1)
         item.coordinator_epoch, item.transaction_version, n = _u_ibB(data, p)
@@ -314,6 +348,9 @@ def _decode_request_v2(view: bytes | memoryview) -> WriteTxnMarkersRequest:
         if n:
             if n > 127:
                 n, p = decode_unsigned_varint(data, p - 1)
+            left -= n
+            if left < 0:
+                raise limit_error("WritableTxnMarker")
             p = skip_fields(data, p, n)
         items.append(item)
     n = data[p]
@@ -321,6 +358,9 @@ def _decode_request_v2(view: bytes | memoryview) -> WriteTxnMarkersRequest:
     if n:
         if n > 127:
             n, p = decode_unsigned_varint(data, p - 1)
+        left -= n
+        if left < 0:
+            raise limit_error("WriteTxnMarkersRequest")
         p = skip_fields(data, p, n)
     if p > end:
         raise end_error("WriteTxnMarkersRequest")
