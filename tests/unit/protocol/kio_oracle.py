@@ -12,7 +12,7 @@ from kio.serial import entity_reader, entity_writer
 
 
 def module(api: str, version: int, kind: str) -> ModuleType:
-    """kio's module of one API, version and kind (`request` or `response`)."""
+    """Kio's module of one API, version and kind (`request` or `response`)."""
     return import_module(f"kio.schema.{api}.v{version}.{kind}")
 
 
