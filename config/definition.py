@@ -10,7 +10,7 @@ code and tests may build, say, a log with tiny segments.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -51,7 +51,6 @@ class ConfigKey:
         dynamic: Kafka lets it change at run time.
         secret: Its value is masked wherever it is shown.
         internal: Left out of the documentation and of what clients are told.
-        group: Heading in the documentation.
     """
 
     name: str
@@ -64,7 +63,6 @@ class ConfigKey:
     dynamic: bool = False
     secret: bool = False
     internal: bool = False
-    group: str = field(default="", compare=False)
 
     @property
     def field_name(self) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from config.broker import SECTIONS
 from config.definition import ConfigKey, Settings
-from config.kinds import DOUBLE_MAX, INT_MAX, LONG_MAX, SHORT_MAX, Double
+from config.kinds import DOUBLE_MAX, INT_MAX, LONG_MAX, Double
 from config.topic import TOPIC_KEYS
 
 PATH = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
@@ -38,7 +38,8 @@ Every mistake is reported at once and the broker does not start (exit status 2).
 mistakes. Settings of Kafka that cannot matter here are accepted with one warning: those of KRaft
 (`process.roles`, `controller.*`, ...; listeners named in `controller.listener.names` are left
 out), of the Java machinery, and tuning of features that are not there yet. Settings that ask for
-something Varve would silently not do, such as TLS, SASL, authorizers and remote storage, are refused.
+something Varve would silently not do, such as TLS, SASL, authorizers and remote storage, are
+refused.
 
 A setting marked *dynamic* is one that Kafka lets an administrator change while the broker runs.
 
@@ -54,7 +55,6 @@ A setting marked *dynamic* is one that Kafka lets an administrator change while 
 _LARGEST = {
     str(INT_MAX): "the largest integer",
     str(LONG_MAX): "the largest long",
-    str(SHORT_MAX): "the largest short",
 }
 
 

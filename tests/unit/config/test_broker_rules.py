@@ -1,0 +1,83 @@
+"""Broker settings that contradict each other are found, all of them."""
+
+import pytest
+
+from config.broker import BrokerConfig
+from config.broker_rules import conflicts
+from config.listeners import Endpoint, Listener
+
+LOCAL = Listener("PLAINTEXT", "127.0.0.1", 9092)
+
+
+def keys(**values: object) -> list[str]:
+    """Keys in conflict."""
+    return [conflict.key for conflict in conflicts(BrokerConfig().replace(**values))]
+
+
+def test_defaults_do_not_contradict_each_other() -> None:
+    """A broker with no settings starts."""
+    assert keys() == []
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("broker.id", {"broker_id": 1, "node_id": 2}),
+        ("log.dirs", {"log_dirs": ("/a", "/b", "/a")}),
+        ("listeners", {"listeners": (Listener("A", "", 1),)}),
+        ("listeners", {"listeners": (Listener("SSL", "", 1),)}),
+        (
+            "listeners",
+            {
+                "listeners": (LOCAL, Listener("B", "127.0.0.1", 9092)),
+                "listener_security_protocol_map": {"PLAINTEXT": "PLAINTEXT", "B": "PLAINTEXT"},
+            },
+        ),
+        ("admin.listener", {"admin_listener": Endpoint("127.0.0.1", 9092)}),
+        ("advertised.listeners", {"advertised_listeners": (Listener("B", "h", 1),)}),
+        ("advertised.listeners", {"advertised_listeners": (Listener("PLAINTEXT", "::", 1),)}),
+        ("listeners", {"listeners": (Listener("PLAINTEXT", "0.0.0.0", 9092),)}),
+        ("inter.broker.listener.name", {"inter_broker_listener_name": "B"}),
+        (
+            "group.min.session.timeout.ms",
+            {"group_min_session_timeout_ms": 7, "group_max_session_timeout_ms": 6},
+        ),
+        ("log.cleaner.dedupe.buffer.size", {"log_cleaner_dedupe_buffer_size": 1}),
+        ("offsets.topic.compression.codec", {"offsets_topic_compression_codec": 5}),
+        ("log.retention.ms", {"log_retention_ms": 0}),
+        ("log.retention.minutes", {"log_retention_minutes": -2}),
+        ("log.retention.hours", {"log_retention_hours": 0}),
+        (
+            "log.cleaner.min.compaction.lag.ms",
+            {"log_cleaner_min_compaction_lag_ms": 2, "log_cleaner_max_compaction_lag_ms": 1},
+        ),
+    ],
+)
+def test_a_contradiction_is_found(key: str, values: dict[str, object]) -> None:
+    """It is told under the key that somebody would correct, and once."""
+    assert keys(**values) == [key]
+
+
+def test_several_contradictions_are_all_found() -> None:
+    """One start shows them all."""
+    found = keys(broker_id=1, node_id=2, log_retention_ms=0, inter_broker_listener_name="B")
+    assert found == ["broker.id", "inter.broker.listener.name", "log.retention.ms"]
+
+
+def test_port_zero_may_be_used_often() -> None:
+    """The system chooses a different one each time."""
+    listeners = (Listener("PLAINTEXT", "", 0), Listener("B", "", 0))
+    protocols = {"PLAINTEXT": "PLAINTEXT", "B": "PLAINTEXT"}
+    assert keys(listeners=listeners, listener_security_protocol_map=protocols) == []
+
+
+def test_no_cleaner_needs_no_memory() -> None:
+    """Its buffer is not checked then."""
+    assert keys(log_cleaner_enable=False, log_cleaner_dedupe_buffer_size=1) == []
+
+
+def test_every_interface_may_be_listened_on_when_clients_are_told_another_address() -> None:
+    """As in the container image."""
+    everywhere = (Listener("PLAINTEXT", "0.0.0.0", 9092),)
+    told = (Listener("PLAINTEXT", "localhost", 9092),)
+    assert keys(listeners=everywhere, advertised_listeners=told) == []
