@@ -15,6 +15,7 @@ ConfigAdminManager.scala, DynamicBrokerConfig.scala.
 """
 
 import enum
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -35,6 +36,8 @@ from config.errors import InvalidConfigError
 from config.kinds import WireType
 from config.topic import TOPIC_KEYS, validate_topic_overrides
 from protocol.error_codes import ErrorCode
+
+LOGGER = logging.getLogger(__name__)
 
 CONFIG_VALUE_LENGTH_MAX: Final = 32_767
 """Longest value in characters, as in Kafka."""
@@ -234,14 +237,24 @@ class ConfigRules:
 
     def effective(self, image: ClusterImage) -> BrokerConfig:
         """This broker's settings with what was set at run time, on all brokers and on it."""
-        values: dict[str, object] = {}
-        for name in ("", str(self._settings.node_id)):
-            overrides = image.config(ConfigResource(ResourceType.BROKER, name))
-            for key, text in overrides.items():
-                row = BROKER_KEYS.get(key)
-                if row is not None and row.dynamic:
+        return effective_settings(self._settings, image)
+
+
+def effective_settings(settings: BrokerConfig, image: ClusterImage) -> BrokerConfig:
+    """`settings` with what was set at run time, on all brokers and then on this one.
+
+    A value an earlier release accepted and this one does not is left out.
+    """
+    values: dict[str, object] = {}
+    for name in ("", str(settings.node_id)):
+        for key, text in image.config(ConfigResource(ResourceType.BROKER, name)).items():
+            row = BROKER_KEYS.get(key)
+            if row is not None and row.dynamic:
+                try:
                     values[row.field_name] = row.parse(text)
-        return self._settings.replace(**values) if values else self._settings
+                except InvalidConfigError as error:
+                    LOGGER.warning("setting ignored key=%s error=%s", key, error)
+    return settings.replace(**values) if values else settings
 
 
 def check_broker_name(name: str, node_id: int) -> None:

@@ -42,7 +42,6 @@ from broker.controller.metadata_records import (
     config_key,
     encode_config,
     encode_topic,
-    encode_uuid,
     partitions_prefix,
     topic_key,
 )
@@ -61,7 +60,9 @@ from broker.controller.producer_ids import (
     ProducerIdBlocks,
     ProducerIds,
 )
+from broker.controller.response_cache import ResponseCache
 from broker.controller.store_writer import ConflictError, StoreWriter, Unit
+from broker.controller.topic_metadata import TopicMetadata
 from broker.controller.topic_names import INTERNAL_TOPICS, collision_key, may_collide, name_problem
 from broker.controller.topics import (
     PARTITIONS_PER_REQUEST_MAX,
@@ -78,6 +79,7 @@ from broker.errors import ApiError
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from storage.randomness import Randomness
+from storage.uuid_text import format_uuid
 
 LOGGER = logging.getLogger(__name__)
 
@@ -143,6 +145,8 @@ class Controller:
         self._blocks = ProducerIdBlocks(store)
         self.producer_ids = ProducerIds(self._blocks)
         self.config_rules = ConfigRules(settings)
+        self.response_cache = ResponseCache()
+        self.topic_metadata = TopicMetadata()
 
     @classmethod
     async def open(
@@ -175,7 +179,7 @@ class Controller:
             ((item.key, item.value) for item in content.items), content.revision
         )
         if not image.cluster_id:
-            chosen = wanted or encode_uuid(_fresh_id(randomness))
+            chosen = wanted or format_uuid(_fresh_id(randomness))
             result = await store.txn(
                 compare=[key_absent(CLUSTER_ID_KEY)], then=[Put(CLUSTER_ID_KEY, chosen.encode())]
             )
@@ -427,6 +431,13 @@ class Controller:
                     result = results.get(name, missing)
                     if topic is not None:
                         result = CreateTopicResult(name, topic=topic)
+                    else:
+                        LOGGER.warning(
+                            "topic not created automatically topic=%s error=%s reason=%s",
+                            name,
+                            result.error.name,
+                            result.message,
+                        )
                     future = self._auto_creating.pop(name)
                     if not future.done():
                         future.set_result(result)
@@ -566,7 +577,7 @@ def _fresh_id(randomness: Randomness) -> UUID:
     """A random id that is not reserved and whose text is not taken for a command line option."""
     while True:
         drawn = randomness.uuid4()
-        if drawn not in RESERVED_IDS and not encode_uuid(drawn).startswith("-"):
+        if drawn not in RESERVED_IDS and not format_uuid(drawn).startswith("-"):
             return drawn
 
 

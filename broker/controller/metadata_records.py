@@ -14,14 +14,14 @@ Partitions lie together so that a topic of 10,000 fits one transaction (128 oper
 and apart so that a change of one partition rewrites a few kilobytes.
 """
 
-import base64
-import binascii
 import enum
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
+
+from storage.uuid_text import format_uuid, parse_uuid
 
 RECORD_VERSION = 1
 """Version written into every JSON value; a reader refuses what is newer."""
@@ -78,23 +78,6 @@ class PartitionImage:
     isr: tuple[int, ...]
 
 
-def encode_uuid(value: UUID) -> str:
-    """A topic id as Kafka prints it: 22 characters of URL-safe base64."""
-    return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode()
-
-
-def decode_uuid(text: str) -> UUID:
-    """Read what `encode_uuid` wrote.
-
-    Raises:
-        ValueError: Not 16 bytes in URL-safe base64.
-    """
-    try:
-        return UUID(bytes=base64.b64decode(text + "==", altchars=b"-_", validate=True))
-    except binascii.Error as error:
-        raise ValueError(str(error)) from error
-
-
 def topic_key(name: str) -> str:
     """Key of a topic."""
     return TOPICS + name
@@ -102,7 +85,7 @@ def topic_key(name: str) -> str:
 
 def partitions_prefix(topic_id: UUID) -> str:
     """Prefix of a topic's partitions."""
-    return f"{PARTITIONS}{encode_uuid(topic_id)}/"
+    return f"{PARTITIONS}{format_uuid(topic_id)}/"
 
 
 def partitions_key(topic_id: UUID, first_index: int) -> str:
@@ -124,7 +107,7 @@ def parse_partitions_key(key: str) -> tuple[UUID, int]:
     """
     topic_id, _, first_index = key.removeprefix(PARTITIONS).partition("/")
     try:
-        return decode_uuid(topic_id), int(first_index)
+        return parse_uuid(topic_id), int(first_index)
     except ValueError as error:
         raise MetadataFormatError(f"{key}: {error}") from error
 
@@ -144,7 +127,7 @@ def parse_config_key(key: str) -> ConfigResource:
 
 def encode_topic(topic_id: UUID) -> bytes:
     """Value of a topic's key."""
-    return _encode({"id": encode_uuid(topic_id)})
+    return _encode({"id": format_uuid(topic_id)})
 
 
 def decode_topic(key: str, value: bytes) -> UUID:
@@ -154,7 +137,7 @@ def decode_topic(key: str, value: bytes) -> UUID:
         MetadataFormatError: Damaged or newer.
     """
     try:
-        return decode_uuid(_decode(key, value)["id"])
+        return parse_uuid(_decode(key, value)["id"])
     except (KeyError, TypeError, ValueError) as error:
         raise MetadataFormatError(f"{key}: {error!r}") from error
 

@@ -1,0 +1,73 @@
+"""AlterConfigs (API key 33), versions 0 to 2.
+
+Behaviour:
+- Replaces everything that is set on a resource: what the request does not name falls back to its
+  default. IncrementalAlterConfigs is what tools use today.
+- One result per resource, in the order of the request; a resource is replaced whole or not at all.
+- The answer comes when the change is stored and the broker works by it.
+
+Versions:
+- 0  KIP-133
+- 2  flexible
+"""
+
+from typing import TYPE_CHECKING
+
+from broker.controller.cluster_image import ConfigResource
+from broker.controller.config_requests import (
+    RequestedChange,
+    RequestedResource,
+    resources_to_change,
+)
+from broker.errors import ApiError
+from protocol.api_keys import ApiKey
+from protocol.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.services import Services
+
+API_KEY = ApiKey.ALTER_CONFIGS
+VERSIONS = (0, 2)
+
+
+async def handle(
+    services: "Services", context: "RequestContext", request: AlterConfigsRequest
+) -> AlterConfigsResponse:
+    """Replace what can be replaced."""
+    requested = [
+        RequestedResource(
+            resource.resource_type,
+            resource.resource_name,
+            [RequestedChange(config.name, config.value) for config in resource.configs],
+        )
+        for resource in request.resources
+    ]
+    judged = resources_to_change(requested, node_id=services.settings.node_id, incremental=False)
+    changes = {
+        verdict: {
+            change.name: change.value for change in resource.changes if change.value is not None
+        }
+        for resource, verdict in zip(requested, judged, strict=True)
+        if isinstance(verdict, ConfigResource)
+    }
+    results = await services.controller.alter_configs(changes, validate_only=request.validate_only)
+    responses = []
+    for resource, verdict in zip(requested, judged, strict=True):
+        if isinstance(verdict, ApiError):
+            error, message = verdict.code, verdict.message
+        else:
+            error, message = results[verdict].error, results[verdict].message
+        responses.append(
+            AlterConfigsResourceResponse(
+                error_code=int(error),
+                error_message=message,
+                resource_type=resource.type,
+                resource_name=resource.name,
+            )
+        )
+    return AlterConfigsResponse(responses=responses)

@@ -1,0 +1,91 @@
+"""DeleteRecords (API key 21), versions 0 to 2.
+
+Behaviour:
+- Raises a partition's log start offset to the offset given, -1 for its high watermark; never lowers
+  it. Answers with the log start offset that holds now. Segments wholly below it go later.
+- Above the high watermark, or below 0: OFFSET_OUT_OF_RANGE. Topics that are compacted and not
+  deleted from: POLICY_VIOLATION. Internal topics: INVALID_TOPIC_EXCEPTION.
+- One replica holds the partition, so there is nobody to wait for: `timeout_ms` is not used.
+
+Versions:
+- 0  KIP-107
+- 2  flexible
+"""
+
+from typing import TYPE_CHECKING
+
+from broker.controller.topic_names import INTERNAL_TOPICS
+from broker.errors import ApiError, code_of
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.services import Services
+
+API_KEY = ApiKey.DELETE_RECORDS
+VERSIONS = (0, 2)
+
+HIGH_WATERMARK = -1
+INVALID_LOW_WATERMARK = -1
+
+
+def handle(
+    services: "Services", context: "RequestContext", request: DeleteRecordsRequest
+) -> DeleteRecordsResponse:
+    """Treat each partition by itself; of one that is named twice the last offset counts."""
+    wanted: dict[str, dict[int, int]] = {}
+    for topic in request.topics:
+        offsets = wanted.setdefault(topic.name, {})
+        for partition in topic.partitions:
+            offsets[partition.partition_index] = partition.offset
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=name,
+                partitions=[
+                    _delete(services, name, index, offset) for index, offset in offsets.items()
+                ],
+            )
+            for name, offsets in wanted.items()
+        ]
+    )
+
+
+def _delete(
+    services: "Services", topic: str, index: int, offset: int
+) -> DeleteRecordsPartitionResult:
+    low_watermark, error = INVALID_LOW_WATERMARK, ErrorCode.NONE
+    try:
+        low_watermark = _raise_log_start(services, topic, index, offset)
+    except (ApiError, StorageError) as failure:
+        error = code_of(failure)
+    return DeleteRecordsPartitionResult(
+        partition_index=index, low_watermark=low_watermark, error_code=int(error)
+    )
+
+
+def _raise_log_start(services: "Services", topic: str, index: int, offset: int) -> int:
+    if services.controller.image.partition(topic, index) is None:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if topic in INTERNAL_TOPICS:
+        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+    partition = services.replica_manager.get_partition(topic, index)
+    if partition is None:
+        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    log = partition.log
+    if "compact" in log.config.cleanup_policy and "delete" not in log.config.cleanup_policy:
+        raise ApiError(ErrorCode.POLICY_VIOLATION)
+    before = log.high_watermark if offset == HIGH_WATERMARK else offset
+    if not 0 <= before <= log.high_watermark:
+        raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+    if before > log.log_start_offset:
+        log.delete_records(before)
+    return log.log_start_offset

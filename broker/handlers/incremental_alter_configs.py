@@ -1,0 +1,85 @@
+"""IncrementalAlterConfigs (API key 44), versions 0 to 1.
+
+Behaviour:
+- One result per resource, in the order of the request; of one resource all changes are made or
+  none.
+- Topics, brokers (their id, or empty for all of them), groups and client metrics subscriptions.
+  What a broker was started with is never changed, only laid over. There are no loggers to set by
+  name.
+- APPEND and SUBTRACT work on lists only; a list that is not set starts from its default.
+- The answer comes when the change is stored and the broker works by it.
+
+Versions:
+- 0  KIP-339
+- 1  flexible
+"""
+
+from typing import TYPE_CHECKING
+
+from broker.controller.cluster_image import ConfigResource, ResourceType
+from broker.controller.config_requests import (
+    RequestedChange,
+    RequestedResource,
+    resources_to_change,
+)
+from broker.controller.configs import ConfigOperation, Operation
+from broker.errors import ApiError
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.incremental_alter_configs import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.services import Services
+
+API_KEY = ApiKey.INCREMENTAL_ALTER_CONFIGS
+VERSIONS = (0, 1)
+
+
+async def handle(
+    services: "Services", context: "RequestContext", request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    """Change what can be changed."""
+    requested = [
+        RequestedResource(
+            resource.resource_type,
+            resource.resource_name,
+            [
+                RequestedChange(config.name, config.value, config.config_operation)
+                for config in resource.configs
+            ],
+        )
+        for resource in request.resources
+    ]
+    judged = resources_to_change(requested, node_id=services.settings.node_id, incremental=True)
+    changes = {
+        verdict: [
+            ConfigOperation(change.name, Operation(change.operation), change.value)
+            for change in resource.changes
+        ]
+        for resource, verdict in zip(requested, judged, strict=True)
+        if isinstance(verdict, ConfigResource) and verdict.type is not ResourceType.BROKER_LOGGER
+    }
+    results = await services.controller.incremental_alter_configs(
+        changes, validate_only=request.validate_only
+    )
+    responses = []
+    for resource, verdict in zip(requested, judged, strict=True):
+        error, message = ErrorCode.NONE, None
+        if isinstance(verdict, ApiError):
+            error, message = verdict.code, verdict.message
+        elif verdict in results:
+            error, message = results[verdict].error, results[verdict].message
+        responses.append(
+            AlterConfigsResourceResponse(
+                error_code=int(error),
+                error_message=message,
+                resource_type=resource.type,
+                resource_name=resource.name,
+            )
+        )
+    return IncrementalAlterConfigsResponse(responses=responses)

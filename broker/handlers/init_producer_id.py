@@ -1,0 +1,70 @@
+"""InitProducerId (API key 22), versions 0 to 5.
+
+Behaviour:
+- Without a transactional id: a producer id nobody has had before, epoch 0, whatever producer id and
+  epoch the client says it has.
+- With one: UNSUPPORTED_VERSION. There is no transaction coordinator yet, and this is the answer at
+  which clients give up at once with a true reason; COORDINATOR_NOT_AVAILABLE is retriable, so a
+  producer would hang in `initTransactions` until its timeout, a minute by default.
+- An empty transactional id, or a producer id without an epoch or the other way round:
+  INVALID_REQUEST.
+- While ids cannot be had from the metadata store: COORDINATOR_LOAD_IN_PROGRESS, clients retry.
+
+Versions:
+- 2  flexible
+- 3  the client's producer id and epoch         KIP-360
+- 4  PRODUCER_FENCED                            KIP-588
+- 5  TRANSACTION_ABORTABLE                      KIP-890
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from broker.controller.metadata_store import StoreError
+from broker.errors import ApiError
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+if TYPE_CHECKING:
+    from broker.controller.producer_ids import ProducerIds
+    from broker.request import RequestContext
+    from broker.services import Services
+
+API_KEY = ApiKey.INIT_PRODUCER_ID
+VERSIONS = (0, 5)
+
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+
+
+def handle(
+    services: "Services", context: "RequestContext", request: InitProducerIdRequest
+) -> "InitProducerIdResponse | asyncio.Future[InitProducerIdResponse]":
+    """Answer at once, or when the next block of ids is there."""
+    has_id = request.producer_id != NO_PRODUCER_ID
+    has_epoch = request.producer_epoch != NO_PRODUCER_EPOCH
+    if has_id != has_epoch or request.transactional_id == "":
+        return _failure(ErrorCode.INVALID_REQUEST)
+    if request.transactional_id is not None:
+        return _failure(ErrorCode.UNSUPPORTED_VERSION)
+    producer_ids = services.controller.producer_ids
+    producer_id = producer_ids.try_next()
+    if producer_id is None:
+        return asyncio.get_running_loop().create_task(_later(producer_ids))
+    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+
+
+async def _later(producer_ids: "ProducerIds") -> InitProducerIdResponse:
+    try:
+        return InitProducerIdResponse(producer_id=await producer_ids.next(), producer_epoch=0)
+    except ApiError as error:
+        return _failure(error.code)
+    except StoreError:
+        return _failure(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+
+
+def _failure(error: ErrorCode) -> InitProducerIdResponse:
+    return InitProducerIdResponse(
+        error_code=int(error), producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH
+    )

@@ -1,0 +1,227 @@
+"""Metadata (API key 3), versions 0 to 13.
+
+Behaviour:
+- Topics null: all of them (version 0: an empty list says so). Empty from version 1: none.
+- An unknown name is created when the client allows it and `auto.create.topics.enable` is on; the
+  answer waits for the creation, so a client that is about to produce gets its topic at once (Kafka
+  answers UNKNOWN_TOPIC_OR_PARTITION and lets the client ask again).
+- An illegal name, or one that collides with an existing one, is INVALID_TOPIC_EXCEPTION; a topic
+  that could not be created is UNKNOWN_TOPIC_OR_PARTITION, as in Kafka, and the reason is logged.
+- With any topic id in the request the names are ignored, as in Kafka.
+- Endpoints are those of the listener the client has connected to.
+- Answers about all topics are kept encoded until the cluster changes.
+
+Versions:
+- 1   null for all topics; controller, racks, internal topics
+- 2   cluster id
+- 4   the client says whether topics may be created
+- 5   offline replicas
+- 7   leader epochs                                KIP-320
+- 8   authorized operations                        KIP-430
+- 9   flexible
+- 10  topic ids in the response                    KIP-516
+- 11  authorized operations of the cluster moved to DescribeCluster   KIP-700
+- 12  topics by id
+- 13  error code at the top
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from broker.controller.authorized_operations import (
+    CLUSTER_OPERATIONS,
+    NOT_ASKED,
+    TOPIC_OPERATIONS,
+)
+from broker.controller.topic_metadata import describe_brokers
+from broker.controller.topic_names import INTERNAL_TOPICS, name_problem
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseTopic,
+    encode_response,
+)
+from protocol.primitives import NIL_UUID
+
+if TYPE_CHECKING:
+    from broker.controller.cluster_image import ClusterImage
+    from broker.controller.controller import Controller, CreateTopicResult
+    from broker.request import RequestContext
+    from broker.services import Services
+
+API_KEY = ApiKey.METADATA
+VERSIONS = (0, 13)
+
+Creations = Mapping[str, "asyncio.Future[CreateTopicResult]"]
+
+
+def handle(
+    services: "Services", context: "RequestContext", request: MetadataRequest
+) -> "MetadataResponse | bytes | asyncio.Future[MetadataResponse]":
+    """Answer at once, or when missing topics have been created."""
+    controller = services.controller
+    version = context.api_version
+    if request.topics is None or (version == 0 and not request.topics):
+        return _all_topics(controller, context, request)
+    problem = _problem(request, version)
+    if problem is not None:
+        return _refusal(request, problem)
+    if any(topic.topic_id != NIL_UUID for topic in request.topics):
+        return _by_id(controller, context, request)
+    names = list(dict.fromkeys(topic.name for topic in request.topics if topic.name is not None))
+    creations: dict[str, asyncio.Future[CreateTopicResult]] = {}
+    if request.allow_auto_topic_creation and services.settings.auto_create_topics_enable:
+        creations = _create_missing(controller, names)
+        if any(not creation.done() for creation in creations.values()):
+            answer = _by_name_later(controller, context, request, names, creations)
+            return asyncio.get_running_loop().create_task(answer)
+    return _by_name(controller, context, request, names, creations)
+
+
+def _create_missing(
+    controller: "Controller", names: Sequence[str]
+) -> "dict[str, asyncio.Future[CreateTopicResult]]":
+    topics = controller.image.topics
+    creations = {}
+    for name in names:
+        if name not in topics:
+            creation = controller.auto_create(name)
+            if creation is not None:
+                creations[name] = creation
+    return creations
+
+
+def _problem(request: MetadataRequest, version: int) -> ErrorCode | None:
+    for topic in request.topics or ():
+        has_id = topic.topic_id != NIL_UUID
+        if version < 12 and (topic.name is None or has_id):
+            return ErrorCode.INVALID_REQUEST
+        if topic.name is None and not has_id:
+            return ErrorCode.INVALID_REQUEST
+    return None
+
+
+def _refusal(request: MetadataRequest, error: ErrorCode) -> MetadataResponse:
+    return MetadataResponse(
+        topics=[
+            MetadataResponseTopic(
+                error_code=int(error), name=topic.name or "", topic_id=topic.topic_id
+            )
+            for topic in request.topics or ()
+        ],
+        error_code=int(error),
+    )
+
+
+def _all_topics(
+    controller: "Controller", context: "RequestContext", request: MetadataRequest
+) -> bytes:
+    image = controller.image
+    listener = context.connection.listener_name
+    version = context.api_version
+    with_topic = version >= 8 and request.include_topic_authorized_operations
+    with_cluster = 8 <= version <= 10 and request.include_cluster_authorized_operations
+    key = (API_KEY, version, listener, with_topic, with_cluster)
+    body = controller.response_cache.get(image, key)
+    if body is None:
+        topics = controller.topic_metadata.all_topics(
+            image, listener, version, TOPIC_OPERATIONS if with_topic else NOT_ASKED
+        )
+        response = _response(image, context, request, topics)
+        body = encode_response(response, version)
+        controller.response_cache.put(image, key, body)
+    return body
+
+
+def _by_id(
+    controller: "Controller", context: "RequestContext", request: MetadataRequest
+) -> MetadataResponse:
+    image = controller.image
+    topics = []
+    for topic_id in dict.fromkeys(topic.topic_id for topic in request.topics or ()):
+        if topic_id == NIL_UUID:
+            continue
+        topic = image.topics_by_id.get(topic_id)
+        if topic is None:
+            topics.append(
+                MetadataResponseTopic(
+                    error_code=int(ErrorCode.UNKNOWN_TOPIC_ID), name=None, topic_id=topic_id
+                )
+            )
+        else:
+            topics.append(_topic(controller, image, context, request, topic.name))
+    return _response(image, context, request, topics)
+
+
+async def _by_name_later(
+    controller: "Controller",
+    context: "RequestContext",
+    request: MetadataRequest,
+    names: Sequence[str],
+    creations: "Creations",
+) -> MetadataResponse:
+    # Not gathered: a client that leaves must not take the topics from others who wait for them.
+    await asyncio.wait(set(creations.values()))
+    return _by_name(controller, context, request, names, creations)
+
+
+def _by_name(
+    controller: "Controller",
+    context: "RequestContext",
+    request: MetadataRequest,
+    names: Sequence[str],
+    creations: "Creations",
+) -> MetadataResponse:
+    image = controller.image
+    topics = []
+    for name in names:
+        if name in image.topics:
+            topics.append(_topic(controller, image, context, request, name))
+            continue
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        creation = creations.get(name)
+        refused = creation is not None and creation.result().error
+        if name_problem(name) is not None or refused == ErrorCode.INVALID_TOPIC_EXCEPTION:
+            error = ErrorCode.INVALID_TOPIC_EXCEPTION
+        topics.append(
+            MetadataResponseTopic(
+                error_code=int(error), name=name, is_internal=name in INTERNAL_TOPICS
+            )
+        )
+    return _response(image, context, request, topics)
+
+
+def _topic(
+    controller: "Controller",
+    image: "ClusterImage",
+    context: "RequestContext",
+    request: MetadataRequest,
+    name: str,
+) -> MetadataResponseTopic:
+    asked = request.include_topic_authorized_operations
+    return controller.topic_metadata.topic(
+        image,
+        image.topics[name],
+        context.connection.listener_name,
+        context.api_version,
+        TOPIC_OPERATIONS if asked else NOT_ASKED,
+    )
+
+
+def _response(
+    image: "ClusterImage",
+    context: "RequestContext",
+    request: MetadataRequest,
+    topics: list[MetadataResponseTopic],
+) -> MetadataResponse:
+    asked = context.api_version <= 10 and request.include_cluster_authorized_operations
+    return MetadataResponse(
+        brokers=describe_brokers(image, context.connection.listener_name),
+        cluster_id=image.cluster_id,
+        controller_id=image.controller_id,
+        topics=topics,
+        cluster_authorized_operations=CLUSTER_OPERATIONS if asked else NOT_ASKED,
+    )
