@@ -1,0 +1,1 @@
+"""Side-by-side measurements against released Apache Kafka: `python -m bench`."""

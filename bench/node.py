@@ -1,0 +1,276 @@
+"""A broker as a process: started on free loopback ports, found ready, stopped or killed.
+
+`VarveNode` and `KafkaNode` have one shape, so every test and every row runs on both. `RunningNode`
+stands for a broker somebody else has started.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from typing_extensions import override
+
+from bench import wire
+from bench.kafka_release import KAFKA_HEAP, KafkaRelease, KafkaReleaseError
+from bench.process import pin
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+class NodeError(RuntimeError):
+    """A broker did not start, did not answer or did not stop; the text ends with its log."""
+
+
+def free_ports(count: int) -> list[int]:
+    """Loopback ports that nobody listens on at this moment, all different."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+class Node:
+    """What rows and tests need of a broker: where it listens, which process it is."""
+
+    name = "broker"
+    host = "127.0.0.1"
+    port: int
+    pid: int
+
+    @property
+    def address(self) -> str:
+        """`host:port` of the client listener."""
+        return f"{self.host}:{self.port}"
+
+    def connect(self, timeout_s: float = 30.0) -> socket.socket:
+        """A blocking client socket with Nagle's algorithm off."""
+        connection = socket.create_connection((self.host, self.port), timeout=timeout_s)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+
+    def wait_until_ready(self, timeout_s: float = 120.0) -> float:
+        """Wait for the first good Metadata answer; returns how many seconds that took."""
+        begin = time.monotonic()
+        while True:
+            try:
+                with self.connect(timeout_s=5.0) as connection:
+                    if wire.cluster_brokers(connection):
+                        return time.monotonic() - begin
+            except (OSError, wire.WireError):
+                pass
+            self.check_alive()
+            if time.monotonic() - begin > timeout_s:
+                raise NodeError(f"{self.name} gave no Metadata answer in {timeout_s} s")
+            time.sleep(0.005)
+
+    def check_alive(self) -> None:
+        """Raise when the process is gone."""
+        if not Path(f"/proc/{self.pid}").exists():
+            raise NodeError(f"{self.name}: no process {self.pid}")
+
+
+class RunningNode(Node):
+    """A broker that is not ours to start or stop."""
+
+    def __init__(self, name: str, address: str, pid: int) -> None:
+        self.name = name
+        host, _, port = address.rpartition(":")
+        self.host, self.port, self.pid = host, int(port), pid
+
+
+class OwnedNode(Node):
+    """A broker process of ours; its standard output goes to `log_path`."""
+
+    def __init__(
+        self,
+        directory: Path,
+        properties: Mapping[str, str] | None = None,
+        *,
+        cores: frozenset[int] | None = None,
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self.data_directory = directory / "data"
+        self.log_path = directory / "broker.log"
+        self.properties = dict(properties or {})
+        self.cores = cores
+        self.port, self.second_port = free_ports(2)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def command(self) -> list[str]:
+        """The command line that starts the broker."""
+        raise NotImplementedError
+
+    def environment(self) -> dict[str, str]:
+        """The environment the broker runs in."""
+        return dict(os.environ)
+
+    def prepare(self) -> None:
+        """What has to happen once before the first start."""
+
+    def launch(self) -> None:
+        """Start the process and return at once."""
+        self.prepare()
+        with self.log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                self.command(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=self.environment(),
+                cwd=REPOSITORY,
+            )
+        self.pid = self._process.pid
+        if self.cores is not None:
+            pin(self.pid, self.cores)
+
+    def start(self, timeout_s: float = 120.0) -> float:
+        """Start and wait for the first Metadata answer; returns the seconds in between."""
+        begin = time.monotonic()
+        self.launch()
+        self.wait_until_ready(timeout_s)
+        return time.monotonic() - begin
+
+    @override
+    def check_alive(self) -> None:
+        if self._process is None or self._process.poll() is not None:
+            code = None if self._process is None else self._process.returncode
+            raise NodeError(f"{self.name} is not running (exit {code}):\n{self.log_tail()}")
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process lives."""
+        return self._process is not None and self._process.poll() is None
+
+    def log_tail(self, lines: int = 40) -> str:
+        """The last lines the broker printed."""
+        if not self.log_path.exists():
+            return ""
+        return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-lines:])
+
+    def stop(self, timeout_s: float = 60.0) -> int:
+        """SIGTERM, then wait; returns the exit code."""
+        return self._end(signal.SIGTERM, timeout_s)
+
+    def kill(self) -> None:
+        """SIGKILL: what a crash of the process looks like."""
+        self._end(signal.SIGKILL, 30.0)
+
+    def _end(self, number: signal.Signals, timeout_s: float) -> int:
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        if process.poll() is None:
+            process.send_signal(number)
+        try:
+            return process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise NodeError(
+                f"{self.name} did not stop within {timeout_s} s:\n{self.log_tail()}"
+            ) from None
+
+
+class VarveNode(OwnedNode):
+    """`varve serve` with a data directory of its own."""
+
+    name = "varve"
+
+    @override
+    def command(self) -> list[str]:
+        settings = {
+            "listeners": f"PLAINTEXT://{self.address}",
+            "admin.listener": f"127.0.0.1:{self.second_port}",
+            "log.dirs": str(self.data_directory),
+            **self.properties,
+        }
+        pairs = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+        return [str(Path(sys.executable).parent / "varve"), "serve", *pairs]
+
+    @property
+    def admin_address(self) -> str:
+        """`host:port` of the admin listener."""
+        return f"127.0.0.1:{self.second_port}"
+
+
+class KafkaNode(OwnedNode):
+    """One released Kafka process that is broker and controller (KRaft)."""
+
+    name = "kafka"
+
+    def __init__(
+        self,
+        directory: Path,
+        properties: Mapping[str, str] | None = None,
+        *,
+        cores: frozenset[int] | None = None,
+        heap: tuple[str, ...] = KAFKA_HEAP,
+    ) -> None:
+        super().__init__(directory, properties, cores=cores)
+        self.release = KafkaRelease.resolve()
+        self.heap = heap
+
+    @property
+    def _properties_path(self) -> Path:
+        return self.directory / "server.properties"
+
+    @override
+    def prepare(self) -> None:
+        settings = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "listeners": f"PLAINTEXT://{self.address},CONTROLLER://127.0.0.1:{self.second_port}",
+            "advertised.listeners": f"PLAINTEXT://{self.address}",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": f"1@127.0.0.1:{self.second_port}",
+            "log.dirs": str(self.data_directory),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            **self.properties,
+        }
+        lines = "".join(f"{key}={value}\n" for key, value in settings.items())
+        self._properties_path.write_text(lines)
+        if not (self.data_directory / "meta.properties").exists():
+            self.release.format_storage(self._properties_path)
+
+    @override
+    def command(self) -> list[str]:
+        return [
+            self.release.java,
+            *self.heap,
+            # What Kafka's own start script passes.
+            "-server",
+            "-XX:+UseG1GC",
+            "-XX:MaxGCPauseMillis=20",
+            "-XX:InitiatingHeapOccupancyPercent=35",
+            "-XX:+ExplicitGCInvokesConcurrent",
+            "-Djava.awt.headless=true",
+            *self.release.logging_options,
+            "-cp",
+            self.release.classpath,
+            "kafka.Kafka",
+            str(self._properties_path),
+        ]
+
+
+__all__ = [
+    "KafkaNode",
+    "KafkaReleaseError",
+    "Node",
+    "NodeError",
+    "OwnedNode",
+    "RunningNode",
+    "VarveNode",
+    "free_ports",
+]

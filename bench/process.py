@@ -1,0 +1,88 @@
+"""What the kernel knows of a broker's process: CPU time, memory, descriptors, cores.
+
+Everything counts the whole process tree, so a broker that hands work to children pays for it.
+
+Source: proc(5).
+"""
+
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
+
+
+def tree(pid: int) -> list[int]:
+    """`pid` and all its living descendants."""
+    found = [pid]
+    for parent in found:
+        for task in Path(f"/proc/{parent}/task").glob("*/children"):
+            try:
+                found.extend(int(child) for child in task.read_text().split())
+            except OSError:  # the thread ended between listing and reading
+                continue
+    return found
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU seconds used so far by the tree, user and system, with children already reaped."""
+    ticks = 0
+    for member in tree(pid):
+        try:
+            # The command, field 2, may hold spaces: count the fields from its closing bracket.
+            fields = Path(f"/proc/{member}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        ticks += sum(int(field) for field in fields[11:15])
+    return ticks / _TICKS_PER_SECOND
+
+
+def rss_bytes(pid: int) -> int:
+    """Resident bytes of the tree; pages shared by two members count twice."""
+    pages = 0
+    for member in tree(pid):
+        try:
+            pages += int(Path(f"/proc/{member}/statm").read_text().split()[1])
+        except OSError:
+            continue
+    return pages * _PAGE_SIZE
+
+
+def pin(pid: int, cores: Iterable[int]) -> None:
+    """Bind every thread of the tree to `cores`."""
+    wanted = set(cores)
+    for member in tree(pid):
+        for task in Path(f"/proc/{member}/task").iterdir():
+            try:
+                os.sched_setaffinity(int(task.name), wanted)
+            except ProcessLookupError:  # the thread ended meanwhile
+                continue
+
+
+@dataclass(frozen=True, slots=True)
+class MachineTimes:
+    """Core seconds of the whole machine since it started."""
+
+    busy: float
+    stolen: float
+
+
+def machine_times() -> MachineTimes:
+    """How busy all cores were, and what the hypervisor took away."""
+    fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    user, nice, system, _idle, _iowait, interrupt, soft_interrupt, stolen = fields
+    busy = user + nice + system + interrupt + soft_interrupt
+    return MachineTimes(busy / _TICKS_PER_SECOND, stolen / _TICKS_PER_SECOND)
+
+
+def wait_for_exit(pid: int, timeout_s: float) -> bool:
+    """True once no process has `pid` any more."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if not Path(f"/proc/{pid}").exists():
+            return True
+        time.sleep(0.01)
+    return False
