@@ -1,0 +1,1 @@
+"""Real clients, real tools and real Kafka directories against a broker process."""

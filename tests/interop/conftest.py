@@ -1,0 +1,107 @@
+"""One broker process for the whole folder, and the line that says which clients ran.
+
+`VARVE_INTEROP_BROKER=kafka` runs the same tests against released Kafka: what fails there is a
+mistake of the test.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.kafka_release import KAFKA_VERSION, KafkaRelease, KafkaReleaseError
+from bench.node import KafkaNode, OwnedNode, VarveNode
+from tests.interop.clients import LIBRARIES, Kcat
+
+BROKER = os.environ.get("VARVE_INTEROP_BROKER", "varve")
+
+# Rebalances without the three seconds that help only large groups; one partition of offsets less
+# to create per test run is enough for what these tests ask.
+PROPERTIES = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "4",
+}
+
+_ran = pytest.StashKey[set[str]]()
+
+
+def new_node(directory: Path, properties: dict[str, str] | None = None) -> OwnedNode:
+    """A broker of the kind under test, not yet started."""
+    kinds: dict[str, type[OwnedNode]] = {"varve": VarveNode, "kafka": KafkaNode}
+    kind = kinds[BROKER]
+    return kind(directory, {**PROPERTIES, **(properties or {})})
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_ran] = set()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.interop)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    names = config.stash[_ran]
+    if names:
+        listed = ", ".join(sorted(names))
+        terminalreporter.write_line(f"interop: broker {BROKER}; clients that ran: {listed}")
+
+
+@pytest.fixture
+def ran(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Note a client for the summary line."""
+    return request.config.stash[_ran].add
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnedNode]:
+    """A running broker; its log is printed when it does not come up or ends badly."""
+    node = new_node(tmp_path_factory.mktemp("broker"))
+    node.start()
+    yield node
+    alive = node.is_running
+    tail = node.log_tail()
+    code = node.stop()
+    assert alive, f"the broker ended during the tests:\n{tail}"
+    if BROKER == "varve":
+        assert code == 0, f"exit {code} after SIGTERM:\n{node.log_tail()}"
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest) -> str:
+    """A topic name of the test's own."""
+    return "".join(c if c.isalnum() else "-" for c in request.node.name)[:200].strip("-")
+
+
+@pytest.fixture
+def kafka_tools(ran: Callable[[str], None]) -> KafkaRelease:
+    """Kafka's own tools; fails with what to install when they cannot run."""
+    try:
+        release = KafkaRelease.resolve()
+    except KafkaReleaseError as error:
+        pytest.fail(str(error))
+    ran(f"Java client and tools {KAFKA_VERSION}")
+    return release
+
+
+@pytest.fixture
+def kcat(ran: Callable[[str], None]) -> Kcat:
+    """kcat; fails with what to install when it is absent."""
+    client = Kcat()
+    client.program()
+    ran(f"kcat {client.version}")
+    return client
+
+
+@pytest.fixture(params=LIBRARIES, ids=lambda client: client.name)
+def library(request: pytest.FixtureRequest, ran: Callable[[str], None]) -> object:
+    """Each Python client library in turn."""
+    client = request.param
+    ran(f"{client.name} {client.version}")
+    return client

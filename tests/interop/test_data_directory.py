@@ -1,0 +1,177 @@
+"""The data directory is Kafka's: Kafka's tool reads ours, and our broker starts on Kafka's."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bench import wire
+from bench.kafka_release import CONSOLE_CONSUMER, DUMP_LOG, KafkaRelease
+from bench.node import KafkaNode, OwnedNode
+from bench.verify import verify_partition
+from tests.interop.clients import AioKafka, Confluent
+from tests.interop.conftest import BROKER, PROPERTIES, new_node
+from tests.interop.records import CODECS, Sent, sample
+
+COMPLAINTS = (
+    "isvalid: false",
+    "Mismatches in",
+    "out of order",
+    "is out of range",
+    "Corrupt",
+    "corrupt",
+    "Could not",
+    "does not match",
+    "invalid bytes",
+    "Exception",
+)
+
+# Small segments, an index entry for nearly every batch.
+SEGMENTED = {"segment.bytes": "1048576", "index.interval.bytes": "1000"}
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[OwnedNode]:
+    """A broker that the test may stop, kill and start again."""
+    node = new_node(tmp_path, {"node.id": "1"})
+    node.start()
+    yield node
+    if node.is_running:
+        node.stop()
+
+
+def fill(node: OwnedNode) -> dict[str, int]:
+    """Topics of several segments: every codec, idempotent and plain, one with LogAppendTime."""
+    records = sample()
+    with node.connect() as connection:
+        wire.create_topic(connection, "mixed", 2, SEGMENTED)
+        wire.create_topic(
+            connection, "append-time", 1, {**SEGMENTED, "message.timestamp.type": "LogAppendTime"}
+        )
+        for index in range(60):
+            stamp = 1_700_000_000_000 + index * 1000
+            values = [b"%d-%d" % (index, n) + b"." * 1500 for n in range(30)]
+            batch = wire.record_batch(values, timestamp_ms=stamp)
+            wire.produce(connection, "mixed", 0, batch)
+            wire.produce(connection, "append-time", 0, batch)
+    for codec in CODECS:
+        AioKafka().produce(node.address, "mixed", records, codec=codec, partition=0)
+        Confluent().produce(node.address, "mixed", records, codec=codec, partition=1)
+    return {
+        "mixed-0": 1800 + len(records) * len(CODECS),
+        "mixed-1": len(records) * len(CODECS),
+        "append-time-0": 1800,
+    }
+
+
+def dump(release: KafkaRelease, files: list[Path], *options: str) -> str:
+    """What DumpLogSegments prints about files of one kind; fails on any complaint."""
+    names = ",".join(map(str, files))
+    result = release.tool(DUMP_LOG, "--files", names, *options, timeout_s=120)
+    text = result.stdout + result.stderr
+    for line in text.splitlines():
+        assert not any(word in line for word in COMPLAINTS), line
+    return text
+
+
+def check_directory(release: KafkaRelease, directory: Path, counts: dict[str, int]) -> None:
+    """Let Kafka's tool read every file of every partition named."""
+    for name, count in counts.items():
+        partition = directory / name
+        logs = sorted(partition.glob("*.log"))
+        text = dump(release, logs, "--deep-iteration", "--print-data-log")
+        assert text.count("| offset: ") == count, name
+        assert text.count("Log starting offset: ") == len(logs)
+        for suffix in ("index", "timeindex"):
+            files = sorted(partition.glob(f"*.{suffix}"))
+            assert len(files) == len(logs), f"{name}: a log without .{suffix}"
+            entries = dump(release, files)
+            if len(logs) > 1:
+                assert entries.count("offset: ") > len(logs), f"{name}: empty .{suffix}"
+            dump(release, files, "--index-sanity-check")
+        snapshots = sorted(partition.glob("*.snapshot"))
+        if snapshots:
+            dump(release, snapshots)
+    segments = list((directory / "mixed-0").glob("*.log"))
+    assert len(segments) >= 3, "the test is to cover rolled segments"
+    assert list((directory / "mixed-1").glob("*.snapshot")), "no producer snapshot after a stop"
+
+
+def test_dump_log_reads_a_cleanly_stopped_directory(
+    own_broker: OwnedNode, kafka_tools: KafkaRelease
+) -> None:
+    """Kafka's DumpLogSegments finds nothing wrong in logs, indexes and snapshots."""
+    counts = fill(own_broker)
+    AioKafka().consume(own_broker.address, "mixed", 10, group="dumped")
+    own_broker.stop()
+    check_directory(kafka_tools, own_broker.data_directory, counts)
+    offsets = list(own_broker.data_directory.glob("__consumer_offsets-*/*.log"))
+    text = dump(kafka_tools, offsets, "--offsets-decoder", "--deep-iteration")
+    assert '"group":"dumped"' in text
+
+
+def test_dump_log_reads_a_directory_after_kill_and_recovery(
+    own_broker: OwnedNode, kafka_tools: KafkaRelease
+) -> None:
+    """The same after kill -9, once the broker has started again and stopped."""
+    counts = fill(own_broker)
+    own_broker.kill()
+    own_broker.start()
+    with own_broker.connect() as connection:
+        for name, count in counts.items():
+            topic, _, partition = name.rpartition("-")
+            wire.wait_until_led(connection, topic, int(partition) + 1)
+            verify_partition(connection, topic, int(partition), expected_records=count)
+    own_broker.stop()
+    check_directory(kafka_tools, own_broker.data_directory, counts)
+
+
+@pytest.mark.parametrize("ending", ["clean", "killed"])
+def test_broker_starts_on_a_directory_that_kafka_wrote(
+    tmp_path: Path, kafka_tools: KafkaRelease, ran: Callable[[str], None], ending: str
+) -> None:
+    """Topics, records of all codecs and committed offsets of released Kafka are served on."""
+    kafka = KafkaNode(tmp_path / "kafka", PROPERTIES)
+    kafka.start()
+    counts = fill(kafka)
+    Confluent().produce(
+        kafka.address, "grouped", [Sent(b"k", b"%d" % n) for n in range(20)], codec="none"
+    )
+    assert len(AioKafka().consume(kafka.address, "grouped", 20, group="moved")) == 20
+    with kafka.connect() as connection:
+        wire.produce(connection, "grouped", 0, wire.record_batch([b"after the commit"]))
+    if ending == "clean":
+        kafka.stop()
+    else:
+        kafka.kill()
+
+    node = new_node(tmp_path / "next", {"node.id": "1"})
+    if BROKER == "kafka":
+        node.port, node.second_port = kafka.port, kafka.second_port
+    node.data_directory = kafka.data_directory
+    node.start()
+    try:
+        with node.connect() as connection:
+            for name, count in counts.items():
+                topic, _, partition = name.rpartition("-")
+                wire.wait_until_led(connection, topic, int(partition) + 1)
+                verify_partition(connection, topic, int(partition), expected_records=count)
+        records = sample()
+        found = AioKafka().consume(node.address, "append-time", 1800, group="new")
+        assert [offset for offset, _ in found] == list(range(1800))
+        assert found[0][1].value == b"0-0" + b"." * 1500
+        moved = AioKafka().consume(node.address, "grouped", 1, group="moved")
+        assert moved == [(20, Sent(None, b"after the commit"))]
+        Confluent().produce(node.address, "mixed", records, codec="zstd", partition=1)
+        expected = counts["mixed-1"] + len(records)
+        text = kafka_tools.tool(
+            CONSOLE_CONSUMER,
+            *("--bootstrap-server", node.address, "--topic", "mixed", "--partition", "1"),
+            *("--offset", "earliest", "--timeout-ms", "8000", "--max-messages", str(expected)),
+            *("--formatter-property", "print.offset=true"),
+        ).stderr
+        assert f"Processed a total of {expected} messages" in text
+    finally:
+        node.stop()
+    counts["mixed-1"] += len(records)
+    check_directory(kafka_tools, node.data_directory, counts)
