@@ -15,9 +15,9 @@ follows the size:
       tagged fields        -         yes
 
 Request header v2 and response header v1 go with the flexible versions of an API (KIP-482), with two
-oddities: `client_id` stays a STRING with an int16 length in v2, and the answer to ApiVersions always
-has header v0, so that a client can read it before it knows what the broker speaks (KIP-511). Request
-header v0 belonged to ControlledShutdown v0 alone, an API that is gone: nothing selects it.
+oddities: `client_id` stays a STRING with an int16 length in v2, and the answer to ApiVersions has
+header v0 always, so that a client can read it before it knows what the broker speaks (KIP-511).
+Request header v0 belonged to ControlledShutdown v0 alone, an API that is gone: nothing selects it.
 
 Source: Kafka 4.2, RequestHeader.json, ResponseHeader.json, ApiMessageTypeGenerator.java.
 """

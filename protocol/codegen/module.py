@@ -13,7 +13,6 @@ _HEADER: Final = '''"""{title}, API key {key}, versions {versions}{flexible}.
 Written by protocol.codegen; do not edit.
 """
 
-# ruff: noqa
 from collections.abc import Callable
 from struct import Struct as _Struct
 from struct import error as _StructError

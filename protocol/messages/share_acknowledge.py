@@ -3,7 +3,6 @@
 Written by protocol.codegen; do not edit.
 """
 
-# ruff: noqa
 from collections.abc import Callable
 from struct import Struct as _Struct
 from struct import error as _StructError
