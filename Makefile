@@ -37,8 +37,10 @@ test-tools: # programs that are no Python packages and that tests need
 
 check: lint types imports test ## all that must pass before a commit
 
-lint: $(DEVELOPMENT) ## look for mistakes in style and format
+lint: $(DEVELOPMENT) ## look for mistakes in style and form, also of scripts and the image
 	@$(BIN)/ruff check --quiet .
+	@$(BIN)/shellcheck docker/entrypoint .ci/*
+	@$(BIN)/hadolint docker/Dockerfile
 	@$(BIN)/ruff format --quiet --check . || { echo "run: make fmt" >&2; exit 1; }
 
 types: $(DEVELOPMENT) ## check the types
