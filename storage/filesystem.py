@@ -25,10 +25,22 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple, NoReturn, Protocol, TypeAlias
 
+from typing_extensions import override
+
 from storage.errors import DiskError, LockedDirectoryError
+from storage.second_chance_pool import SecondChancePool
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 """What can be written. A memoryview must be contiguous bytes."""
+
+OPEN_FILES_MAX = 4096
+"""Segment files held open at once, unless the settings say otherwise.
+
+Far below a usual descriptor limit, since sockets need descriptors too; reopening costs some 10 us.
+"""
+
+LOADED_INDEX_BYTES_MAX = 64 * 1024 * 1024
+"""Memory for index files that were read in; a full 1 GiB segment has 2 MiB of offset index."""
 
 IOV_MAX = 1024
 """Most buffers one `pwritev` takes on Linux and macOS."""
@@ -94,7 +106,13 @@ class Lock(Protocol):
 
 
 class Filesystem(Protocol):
-    """The disk. Paths are absolute or relative to the working directory; no call follows a task."""
+    """The disk. Paths are absolute, or relative to the working directory."""
+
+    open_files: SecondChancePool
+    """Segments that hold their file open."""
+
+    loaded_indexes: SecondChancePool
+    """Index files held in memory; the weight is bytes."""
 
     def open(self, path: str, *, create: bool = False, readonly: bool = False) -> File:
         """Open an existing file, or create an empty one when `create` and it is missing."""
@@ -187,6 +205,7 @@ class LocalFile:
     def __del__(self) -> None:
         self.close()
 
+    @override
     def __repr__(self) -> str:
         return f"LocalFile({self.path!r}, fd={self._fd})"
 
@@ -313,7 +332,16 @@ class LocalLock:
 class LocalFilesystem:
     """The machine's disks."""
 
-    __slots__ = ()
+    __slots__ = ("loaded_indexes", "open_files")
+
+    def __init__(
+        self,
+        *,
+        open_files_max: int = OPEN_FILES_MAX,
+        loaded_index_bytes_max: int = LOADED_INDEX_BYTES_MAX,
+    ) -> None:
+        self.open_files = SecondChancePool("open segment files", open_files_max)
+        self.loaded_indexes = SecondChancePool("loaded index bytes", loaded_index_bytes_max)
 
     def open(self, path: str, *, create: bool = False, readonly: bool = False) -> LocalFile:
         """Open, for reading and writing unless `readonly`."""

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 
 from storage.errors import DiskError, LockedDirectoryError
 from storage.filesystem import Buffer, DirEntry
+from storage.second_chance_pool import SecondChancePool
 from tests.fakes.clock import ManualClock
 
 KEEP_ALL: Final = "all"
@@ -41,7 +42,9 @@ class Event(NamedTuple):
 
 
 class _Fault:
-    def __init__(self, kind: str, code: int, path: str, skip: int, times: int, partial: bool) -> None:
+    def __init__(
+        self, kind: str, code: int, path: str, skip: int, times: int, partial: bool
+    ) -> None:
         self.kind = kind
         self.code = code
         self.path = path
@@ -153,13 +156,15 @@ class _Directory:
 class FakeFile:
     """An open file of `FakeFilesystem`; stays readable after unlink, as on Linux."""
 
-    def __init__(self, filesystem: "FakeFilesystem", path: str, inode: _Inode, readonly: bool) -> None:
+    def __init__(
+        self, filesystem: "FakeFilesystem", path: str, inode: _Inode, readonly: bool
+    ) -> None:
         self.path = path
         self._filesystem = filesystem
         self._inode = inode
         self._readonly = readonly
         self.closed = False
-        filesystem.open_files += 1
+        filesystem.descriptors += 1
 
     def __del__(self) -> None:
         self.close()
@@ -225,7 +230,7 @@ class FakeFile:
     def close(self) -> None:
         if not self.closed:
             self.closed = True
-            self._filesystem.open_files -= 1
+            self._filesystem.descriptors -= 1
 
 
 class FakeLock:
@@ -240,15 +245,17 @@ class FakeLock:
 class FakeFilesystem:
     """`storage.filesystem.Filesystem` in memory, with crashes and faults."""
 
-    def __init__(self, clock: ManualClock | None = None) -> None:
+    def __init__(self, clock: ManualClock | None = None, *, open_files_max: int = 64) -> None:
         self.clock = clock
+        self.open_files = SecondChancePool("open segment files", open_files_max)
+        self.loaded_indexes = SecondChancePool("loaded index bytes", 1 << 20)
         self.root = _Directory()
         self.locks: set[str] = set()
         self.events: list[Event] = []
         self.observer: Callable[[Event], None] | None = None
         self.stop_after: int | None = None
         self.tear_failed_writes = False
-        self.open_files = 0
+        self.descriptors = 0
         self.opens = 0
         self.reads = 0
         self.free = 1 << 40
@@ -284,7 +291,9 @@ class FakeFilesystem:
                 fault.times -= 1
                 if fault.times <= 0:
                     self._faults.remove(fault)
-                raise DiskError(f"injected {kind} error ({os.strerror(fault.code)})", path, fault.code)
+                raise DiskError(
+                    f"injected {kind} error ({os.strerror(fault.code)})", path, fault.code
+                )
 
     def after(self, kind: str, path: str) -> None:
         self._count += 1

@@ -1,0 +1,21 @@
+"""What an append came to."""
+
+from typing import NamedTuple
+
+
+class AppendInfo(NamedTuple):
+    """Answer to an append.
+
+    Attributes:
+        first_offset: Given to the first record; for a duplicate, what it got the first time.
+        last_offset: Given to the last record, inclusive.
+        log_append_time_ms: Time given to all records with LogAppendTime, else -1.
+        log_start_offset: Of the log, for the producer's answer.
+        duplicate: It was in the log already; nothing was written.
+    """
+
+    first_offset: int
+    last_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+    duplicate: bool

@@ -1,0 +1,86 @@
+"""Making a log durable without holding up the loop: what to sync is gathered first, then synced.
+
+    ticket = log.begin_flush()     on the loop: which files, up to which offset
+    ticket.run()                   in a thread: fdatasync and nothing else
+    log.finish_flush(ticket)       on the loop: the recovery point moves
+
+Several requests that wait for their records to be on disk share one ticket (group commit): all
+that was appended before `begin_flush` is covered by it.
+
+Order matters after a crash: the recovery point promises that everything below it needs no check, so
+it moves only when the segments, the indexes and the producer snapshot below it, and the names of
+all of these, are on the disk.
+"""
+
+from storage.errors import DiskError
+from storage.filesystem import File, Filesystem
+from storage.offset_index import OffsetIndex
+from storage.time_index import TimeIndex
+from storage.transaction_index import TransactionIndex
+
+SideFile = OffsetIndex | TimeIndex | TransactionIndex
+
+
+class FlushTicket:
+    """One flush under way.
+
+    Attributes:
+        end_offset: Exclusive; records below are on disk once `run` has returned.
+        generation: Of the log when it began: a truncation meanwhile makes the ticket worthless.
+        directories: To be synced because names in them are new.
+    """
+
+    __slots__ = (
+        "_filesystem",
+        "directories",
+        "end_offset",
+        "files",
+        "generation",
+        "side_files",
+        "snapshot_paths",
+    )
+
+    def __init__(
+        self,
+        filesystem: Filesystem,
+        end_offset: int,
+        generation: int,
+        *,
+        files: list[File],
+        side_files: list[SideFile],
+        snapshot_paths: list[str],
+        directories: list[str],
+    ) -> None:
+        self._filesystem = filesystem
+        self.end_offset = end_offset
+        self.generation = generation
+        self.files = files
+        self.side_files = side_files
+        self.snapshot_paths = snapshot_paths
+        self.directories = directories
+
+    def run(self) -> None:
+        """Sync; blocks. Touches nothing of the log, so it may run in any thread.
+
+        Raises:
+            DiskError: Not everything is on disk, and the kernel may have dropped what was not: the
+                directory must go offline, trying again would prove nothing.
+        """
+        for file in self.files:
+            file.sync()
+        for path in self.snapshot_paths:
+            # A snapshot whose segment was deleted meanwhile is not needed any more.
+            if self._filesystem.exists(path):
+                self._filesystem.open(path).sync()
+        for side_file in self.side_files:
+            try:
+                if isinstance(side_file, TransactionIndex):
+                    side_file.flush()
+                else:
+                    side_file.sync()
+            except DiskError:
+                # Retention may have renamed the segment since; then nobody needs it durable.
+                if self._filesystem.exists(side_file.path):
+                    raise
+        for directory in self.directories:
+            self._filesystem.sync_directory(directory)

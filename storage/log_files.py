@@ -1,0 +1,63 @@
+"""Names of the files of a partition.
+
+    <base offset, 20 digits>.log        batches               storage.segment
+                            .index      offset index          storage.offset_index
+                            .timeindex  time index            storage.time_index
+                            .txnindex   transaction index     storage.transaction_index
+                            .snapshot   producer state        storage.producer_snapshot
+
+A further suffix says what is going on:
+
+    .deleted   no longer part of the log; removed after `file.delete.delay.ms`
+    .cleaned   being written by the cleaner; worth nothing after a crash
+    .swap      written whole by the cleaner, taking the place of what it was made from
+
+Source: Kafka, LogFileUtils.java.
+"""
+
+from typing import Final, NamedTuple
+
+LOG_SUFFIX: Final = ".log"
+OFFSET_INDEX_SUFFIX: Final = ".index"
+TIME_INDEX_SUFFIX: Final = ".timeindex"
+TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
+SNAPSHOT_SUFFIX: Final = ".snapshot"
+
+DELETED_SUFFIX: Final = ".deleted"
+CLEANED_SUFFIX: Final = ".cleaned"
+SWAP_SUFFIX: Final = ".swap"
+
+SEGMENT_SUFFIXES: Final = (
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+)
+
+_DIGITS: Final = 20
+
+
+class LogFileName(NamedTuple):
+    """A file name taken apart. `stage` is "" for a live file, else e.g. `.deleted`."""
+
+    base_offset: int
+    kind: str
+    stage: str
+
+
+def log_file_name(base_offset: int, kind: str, stage: str = "") -> str:
+    """The name of one file, e.g. `00000000000000000042.timeindex`."""
+    return f"{base_offset:020d}{kind}{stage}"
+
+
+def parse_log_file_name(name: str) -> LogFileName | None:
+    """Take a name apart; None for a file that belongs to no segment."""
+    digits, dot, rest = name.partition(".")
+    if not dot or len(digits) != _DIGITS or not (digits.isascii() and digits.isdigit()):
+        return None
+    kind, dot, stage = rest.partition(".")
+    if "." + kind not in (*SEGMENT_SUFFIXES, SNAPSHOT_SUFFIX):
+        return None
+    if dot and "." + stage not in (DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX):
+        return None
+    return LogFileName(int(digits), "." + kind, dot + stage)

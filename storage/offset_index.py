@@ -1,0 +1,114 @@
+"""Offset index: where in a segment's file an offset begins.
+
+File `<base offset, 20 digits>.index`, big-endian entries of 8 bytes, ascending in both fields:
+
+    byte  size  field
+       0     4  relative offset   last offset of the batch that starts at `position` - base offset
+       4     4  position          bytes from the start of the .log file
+
+Sparse: an entry is added for the batch that is appended after more than `index.interval.bytes` of log
+since the entry before; never for position 0. A look-up gives the greatest entry at or below the
+offset, the caller walks forward from there.
+
+Source: Kafka, OffsetIndex.java, AbstractIndex.java.
+"""
+
+from bisect import bisect_left, bisect_right
+from struct import Struct
+from typing import ClassVar, Final
+
+from storage.log_files import OFFSET_INDEX_SUFFIX
+from storage.sparse_index import SparseIndex
+
+ENTRY_SIZE: Final = 8
+
+_ENTRY: Final = Struct(">ii")
+_unpack = _ENTRY.unpack_from
+
+
+class OffsetIndex(SparseIndex):
+    """The offset index of one segment."""
+
+    __slots__ = ()
+
+    KIND: ClassVar[str] = OFFSET_INDEX_SUFFIX
+    ENTRY_SIZE: ClassVar[int] = ENTRY_SIZE
+
+    def append(self, offset: int, position: int) -> None:
+        """Add an entry; both fields are above those of the last one.
+
+        Args:
+            offset: Last offset of the batch, absolute.
+            position: Where that batch starts.
+        """
+        self._append(_ENTRY.pack(offset - self.base_offset, position))
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop entries at or above `offset`; in the file at the next save."""
+        entries = self._all()
+        keep = bisect_left(
+            range(len(entries) // ENTRY_SIZE),
+            offset - self.base_offset,
+            key=lambda at: _unpack(entries, at * ENTRY_SIZE)[0],
+        )
+        if keep * ENTRY_SIZE < len(entries):
+            self._keep(entries[: keep * ENTRY_SIZE])
+
+    def lookup(self, offset: int) -> tuple[int, int]:
+        """The greatest entry at or below `offset`.
+
+        Returns:
+            (offset, position) of it, (base offset, 0) when there is none.
+
+        Raises:
+            CorruptFileError: The file is missing or cut off: rebuild it.
+        """
+        return self._last_below(0, offset - self.base_offset)
+
+    def last_entry_up_to(self, position: int) -> tuple[int, int]:
+        """The greatest entry whose position is not above `position`, as `lookup` gives it.
+
+        A batch starts there, so a read that ends there ends with a whole batch.
+        """
+        return self._last_below(1, position)
+
+    def _last_below(self, field: int, limit: int) -> tuple[int, int]:
+        entries: bytes | bytearray | None = self._tail
+        if not entries or _unpack(entries, 0)[field] > limit:
+            entries = self._load() or self._tail or b""
+        at = bisect_right(
+            range(len(entries) // ENTRY_SIZE),
+            limit,
+            key=lambda at: _unpack(entries, at * ENTRY_SIZE)[field],
+        )
+        if at == 0:
+            return self.base_offset, 0
+        relative, position = _unpack(entries, (at - 1) * ENTRY_SIZE)
+        return self.base_offset + relative, position
+
+    def first_entry_from(self, position: int) -> tuple[int, int] | None:
+        """The least entry whose position is not below `position`; None without one."""
+        entries = self._all()
+        at = bisect_left(
+            range(len(entries) // ENTRY_SIZE),
+            position,
+            key=lambda at: _unpack(entries, at * ENTRY_SIZE)[1],
+        )
+        if at * ENTRY_SIZE == len(entries):
+            return None
+        relative, found = _unpack(entries, at * ENTRY_SIZE)
+        return self.base_offset + relative, found
+
+    @property
+    def last_entry(self) -> tuple[int, int]:
+        """(offset, position) of the last entry, (base offset, 0) without one."""
+        entries = self._tail or self._load() or self._tail
+        if not entries:
+            return self.base_offset, 0
+        relative, position = _unpack(entries, len(entries) - ENTRY_SIZE)
+        return self.base_offset + relative, position
+
+    def entries(self) -> list[tuple[int, int]]:
+        """All (offset, position), ascending."""
+        loaded = self._all()
+        return [(self.base_offset + entry[0], entry[1]) for entry in _ENTRY.iter_unpack(loaded)]

@@ -1,0 +1,371 @@
+"""Opening a log: from the files in a partition's directory to a log that can be written to.
+
+    1  leftovers         .deleted and .cleaned removed, .swap put in place, index without log removed
+    2  segments          one for each .log file
+    3  after a clean     only the end of the active segment is read, to learn the log end offset
+       stop
+       else              every segment from the one that holds the recovery point is scanned
+                         (`storage.segment_recovery`); what comes after the first bad batch goes
+    4  log start         the checkpoint's, but not before the first segment, nor after the log end
+    5  producer state    newest snapshot, then the batches after it; leader epochs cut to the log
+
+A clean stop whose log does not end with a whole batch was not one: the active segment is scanned.
+Likewise with a damaged transaction index. Damaged offset and time indexes are found, and rebuilt,
+when they are used.
+
+Only what is cut off is synced, so that it cannot come back behind new records. The recovery point does
+not move up (but to the end of the log after a clean stop): a second crash finds no more trust in the
+files than the first did.
+
+Source: Kafka, LogLoader.java, UnifiedLog.java (rebuildProducerState).
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from protocol.records.batch import CONTROL_BIT, LOG_OVERHEAD
+from storage.errors import CorruptFileError
+from storage.filesystem import Filesystem
+from storage.leader_epochs import LeaderEpochCache
+from storage.log_files import (
+    CLEANED_SUFFIX,
+    DELETED_SUFFIX,
+    LOG_SUFFIX,
+    SEGMENT_SUFFIXES,
+    SNAPSHOT_SUFFIX,
+    SWAP_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    LogFileName,
+    log_file_name,
+    parse_log_file_name,
+)
+from storage.producer_state import ProducerStateManager
+from storage.segment import Segment
+from storage.segment_recovery import SegmentRecovery, SuspectBatchError, replay_batch
+from storage.segments import Segments
+
+_log = logging.getLogger(__name__)
+
+LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
+TEMPORARY_SUFFIX: Final = ".tmp"
+
+Progress = Callable[[int, int], None]
+"""Called with (bytes scanned, bytes to scan) of this log."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedLog:
+    """What opening found. Offsets as in `storage.log`."""
+
+    segments: Segments
+    log_start_offset: int
+    log_end_offset: int
+    recovery_point: int
+
+
+class LogLoader:
+    """Opens one log. Not used twice."""
+
+    def __init__(
+        self,
+        directory: str,
+        filesystem: Filesystem,
+        *,
+        new_segment: Callable[[int, int, bool], Segment],
+        create_segment: Callable[[int], Segment],
+        producer_state: Callable[[list[int]], ProducerStateManager],
+        clean_shutdown: bool,
+        recovery_point: int,
+        log_start_offset: int,
+        gaps_allowed: bool,
+        now_ms: int,
+        on_progress: Progress | None = None,
+    ) -> None:
+        """Touch nothing yet.
+
+        Args:
+            directory: Of the partition; exists.
+            filesystem: Where it is.
+            new_segment: Describes a segment there is: base offset, size, has transaction index.
+            create_segment: Makes an empty one.
+            producer_state: Makes the empty producer state; given the offsets of the snapshots.
+            clean_shutdown: The marker of a clean stop was found.
+            recovery_point: From its checkpoint; 0 if there is none.
+            log_start_offset: From its checkpoint; 0 if there is none.
+            gaps_allowed: The topic is compacted, so offsets may have gaps.
+            now_ms: Wall clock, for expired producers.
+            on_progress: See `Progress`.
+        """
+        self._directory = directory
+        self._filesystem = filesystem
+        self._new_segment = new_segment
+        self._create_segment = create_segment
+        self._make_producer_state = producer_state
+        self._clean_shutdown = clean_shutdown
+        self._recovery_point = recovery_point
+        self._log_start_offset = log_start_offset
+        self._gaps_allowed = gaps_allowed
+        self._now_ms = now_ms
+        self._on_progress = on_progress
+        self._segments = Segments()
+        self._scanned = False
+        self.leader_epochs = LeaderEpochCache(self._path(LEADER_EPOCH_CHECKPOINT), filesystem)
+        self.producer_state = producer_state([])
+
+    def _path(self, name: str) -> str:
+        return f"{self._directory}/{name}"
+
+    def load(self) -> LoadedLog:
+        """Open the log; blocks, for as long as it takes to read what must be scanned.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        while True:
+            self._find_segments()
+            try:
+                log_end_offset = self._find_end()
+                break
+            except SuspectBatchError as error:
+                _log.warning("cutting the log: %s", error)
+                file = error.segment.open_file()
+                file.truncate(error.position)
+                file.sync()
+                for segment in list(self._segments):
+                    if segment.base_offset > error.segment.base_offset:
+                        self._drop(segment)
+                self._segments.clear()
+        segments = self._segments
+        if len(segments) and log_end_offset < self._log_start_offset:
+            _log.warning(
+                "log %s ends at %d, before its start %d: starting over",
+                self._directory,
+                log_end_offset,
+                self._log_start_offset,
+            )
+            for segment in list(segments):
+                self._drop(segment)
+            self.leader_epochs.clear()
+            self.producer_state.truncate_fully_and_start_at(self._log_start_offset)
+        is_new = not len(segments)
+        if is_new:
+            segments.add(self._create_segment(self._log_start_offset))
+            log_end_offset = self._log_start_offset
+        log_start_offset = max(self._log_start_offset, segments[0].base_offset)
+        recovery_point = min(self._recovery_point, log_end_offset)
+        if not self._scanned and self._clean_shutdown:
+            recovery_point = log_end_offset
+        self.leader_epochs.truncate_from_end(log_end_offset)
+        self.leader_epochs.truncate_from_start(log_start_offset)
+        if not self._scanned:
+            self._restore_producer_state(log_start_offset, log_end_offset)
+        self.producer_state.map_end_offset = max(log_end_offset, 0)
+        return LoadedLog(segments, log_start_offset, log_end_offset, recovery_point)
+
+    # -- files -------------------------------------------------------------------------------
+
+    def _find_segments(self) -> None:
+        files: dict[str, list[tuple[LogFileName, int]]] = {}
+        for entry in self._filesystem.list_directory(self._directory):
+            if entry.is_directory:
+                continue
+            if entry.name.endswith(TEMPORARY_SUFFIX):
+                self._filesystem.unlink(self._path(entry.name), missing_ok=True)
+                continue
+            name = parse_log_file_name(entry.name)
+            if name is not None:
+                files.setdefault(name.stage, []).append((name, entry.size))
+        live = files.get("", [])
+        if len(files) > 1:
+            live = self._clear_stages(files)
+        sizes = {name.base_offset: size for name, size in live if name.kind == LOG_SUFFIX}
+        with_index = set()
+        snapshots = []
+        for name, _ in live:
+            if name.kind == SNAPSHOT_SUFFIX:
+                snapshots.append(name.base_offset)
+            elif name.base_offset not in sizes:
+                _log.warning("removing %s, whose log file is gone", log_file_name(*name))
+                self._filesystem.unlink(self._path(log_file_name(*name)), missing_ok=True)
+            elif name.kind == TRANSACTION_INDEX_SUFFIX:
+                with_index.add(name.base_offset)
+        for base_offset, size in sorted(sizes.items()):
+            self._segments.add(self._new_segment(base_offset, size, base_offset in with_index))
+        self.producer_state = self._make_producer_state(snapshots)
+        self.producer_state.remove_stray_snapshots(list(sizes))
+
+    def _clear_stages(
+        self, files: dict[str, list[tuple[LogFileName, int]]]
+    ) -> list[tuple[LogFileName, int]]:
+        """Deal with files that are no live ones; returns the live ones there are then."""
+        cleaned = files.get(CLEANED_SUFFIX, [])
+        swaps = files.get(SWAP_SUFFIX, [])
+        for name, _ in files.get(DELETED_SUFFIX, []) + cleaned:
+            self._filesystem.unlink(self._path(log_file_name(*name)), missing_ok=True)
+        live = dict(files.get("", []))
+        # A swap at or above a segment that was still being cleaned belongs to a change that had
+        # not begun: what it was made from is still there.
+        limit = min((name.base_offset for name, _ in cleaned), default=None)
+        valid = []
+        for name, size in swaps:
+            if limit is not None and name.base_offset >= limit:
+                self._filesystem.unlink(self._path(log_file_name(*name)), missing_ok=True)
+            else:
+                valid.append((name, size))
+        for name, size in valid:
+            if name.kind == LOG_SUFFIX:
+                self._remove_replaced(name.base_offset, self._end_of_swap(name, size), live)
+        for name, size in valid:
+            target = name._replace(stage="")
+            self._filesystem.rename(
+                self._path(log_file_name(*name)), self._path(log_file_name(*target))
+            )
+            live[target] = size
+        return list(live.items())
+
+    def _end_of_swap(self, name: LogFileName, size: int) -> int:
+        segment = self._new_segment(name.base_offset, size, False)
+        file = self._filesystem.open(self._path(log_file_name(*name)), readonly=True)
+        segment.file = file
+        next_offset = name.base_offset
+        for _, header in segment.scan():
+            next_offset = header.next_offset
+        segment.release()
+        return next_offset
+
+    def _remove_replaced(self, start: int, end: int, live: dict[LogFileName, int]) -> None:
+        for name in list(live):
+            if name.kind in SEGMENT_SUFFIXES and start <= name.base_offset < max(end, start + 1):
+                _log.info("removing %s, which was compacted", log_file_name(*name))
+                self._filesystem.unlink(self._path(log_file_name(*name)))
+                del live[name]
+
+    def _drop(self, segment: Segment) -> None:
+        """Delete a segment and its producer snapshot at once: nobody reads it yet."""
+        self._segments.remove(segment)
+        segment.delete_files()
+        self.producer_state.delete_snapshot(segment.base_offset)
+
+    # -- the end of the log ------------------------------------------------------------------
+
+    def _find_end(self) -> int:
+        """The log end offset, after scanning what cannot be trusted."""
+        segments = self._segments
+        if not len(segments):
+            return self._log_start_offset
+        self._check_epochs()
+        scan_from = None if self._clean_shutdown else max(self._recovery_point, 0)
+        for segment in segments:
+            try:
+                segment.transaction_index.sanity_check(segment.base_offset)
+            except CorruptFileError as error:
+                _log.warning("scanning %s: %s", segment.path, error)
+                if scan_from is None or segment.base_offset < scan_from:
+                    scan_from = segment.base_offset
+                break
+        if scan_from is None:
+            next_offset = segments.active.find_end()
+            if next_offset is not None:
+                return next_offset
+            _log.warning("%s does not end with a whole batch", segments.active.path)
+            scan_from = segments.active.base_offset
+        return self._scan(segments.from_offset(scan_from))
+
+    def _check_epochs(self) -> None:
+        """Read the leader epochs from the log if their checkpoint is missing or damaged."""
+        epochs = self.leader_epochs
+        if epochs.latest_epoch is not None or not any(segment.size for segment in self._segments):
+            return
+        entries: list[tuple[int, int]] = []
+        for segment in self._segments:
+            for _, header in segment.scan():
+                if header.leader_epoch > (entries[-1][0] if entries else -1):
+                    entries.append((header.leader_epoch, header.base_offset))
+        # What a scan will refuse may have left its epochs here; the truncation at the end of
+        # loading takes them out again, as they begin after the log's end.
+        if entries:
+            epochs.replace(entries)
+
+    def _scan(self, unflushed: list[Segment]) -> int:
+        self._scanned = True
+        total = sum(segment.size for segment in unflushed)
+        done = 0
+
+        def on_bytes(count: int) -> None:
+            nonlocal done
+            done += count
+            if self._on_progress is not None:
+                self._on_progress(min(done, total), total)
+
+        first = unflushed[0].base_offset
+        self.producer_state.truncate_and_reload(self._log_start_offset, first, self._now_ms)
+        self._replay(self.producer_state.map_end_offset, first)
+        recovery = SegmentRecovery(
+            self.producer_state,
+            self.leader_epochs,
+            gaps_allowed=self._gaps_allowed,
+            on_bytes=on_bytes,
+        )
+        for at, segment in enumerate(unflushed):
+            self.producer_state.take_snapshot(segment.base_offset)
+            good = recovery.recover(segment)
+            rest = unflushed[at + 1 :]
+            if rest and not self._gaps_allowed and recovery.next_offset != rest[0].base_offset:
+                # The kernel writes pages back in any order: a later segment may have reached the
+                # disk while the end of this one did not.
+                good = False
+            if not good:
+                for later in rest:
+                    _log.warning("removing %s, which comes after a bad batch", later.path)
+                    self._drop(later)
+                # Or what was dropped could come back after the next crash, behind new records.
+                self._filesystem.sync_directory(self._directory)
+                break
+        self.producer_state.map_end_offset = recovery.next_offset
+        self.producer_state.take_snapshot(recovery.next_offset)
+        return recovery.next_offset
+
+    # -- producer state ----------------------------------------------------------------------
+
+    def _restore_producer_state(self, log_start_offset: int, log_end_offset: int) -> None:
+        state = self.producer_state
+        if self._clean_shutdown and state.latest_snapshot_offset is None:
+            # No snapshot after a clean stop: no log of ours, or one without records. Reading all
+            # of it would only find producers that have long gone.
+            state.map_end_offset = log_end_offset
+            if log_end_offset > log_start_offset:
+                state.take_snapshot(log_end_offset)
+            return
+        state.truncate_and_reload(log_start_offset, log_end_offset, self._now_ms)
+        if state.map_end_offset < log_end_offset:
+            self._replay(state.map_end_offset, log_end_offset)
+            state.take_snapshot(log_end_offset)
+
+    def _replay(self, start: int, end: int) -> None:
+        """Give the batches of [start, end) to the producer state; their indexes are there."""
+        replay(self._segments, self.producer_state, start, end)
+
+
+def replay(segments: Segments, producer_state: ProducerStateManager, start: int, end: int) -> None:
+    """Give the batches of [start, end) to the producer state, by their headers.
+
+    Transaction indexes are not written: what is below the recovery point has them.
+    """
+    if start >= end:
+        return
+    for segment in segments.from_offset(start):
+        if segment.base_offset >= end:
+            break
+        for position, header in segment.scan(segment.position_of(start)):
+            if header.base_offset >= end:
+                break
+            if header.producer_id < 0:
+                continue
+            batch = memoryview(b"")
+            if header.attributes & CONTROL_BIT:
+                size = header.batch_length + LOG_OVERHEAD
+                batch = memoryview(segment.open_file().read_at(size, position))
+            replay_batch(producer_state, None, header, batch)
+    producer_state.map_end_offset = end

@@ -1,0 +1,73 @@
+"""A bounded set of things that can be dropped and made again: open files, loaded indexes.
+
+Least recently used, approximately: a thing that was used since the hand last passed gets a second
+chance. Marking a use is then one attribute write (`holder.used = True`), which a Produce or Fetch can
+afford; moving it in a list would not be.
+
+    admit ──> queue ──> front ──used?──yes──> used = False, back of the queue
+                                   └──no───> release()
+"""
+
+import threading
+from collections import OrderedDict
+from typing import Protocol
+
+
+class Holder(Protocol):
+    """What the pool keeps: it can be told to let go of what it holds."""
+
+    used: bool
+
+    def release(self) -> None:
+        """Drop the thing; it will be made again, and admitted again, when next needed."""
+        ...
+
+
+class SecondChancePool:
+    """At most `capacity` (in whatever the weights count) of admitted holders.
+
+    Attributes:
+        name: For metrics and messages.
+        capacity: Bound on the sum of weights; one holder above it is still let in.
+        weight: Sum of weights now.
+        admitted: Holders let in since start: misses.
+        evicted: Holders told to let go since start.
+    """
+
+    __slots__ = ("_holders", "_lock", "admitted", "capacity", "evicted", "name", "weight")
+
+    def __init__(self, name: str, capacity: int) -> None:
+        assert capacity > 0, capacity
+        self.name = name
+        self.capacity = capacity
+        self.weight = 0
+        self.admitted = 0
+        self.evicted = 0
+        self._holders: OrderedDict[Holder, int] = OrderedDict()
+        # Recovery and flushes open files in threads; the hot path never comes here.
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+    def admit(self, holder: Holder, weight: int = 1) -> None:
+        """Count a holder that has just opened or loaded its thing, and make room for it."""
+        holder.used = True
+        with self._lock:
+            self.weight += weight - self._holders.pop(holder, 0)
+            self._holders[holder] = weight
+            self.admitted += 1
+            while self.weight > self.capacity and len(self._holders) > 1:
+                candidate, its_weight = self._holders.popitem(last=False)
+                if candidate is holder or candidate.used:
+                    candidate.used = False
+                    self._holders[candidate] = its_weight
+                    continue
+                self.weight -= its_weight
+                self.evicted += 1
+                candidate.release()
+
+    def discard(self, holder: Holder) -> None:
+        """Forget a holder that let go by itself."""
+        with self._lock:
+            self.weight -= self._holders.pop(holder, 0)

@@ -1,0 +1,683 @@
+"""One segment: a `.log` file, its three indexes, and what is known of it without reading.
+
+Positions are bytes from the start of the file, always batch boundaries. The file is opened when it is
+needed and may be closed by the pool (`Filesystem.open_files`) at any time; indexes likewise.
+
+An index has no checksum. Every entry taken from one is compared with the batch that it names; when
+that is not there, both indexes are rebuilt from the log and the question is asked again.
+
+Source: Kafka, LogSegment.java.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple, TypeVar
+
+from typing_extensions import override
+
+from protocol.errors import DecodeError
+from protocol.records.batch import LOG_OVERHEAD, BatchHeader
+from protocol.records.record import find_max_timestamp, find_timestamp
+from storage.batch_scan import read_batch_header, scan_headers
+from storage.errors import CorruptFileError
+from storage.file_slice import FileSlice
+from storage.filesystem import Buffer, File, Filesystem
+from storage.log_files import LOG_SUFFIX, TRANSACTION_INDEX_SUFFIX, log_file_name
+from storage.offset_index import OffsetIndex
+from storage.time_index import TimeIndex
+from storage.transaction_index import TransactionIndex
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+HINTS_MAX: Final = 32
+"""Readers per segment whose next position is remembered."""
+
+RELATIVE_OFFSET_MAX: Final = 0x7FFF_FFFF
+"""Greatest distance of an offset from the base offset: an index stores it in 31 bits."""
+
+NO_TIMESTAMP: Final = -1
+
+
+class TimestampOffset(NamedTuple):
+    """A record found by time. `leader_epoch` is that of its batch, -1 if unknown."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int = -1
+
+
+class BatchAppend(NamedTuple):
+    """What the indexes need to know of one batch that is appended."""
+
+    size: int
+    last_offset: int
+    max_timestamp: int
+
+
+class Segment:
+    """A part of a log: the batches from `base_offset` up to the next segment's.
+
+    Attributes:
+        directory: Of the partition; set by `move_to`.
+        base_offset: Least offset it may hold.
+        stage: "" for a live segment, else e.g. `.deleted` (see `log_files`).
+        size: Bytes of log. The file may be longer while it is preallocated.
+        file: The open file, None while it is closed. Use `open_file`.
+        used: For the pool of open files.
+        offset_index: See there.
+        time_index: See there.
+        transaction_index: See there.
+        created_ms: When it was made, for rolling segments without timestamps.
+        needs_roll: An index is full (`segment.index.bytes`).
+        roll_jitter_ms: Taken off `segment.ms`, so that partitions do not roll together.
+    """
+
+    __slots__ = (
+        "_bytes_since_index_entry",
+        "_filesystem",
+        "_first_timestamp",
+        "_hints",
+        "_index_interval_bytes",
+        "_max_timestamp",
+        "_max_timestamp_offset",
+        "base_offset",
+        "created_ms",
+        "directory",
+        "file",
+        "needs_roll",
+        "offset_index",
+        "roll_jitter_ms",
+        "size",
+        "stage",
+        "time_index",
+        "transaction_index",
+        "used",
+    )
+
+    def __init__(
+        self,
+        directory: str,
+        base_offset: int,
+        filesystem: Filesystem,
+        *,
+        index_interval_bytes: int,
+        index_max_bytes: int,
+        size: int = 0,
+        created_ms: int = 0,
+        roll_jitter_ms: int = 0,
+        has_transaction_index: bool = False,
+        stage: str = "",
+    ) -> None:
+        """Describe a segment; touches no file. `create` makes one.
+
+        Args:
+            directory: Of the partition.
+            base_offset: See the class.
+            filesystem: Where it is.
+            index_interval_bytes: `index.interval.bytes`.
+            index_max_bytes: `segment.index.bytes`.
+            size: Of the `.log` file there is. Its indexes are expected to be there unless it is 0.
+            created_ms: See the class.
+            roll_jitter_ms: See the class.
+            has_transaction_index: There is a `.txnindex` file.
+            stage: See `log_files`.
+        """
+        self.directory = directory
+        self.base_offset = base_offset
+        self.stage = stage
+        self.size = size
+        self.file: File | None = None
+        self.used = False
+        self.needs_roll = False
+        self.created_ms = created_ms
+        self.roll_jitter_ms = roll_jitter_ms
+        self._filesystem = filesystem
+        self._index_interval_bytes = index_interval_bytes
+        is_new = size == 0
+        self.offset_index = OffsetIndex(
+            directory,
+            base_offset,
+            filesystem,
+            max_bytes=index_max_bytes,
+            is_new=is_new,
+            stage=stage,
+        )
+        self.time_index = TimeIndex(
+            directory,
+            base_offset,
+            filesystem,
+            max_bytes=index_max_bytes,
+            is_new=is_new,
+            stage=stage,
+        )
+        self.transaction_index = TransactionIndex(
+            self._path(TRANSACTION_INDEX_SUFFIX), filesystem, exists=has_transaction_index
+        )
+        self._bytes_since_index_entry = 0
+        self._hints: dict[int, int] | None = None
+        # None: not known yet, to be read from the log.
+        self._first_timestamp: int | None = None
+        self._max_timestamp: int | None = NO_TIMESTAMP if is_new else None
+        self._max_timestamp_offset = base_offset
+
+    @classmethod
+    def create(
+        cls,
+        directory: str,
+        base_offset: int,
+        filesystem: Filesystem,
+        *,
+        index_interval_bytes: int,
+        index_max_bytes: int,
+        created_ms: int,
+        roll_jitter_ms: int = 0,
+        preallocate_bytes: int = 0,
+        stage: str = "",
+    ) -> "Segment":
+        """Make the empty `.log` file of a new segment; one that is there already is emptied.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        segment = cls(
+            directory,
+            base_offset,
+            filesystem,
+            index_interval_bytes=index_interval_bytes,
+            index_max_bytes=index_max_bytes,
+            created_ms=created_ms,
+            roll_jitter_ms=roll_jitter_ms,
+            stage=stage,
+        )
+        file = filesystem.open(segment.path, create=True)
+        if file.size():
+            file.truncate(0)
+        if preallocate_bytes:
+            file.allocate(preallocate_bytes)
+        return segment
+
+    @override
+    def __repr__(self) -> str:
+        return f"Segment({self.path!r}, size={self.size})"
+
+    # -- files -------------------------------------------------------------------------------
+
+    def _path(self, kind: str) -> str:
+        return f"{self.directory}/{log_file_name(self.base_offset, kind, self.stage)}"
+
+    @property
+    def path(self) -> str:
+        """The `.log` file."""
+        return self._path(LOG_SUFFIX)
+
+    def open_file(self) -> File:
+        """The open `.log` file; opened, and counted in the pool, if need be."""
+        file = self.file
+        if file is None:
+            file = self.file = self._filesystem.open(self.path)
+            self._filesystem.open_files.admit(self)
+        self.used = True
+        return file
+
+    def release(self) -> None:
+        """Let go of the descriptor (the pool asks for it); slices under way keep it open."""
+        self.file = None
+
+    def move_to(self, directory: str) -> None:
+        """The partition's folder was renamed; descriptors stay valid."""
+        self.directory = directory
+        self.offset_index.directory = directory
+        self.time_index.directory = directory
+        self.transaction_index.path = self._path(TRANSACTION_INDEX_SUFFIX)
+
+    def rename_stage(self, stage: str) -> None:
+        """Give all files another stage suffix, e.g. `.deleted`; not synced.
+
+        Raises:
+            DiskError: The disk refused; some files may have the new name.
+        """
+        old_paths = [self.offset_index.path, self.time_index.path, self.path]
+        self.stage = self.offset_index.stage = self.time_index.stage = stage
+        new_paths = [self.offset_index.path, self.time_index.path, self.path]
+        # The log goes first when a segment leaves, and last when it arrives: a log file without
+        # indexes has them rebuilt, an index without a log file is removed at start.
+        pairs = list(zip(old_paths, new_paths, strict=True))
+        if stage:
+            pairs.reverse()
+        for old, new in pairs:
+            if self._filesystem.exists(old):
+                self._filesystem.rename(old, new)
+        self.transaction_index.rename_to(self._path(TRANSACTION_INDEX_SUFFIX))
+
+    def delete_files(self) -> None:
+        """Remove all files; missing ones are fine."""
+        self.close()
+        for path in (self.path, self.offset_index.path, self.time_index.path):
+            self._filesystem.unlink(path, missing_ok=True)
+        self.transaction_index.delete()
+
+    def close(self) -> None:
+        """Give back descriptors and memory; unsaved index entries stay. May be used again."""
+        self.release()
+        self._filesystem.open_files.discard(self)
+        self.offset_index.close()
+        self.time_index.close()
+        self._hints = None
+
+    def seal(self) -> None:
+        """Nothing more is appended: final time index entry, indexes saved, preallocation cut off.
+
+        Not synced: see `storage.flush`.
+        """
+        if self.size > 0:
+            self.time_index.maybe_append(self.max_timestamp, self._max_timestamp_offset)
+        self.offset_index.save()
+        self.time_index.save()
+        self.trim()
+
+    def trim(self) -> None:
+        """Cut the file to its log: preallocated space, or what a failed write left."""
+        file = self.open_file()
+        if file.size() > self.size:
+            file.truncate(self.size)
+
+    # -- appending ---------------------------------------------------------------------------
+
+    def append(self, records: Buffer, size: int, last_offset: int, max_timestamp: int) -> None:
+        """Write one batch, which must fit (`can_hold`), to the page cache.
+
+        Args:
+            records: The whole batch.
+            size: Its bytes.
+            last_offset: Of the batch, absolute and inclusive.
+            max_timestamp: Of the batch, ms.
+
+        Raises:
+            DiskError: The disk refused; the segment is as before.
+        """
+        file = self.file
+        if file is None:
+            file = self.open_file()
+        position = self.size
+        file.write_at(records, position)
+        self.used = True
+        if self._max_timestamp is None or max_timestamp > self._max_timestamp:
+            self._raise_max_timestamp(max_timestamp, last_offset)
+        if position == 0:
+            self._first_timestamp = max_timestamp
+        pending = self._bytes_since_index_entry
+        if pending > self._index_interval_bytes:
+            self._add_index_entries(last_offset, position)
+            pending = 0
+        self._bytes_since_index_entry = pending + size
+        self.size = position + size
+
+    def append_batches(self, records: Buffer, batches: list[BatchAppend]) -> None:
+        """Write several batches at once; else as `append`."""
+        position = self.size
+        self.open_file().write_at(records, position)
+        if position == 0:
+            self._first_timestamp = batches[0].max_timestamp
+        for size, last_offset, max_timestamp in batches:
+            if max_timestamp > self.max_timestamp:
+                self._raise_max_timestamp(max_timestamp, last_offset)
+            if self._bytes_since_index_entry > self._index_interval_bytes:
+                self._add_index_entries(last_offset, position)
+                self._bytes_since_index_entry = 0
+            self._bytes_since_index_entry += size
+            position += size
+        self.size = position
+
+    def _raise_max_timestamp(self, timestamp: int, offset: int) -> None:
+        if timestamp > self.max_timestamp:
+            self._max_timestamp = timestamp
+            self._max_timestamp_offset = offset
+
+    def _add_index_entries(self, last_offset: int, position: int) -> None:
+        try:
+            self.offset_index.append(last_offset, position)
+            self.time_index.maybe_append(self.max_timestamp, self._max_timestamp_offset)
+            self.needs_roll = self.offset_index.is_full or self.time_index.is_full
+        except CorruptFileError as error:
+            self.rebuild_indexes(error)
+
+    def can_hold(self, last_offset: int) -> bool:
+        """Whether an offset's distance from the base offset fits an index entry."""
+        return 0 <= last_offset - self.base_offset <= RELATIVE_OFFSET_MAX
+
+    # -- looking up --------------------------------------------------------------------------
+
+    def remember(self, offset: int, position: int) -> None:
+        """Note that the batch of `offset` begins at `position`: a reader will ask for it next."""
+        hints = self._hints
+        if hints is None:
+            hints = self._hints = {}
+        elif len(hints) >= HINTS_MAX and offset not in hints:
+            del hints[next(iter(hints))]
+        hints[offset] = position
+
+    def position_of(self, offset: int) -> int:
+        """Where the first batch begins that reaches `offset`; the end of the log if none does."""
+        hints = self._hints
+        if hints is not None:
+            position = hints.get(offset, -1)
+            if position >= 0:
+                return position
+        if offset <= self.base_offset:
+            return 0
+        for position, header in self.scan(self._start_for(offset)):
+            if header.base_offset + header.last_offset_delta >= offset:
+                return position
+        return self.size
+
+    def scan(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+        """(position, header) of the batches from `position` on."""
+        return scan_headers(self.open_file(), position, self.size)
+
+    def _start_for(self, offset: int) -> int:
+        """A batch boundary at or before the batch of `offset`."""
+
+        def look_up() -> int:
+            entry_offset, position = self.offset_index.lookup(offset)
+            if position:
+                self._expect_batch(position, entry_offset)
+                # Whatever the entry says: the batch must not begin after what is looked for.
+                if self._header_at(position).base_offset > offset:
+                    raise CorruptFileError(f"{self.offset_index.path} names a later batch")
+            return position
+
+        return self._with_rebuild(look_up)
+
+    def _header_at(self, position: int) -> BatchHeader:
+        header = read_batch_header(self.open_file(), position, self.size)
+        if header is None:
+            raise CorruptFileError(f"no batch at {position} of {self.path}")
+        return header
+
+    def _expect_batch(self, position: int, offset: int) -> None:
+        """Raise CorruptFileError unless a batch begins at `position` and not above `offset`."""
+        base_offset = self._header_at(position).base_offset
+        if not self.base_offset <= base_offset <= offset:
+            raise CorruptFileError(f"{self.offset_index.path} names offset {offset}, not there")
+
+    def _with_rebuild(self, look_up: Callable[[], _T]) -> _T:
+        try:
+            return look_up()
+        except CorruptFileError as error:
+            self.rebuild_indexes(error)
+        return look_up()
+
+    def rebuild_indexes(self, reason: Exception | None = None) -> None:
+        """Make the offset and the time index anew from the batch headers."""
+        if reason is not None:
+            _log.warning("rebuilding the indexes of %s: %s", self.path, reason)
+        builder = IndexBuilder(self)
+        for position, header in self.scan():
+            builder.add(
+                position,
+                header.batch_length + LOG_OVERHEAD,
+                header.base_offset + header.last_offset_delta,
+                header.max_timestamp,
+            )
+        builder.finish()
+        self.offset_index.save()
+        self.time_index.save()
+
+    # -- reading -----------------------------------------------------------------------------
+
+    def read(
+        self, offset: int, *, max_bytes: int, end_position: int, min_one_batch: bool
+    ) -> FileSlice | None:
+        """The batches from that of `offset` on, whole ones, up to `end_position`.
+
+        Returns:
+            None when no batch before `end_position` reaches `offset`. Empty when the first one is
+            larger than `max_bytes` and `min_one_batch` is false.
+        """
+        position = self.position_of(offset)
+        length = end_position - position
+        if length <= 0:
+            return None
+        if length > max_bytes:
+            length = self._whole_batches(position, position + max_bytes, min_one_batch) - position
+        file = self.file
+        if file is None:
+            file = self.open_file()
+        self.used = True
+        return FileSlice(file, position, length)
+
+    def _whole_batches(self, position: int, limit: int, min_one_batch: bool) -> int:
+        """The last batch boundary not above `limit`, approximately; after the first batch at least."""
+
+        def look_up() -> int:
+            entry_offset, found = self.offset_index.last_entry_up_to(limit)
+            if found > position:
+                header = self._header_at(found)
+                if header.base_offset > entry_offset:
+                    raise CorruptFileError(f"{self.offset_index.path} names a later batch")
+                self.remember(header.base_offset, found)
+            return found
+
+        end = self._with_rebuild(look_up)
+        if end > position:
+            return end
+        end = position
+        for at, header in self.scan(position):
+            end = at
+            size = header.batch_length + LOG_OVERHEAD
+            if at + size > limit:
+                if at > position:
+                    self.remember(header.base_offset, at)
+                elif min_one_batch:
+                    end = at + size
+                break
+            end = at + size
+        return end
+
+    def next_offset(self) -> int:
+        """The offset after the last whole batch in the file; the base offset if there is none."""
+        return self._read_end()[1]
+
+    def find_end(self) -> int | None:
+        """As `next_offset`; None when bytes follow that are no batch."""
+        end, next_offset = self._read_end()
+        return next_offset if end == self.size else None
+
+    def _read_end(self) -> tuple[int, int]:
+        """(position, offset) after the last whole batch."""
+        if self.size == 0:
+            return 0, self.base_offset
+
+        def look_up() -> int:
+            entry_offset, position = self.offset_index.last_entry
+            if position:
+                self._expect_batch(position, entry_offset)
+            return position
+
+        end = self._with_rebuild(look_up)
+        next_offset = self.base_offset
+        for position, header in self.scan(end):
+            end = position + header.batch_length + LOG_OVERHEAD
+            next_offset = header.base_offset + header.last_offset_delta + 1
+        return end, next_offset
+
+    def upper_bound_offset(self, position: int) -> int | None:
+        """An offset at or above all records before `position`, from the index; None: not known."""
+        entry = self._with_rebuild(lambda: self.offset_index.first_entry_from(position))
+        return None if entry is None else entry[0] + 1
+
+    # -- time --------------------------------------------------------------------------------
+
+    @property
+    def max_timestamp(self) -> int:
+        """Greatest max timestamp of its batches, ms; -1 if none has one."""
+        if self._max_timestamp is None:
+            self._load_max_timestamp()
+        assert self._max_timestamp is not None
+        return self._max_timestamp
+
+    @property
+    def largest_timestamp(self) -> int:
+        """As `max_timestamp`; without one, the file's last modification: what retention goes by."""
+        timestamp = self.max_timestamp
+        return timestamp if timestamp >= 0 else self._filesystem.mtime_ms(self.path)
+
+    @property
+    def first_timestamp(self) -> int:
+        """Max timestamp of the first batch, -1 without one: what `segment.ms` counts from."""
+        if self._first_timestamp is None:
+            header = read_batch_header(self.open_file(), 0, self.size) if self.size else None
+            if header is None:
+                return NO_TIMESTAMP
+            self._first_timestamp = header.max_timestamp
+        return self._first_timestamp
+
+    def _load_max_timestamp(self) -> None:
+        def look_up() -> tuple[int, int, int]:
+            timestamp, offset = self.time_index.last_entry
+            if timestamp < 0:
+                return timestamp, offset, 0
+            return timestamp, offset, self._position_of_entry(timestamp, offset)
+
+        # What came after the last entry is not in the index, also when entries are missing.
+        timestamp, offset, position = self._with_rebuild(look_up)
+        for _, header in self.scan(position):
+            if header.max_timestamp > timestamp:
+                timestamp = header.max_timestamp
+                offset = header.base_offset + header.last_offset_delta
+        self._max_timestamp = timestamp
+        self._max_timestamp_offset = offset
+
+    def _position_of_entry(self, timestamp: int, offset: int) -> int:
+        """Where the batch of a time index entry begins; CorruptFileError if it is not there."""
+        if not 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX:
+            raise CorruptFileError(f"{self.time_index.path} names offset {offset}")
+        position = self.position_of(offset)
+        header = self._header_at(position)
+        if header.last_offset != offset or header.max_timestamp != timestamp:
+            raise CorruptFileError(f"{self.time_index.path} names time {timestamp}, not there")
+        return position
+
+    def find_timestamp(
+        self, timestamp: int, *, start_offset: int, end_position: int, max_size: int
+    ) -> TimestampOffset | None:
+        """The first record at or above `start_offset` whose time is at least `timestamp`.
+
+        Args:
+            timestamp: Milliseconds since 1970 UTC.
+            start_offset: Records below do not count.
+            end_position: Batches from here on do not count.
+            max_size: Most bytes a batch may decompress to; of a larger one the header must do.
+        """
+
+        def look_up() -> int:
+            entry = self.time_index.lookup_before(timestamp)
+            return 0 if entry is None else self._position_of_entry(*entry)
+
+        start = max(self._with_rebuild(look_up), self.position_of(start_offset))
+        file = self.open_file()
+        for position, header in scan_headers(file, start, end_position):
+            if header.max_timestamp < timestamp:
+                continue
+            batch = memoryview(file.read_at(header.batch_length + LOG_OVERHEAD, position))
+            try:
+                found = find_timestamp(
+                    batch, timestamp, max_size=max_size, start_offset=start_offset
+                )
+            except DecodeError:
+                found = (header.max_timestamp, max(header.base_offset, start_offset))
+            if found is not None:
+                return TimestampOffset(found[0], found[1], header.leader_epoch)
+        return None
+
+    def find_max_timestamp(self, *, max_size: int) -> TimestampOffset | None:
+        """The first record that has the segment's greatest timestamp, None without timestamps."""
+        if self.max_timestamp < 0:
+            return None
+        position = self.position_of(self._max_timestamp_offset)
+        header = self._header_at(position)
+        size = header.batch_length + LOG_OVERHEAD
+        batch = memoryview(self.open_file().read_at(size, position))
+        try:
+            found = find_max_timestamp(batch, max_size=max_size)
+        except DecodeError:
+            found = None
+        timestamp, offset = found or (header.max_timestamp, header.last_offset)
+        return TimestampOffset(timestamp, offset, header.leader_epoch)
+
+    # -- cutting -----------------------------------------------------------------------------
+
+    def truncate_to(self, offset: int) -> int:
+        """Remove the batch that holds `offset` and all after it, from the file and the indexes.
+
+        Returns:
+            The offset after the last batch that is left.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        position = self.position_of(offset)
+        header = read_batch_header(self.open_file(), position, self.size)
+        next_offset = self.next_offset() if header is None else header.base_offset
+        if position == 0:
+            next_offset = self.base_offset
+        self.cut(position, next_offset)
+        return next_offset
+
+    def cut(self, position: int, next_offset: int) -> None:
+        """Make `position` the end of the log; the batch before it ends below `next_offset`."""
+        self._hints = None
+        file = self.open_file()
+        file.truncate(position)
+        # Or after a crash the old batches could stand where new ones were written.
+        file.sync()
+        self.size = position
+        self._bytes_since_index_entry = 0
+
+        def cut_indexes() -> None:
+            self.offset_index.truncate_to(next_offset)
+            self.time_index.truncate_to(next_offset)
+            self.offset_index.save()
+            self.time_index.save()
+
+        self._with_rebuild(cut_indexes)
+        self.transaction_index.truncate_to(next_offset)
+        self._max_timestamp = None if position else NO_TIMESTAMP
+        self._max_timestamp_offset = self.base_offset
+        if position == 0:
+            self._first_timestamp = None
+
+
+class IndexBuilder:
+    """Fills the indexes of a segment from its batches, by the rule that appending follows."""
+
+    __slots__ = ("_last_entry_end", "_segment", "_timestamp", "_timestamp_offset", "interval")
+
+    def __init__(self, segment: Segment) -> None:
+        """Empties both indexes."""
+        self._segment = segment
+        self.interval = segment._index_interval_bytes
+        self._last_entry_end = 0
+        self._timestamp = NO_TIMESTAMP
+        self._timestamp_offset = segment.base_offset
+        segment.offset_index.reset()
+        segment.time_index.reset()
+        segment._hints = None
+
+    def add(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
+        """Take in the next batch; arguments as for `Segment.append`."""
+        if max_timestamp > self._timestamp:
+            self._timestamp = max_timestamp
+            self._timestamp_offset = last_offset
+        if position - self._last_entry_end > self.interval:
+            self._segment.offset_index.append(last_offset, position)
+            self._segment.time_index.maybe_append(self._timestamp, self._timestamp_offset)
+            self._last_entry_end = position
+
+    def finish(self) -> None:
+        """Write the final time index entry and note the greatest timestamp."""
+        segment = self._segment
+        segment.time_index.maybe_append(self._timestamp, self._timestamp_offset)
+        segment._max_timestamp = self._timestamp
+        segment._max_timestamp_offset = self._timestamp_offset

@@ -1,0 +1,262 @@
+"""Scanning a segment after an unclean stop: keep what is whole, cut what is not.
+
+    read 8 MiB ─> for each batch: length, magic, CRC-32C, offsets ─> indexes, epochs, producers
+                        └─ first bad one: the segment ends before it
+
+A sum covers a batch from byte 21 on. The bytes before it are judged by what surrounds them:
+
+    base offset    follows on the batch before. Compaction leaves gaps, so in a compacted topic it
+                   may be greater, unless the next batch then lies below it
+    batch length   a wrong one makes the sum wrong
+    leader epoch   one that never began (the checkpoint is written before the first batch of an
+                   epoch) is set right in place
+
+Runs in any thread; reading and summing release the interpreter lock.
+
+Source: Kafka, LogSegment.java (recover).
+"""
+
+import logging
+from collections.abc import Callable
+from struct import Struct
+from typing import Final
+
+from protocol.errors import DecodeError
+from protocol.records.batch import (
+    CONTROL_BIT,
+    CRC_START,
+    HEADER,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    BatchHeader,
+    crc32c,
+)
+from protocol.records.control import parse_end_transaction_marker
+from storage.leader_epochs import LeaderEpochCache
+from storage.producer_state import ProducerStateManager
+from storage.segment import RELATIVE_OFFSET_MAX, IndexBuilder, Segment
+from storage.transaction_index import AbortedTxn
+
+_log = logging.getLogger(__name__)
+
+CHUNK_BYTES: Final = 8 * 1024 * 1024
+"""Read at once; a larger batch gets a buffer of its own size."""
+
+_EPOCH: Final = Struct(">i")
+_EPOCH_POSITION: Final = 12
+_unpack = HEADER.unpack_from
+
+
+class SuspectBatchError(Exception):
+    """A batch jumped ahead in offsets and the next one did not follow: the first one is damaged."""
+
+    def __init__(self, segment: Segment, position: int) -> None:
+        super().__init__(f"the base offset at {position} of {segment.path} is damaged")
+        self.segment = segment
+        self.position = position
+
+
+class SegmentRecovery:
+    """Scans the segments of one log, in order.
+
+    Attributes:
+        next_offset: Offset after the last good batch of the last segment scanned.
+    """
+
+    __slots__ = (
+        "_buffer",
+        "_gaps_allowed",
+        "_known_epochs",
+        "_leader_epochs",
+        "_on_bytes",
+        "_producer_state",
+        "next_offset",
+    )
+
+    def __init__(
+        self,
+        producer_state: ProducerStateManager,
+        leader_epochs: LeaderEpochCache,
+        *,
+        gaps_allowed: bool,
+        on_bytes: Callable[[int], None] | None = None,
+    ) -> None:
+        """Args are those of the log.
+
+        Args:
+            producer_state: Covers everything before the first segment to be scanned.
+            leader_epochs: As read from its checkpoint; empty if that is missing.
+            gaps_allowed: The topic is compacted.
+            on_bytes: Called with the number of bytes after each read.
+        """
+        self._producer_state = producer_state
+        self._leader_epochs = leader_epochs
+        self._known_epochs = {epoch for epoch, _ in leader_epochs.entries()}
+        self._gaps_allowed = gaps_allowed
+        self._on_bytes = on_bytes
+        self._buffer = bytearray()
+        self.next_offset = -1
+
+    def recover(self, segment: Segment) -> bool:
+        """Rebuild the segment's indexes and cut it after its last good batch.
+
+        Returns:
+            Whether the whole file was good. If not, what comes after it is not part of the log.
+
+        Raises:
+            DiskError: The disk refused.
+            SuspectBatchError: The log must be cut before a batch that was taken for good already,
+                and everything read again.
+        """
+        file_size = segment.open_file().size()
+        segment.size = file_size
+        segment.transaction_index.reset()
+        end, next_offset = self._scan(segment, file_size)
+        if end < file_size:
+            _log.warning(
+                "cutting %s from %d to %d bytes, to offset %d",
+                segment.path,
+                file_size,
+                end,
+                next_offset,
+            )
+            file = segment.open_file()
+            file.truncate(end)
+            file.sync()
+            segment.size = end
+        segment.offset_index.save()
+        segment.time_index.save()
+        self.next_offset = next_offset
+        return end == file_size
+
+    def _scan(self, segment: Segment, file_size: int) -> tuple[int, int]:
+        """(end of the good part, offset after it)."""
+        file = segment.open_file()
+        builder = IndexBuilder(segment)
+        position = 0
+        base_of_segment = expected = segment.base_offset
+        next_offset = base_of_segment
+        jumped_at: int | None = None
+        jumped_from = 0
+        last_epoch = self._leader_epochs.latest_epoch
+        gaps_allowed = self._gaps_allowed
+        view = self._view(min(CHUNK_BYTES, file_size))
+        try:
+            while position < file_size:
+                filled = file.read_into(view[: file_size - position], position)
+                at = 0
+                needed = HEADER_SIZE
+                while filled - at >= HEADER_SIZE:
+                    fields = _unpack(view, at)
+                    needed = fields[1] + LOG_OVERHEAD
+                    end = at + needed
+                    if fields[3] != MAGIC or needed < HEADER_SIZE:
+                        return position + at, next_offset
+                    if end > filled:
+                        break
+                    if crc32c(view[at + CRC_START : end]) != fields[4]:
+                        return position + at, next_offset
+                    base_offset = fields[0]
+                    last_offset = base_offset + fields[6]
+                    if base_offset != expected:
+                        if jumped_at is not None and jumped_from <= base_offset < expected:
+                            raise SuspectBatchError(segment, jumped_at)
+                        if not gaps_allowed or base_offset < expected:
+                            return position + at, next_offset
+                        jumped_at, jumped_from = position + at, expected
+                    else:
+                        jumped_at = None
+                    if fields[6] < 0 or last_offset - base_of_segment > RELATIVE_OFFSET_MAX:
+                        return position + at, next_offset
+                    if fields[2] != last_epoch and fields[2] >= 0:
+                        last_epoch = self._check_epoch(segment, position + at, fields)
+                    builder.add(position + at, needed, last_offset, fields[8])
+                    if fields[9] >= 0:
+                        self._replay(segment, fields, view[at:end])
+                    expected = next_offset = last_offset + 1
+                    at = end
+                if at == 0:
+                    if filled < HEADER_SIZE or position + needed > file_size:
+                        return position, next_offset
+                    view = self._view(needed)
+                position += at
+                if self._on_bytes is not None:
+                    self._on_bytes(at)
+            return position, next_offset
+        finally:
+            builder.finish()
+            self._producer_state.map_end_offset = max(
+                next_offset, self._producer_state.map_end_offset
+            )
+
+    def _view(self, size: int) -> memoryview:
+        if len(self._buffer) < size:
+            # A new one: the old may be in use by a view that cannot be resized under.
+            self._buffer = bytearray(size)
+        return memoryview(self._buffer)
+
+    def _check_epoch(self, segment: Segment, position: int, fields: tuple[int, ...]) -> int:
+        """Take in a batch's epoch; returns the epoch that counts from here on."""
+        base_offset, epoch = fields[0], fields[2]
+        epochs = self._leader_epochs
+        if self._known_epochs and epoch not in self._known_epochs:
+            owner = epochs.epoch_for_offset(base_offset)
+            if owner is not None:
+                _log.warning(
+                    "epoch %d at %d of %s never began, set to %d",
+                    epoch,
+                    position,
+                    segment.path,
+                    owner,
+                )
+                segment.open_file().write_at(_EPOCH.pack(owner), position + _EPOCH_POSITION)
+                return owner
+        latest = epochs.latest_epoch
+        if latest is None or epoch > latest:
+            epochs.assign(epoch, base_offset)
+        return epoch
+
+    def _replay(self, segment: Segment, fields: tuple[int, ...], batch: memoryview) -> None:
+        replay_batch(self._producer_state, segment, BatchHeader._make(fields), batch)
+
+
+def read_marker(header: BatchHeader, batch: memoryview) -> tuple[int, int] | None:
+    """(control type, coordinator epoch) of a transaction's end marker, None for other batches."""
+    if not header.attributes & CONTROL_BIT:
+        return None
+    try:
+        marker = parse_end_transaction_marker(batch)
+    except DecodeError:
+        return None
+    return None if marker is None else (int(marker.control_type), marker.coordinator_epoch)
+
+
+def replay_batch(
+    producer_state: ProducerStateManager,
+    segment: Segment | None,
+    header: BatchHeader,
+    batch: memoryview,
+) -> None:
+    """Give a batch of the log to the producer state.
+
+    Args:
+        producer_state: Covers everything before the batch.
+        segment: Whose transaction index gets the transaction that the batch aborts; None if that
+            index is there already.
+        header: Of the batch.
+        batch: The batch; only needed of control batches.
+    """
+    completed = producer_state.replay(header, read_marker(header, batch))
+    if completed is None:
+        return
+    last_stable_offset = producer_state.complete_transaction(completed)
+    if completed.is_aborted and segment is not None:
+        segment.transaction_index.append(
+            AbortedTxn(
+                completed.producer_id,
+                completed.first_offset,
+                completed.last_offset,
+                last_stable_offset,
+            )
+        )
