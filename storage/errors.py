@@ -20,6 +20,9 @@
     ├── DiskError                    the operating system refused; `.path`, `.errno`
     │   └── LogDirectoryOfflineError
     ├── LockedDirectoryError         another broker uses the directory
+    ├── InconsistentDirectoryError   the directory is another cluster's or node's
+    ├── InconsistentTopicIdError     the partition on disk is of another topic of that name
+    ├── PartitionLoadingError        the partition is still being recovered
     └── CorruptFileError             a side file (index, snapshot, checkpoint) fails its check
 
 `broker.errors` is the one place that turns these into Kafka's error codes.
@@ -122,6 +125,18 @@ class LogDirectoryOfflineError(DiskError):
 
 class LockedDirectoryError(StorageError):
     """Another broker holds the directory's lock."""
+
+
+class InconsistentDirectoryError(StorageError):
+    """The log directory belongs to another cluster or node. The broker does not start."""
+
+
+class InconsistentTopicIdError(StorageError):
+    """The partition on disk is of another incarnation. Client sees INCONSISTENT_TOPIC_ID."""
+
+
+class PartitionLoadingError(StorageError):
+    """The partition is still being recovered. Client sees a retriable error."""
 
 
 class CorruptFileError(StorageError):

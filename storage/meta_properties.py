@@ -111,7 +111,7 @@ def _escape(text: str, *, key: bool = False) -> str:
 
 
 def _parse_properties(text: str) -> dict[str, str]:
-    """Java's Properties.load: comments, continued lines, `=`, `:` or blank between key and value."""
+    """As Java: comments, continued lines; `=`, `:` or a blank between key and value."""
     values: dict[str, str] = {}
     lines = iter(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
     for line in lines:

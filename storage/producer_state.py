@@ -404,6 +404,18 @@ class ProducerStateManager:
         """All producers remembered, for DescribeProducers and the cleaner. Not to be changed."""
         return self._producers.values()
 
+    def last_records(self) -> dict[int, tuple[int, int]]:
+        """Producer id to (last data offset or -1, epoch): what the cleaner must keep a batch for.
+
+        May be called from another thread than the log's.
+        """
+        last = {}
+        # list() copies in one step, while the log's thread may be adding producers.
+        for entry in list(self._producers.values()):
+            newest = entry.batches[-1:]
+            last[entry.producer_id] = (newest[0].last_offset if newest else NO_OFFSET, entry.epoch)
+        return last
+
     def last_entry(self, producer_id: int) -> ProducerEntry | None:
         """What is known of one producer."""
         return self._producers.get(producer_id)

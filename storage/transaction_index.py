@@ -187,6 +187,9 @@ class TransactionIndex:
         self._count = 0
         self._last_offset = -1
 
+    def close(self) -> None:
+        """Nothing is kept open between calls."""
+
     # ----------------------------------------------------------------------------------------
 
     def _entry_count(self) -> int:

@@ -21,7 +21,7 @@ def parse_uuid(text: str) -> UUID:
     Raises:
         ValueError: It is not 22 characters of URL-safe base64.
     """
-    if len(text) != 22:
+    if len(text) != 22 or "=" in text:
         raise ValueError(f"{text[:40]!r} is not an identifier of 22 characters")
     try:
         raw = base64.b64decode(text + "==", altchars=b"-_", validate=True)

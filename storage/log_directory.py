@@ -1,0 +1,223 @@
+"""One of the broker's log directories (`log.dirs`): its lock, its owner, its checkpoints.
+
+    <log.dir>/
+        .lock                                held while the broker runs
+        .kafka_cleanshutdown                 storage.clean_shutdown
+        meta.properties                      storage.meta_properties
+        recovery-point-offset-checkpoint     storage.checkpoints, and so the next three
+        log-start-offset-checkpoint
+        replication-offset-checkpoint
+        cleaner-offset-checkpoint
+        <topic>-<partition>/                 storage.partition_directory
+
+A directory whose disk fails goes offline for good; the others go on.
+"""
+
+import logging
+import threading
+from collections.abc import Mapping
+from posixpath import join
+from typing import Final
+from uuid import UUID
+
+from storage.checkpoints import (
+    CLEANER_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    encode_offsets,
+    read_offsets,
+)
+from storage.clean_shutdown import take_clean_shutdown, write_clean_shutdown
+from storage.errors import CorruptFileError, InconsistentDirectoryError
+from storage.filesystem import Filesystem, Lock
+from storage.meta_properties import (
+    META_PROPERTIES,
+    MetaProperties,
+    read_meta_properties,
+    write_meta_properties,
+)
+from storage.partition_directory import PartitionDirectory, parse_directory
+from storage.randomness import Randomness
+from storage.topic_partition import TopicPartition
+from storage.uuid_text import format_uuid
+
+_log = logging.getLogger(__name__)
+
+LOCK_FILE: Final = ".lock"
+CHECKPOINTS: Final = (
+    RECOVERY_POINT_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    CLEANER_CHECKPOINT,
+)
+
+# A KRaft controller's log, and the cache of remote indexes, look like partitions and are none.
+_NOT_PARTITIONS: Final = frozenset({"__cluster_metadata-0", "remote-log-index-cache"})
+
+
+class LogDirectory:
+    """A log directory, open from `open` to `close`.
+
+    Attributes:
+        path: As configured.
+        offline_reason: Why it serves no longer; None: it does.
+        had_clean_shutdown: Nothing needs recovery.
+        meta: Its owner; None before `claim` in a fresh directory.
+        offsets: Checkpoint name to offsets, as last read or written.
+        loading: Partitions found here whose logs are not open yet.
+        partition_count: Of logs and of those still loading.
+    """
+
+    def __init__(self, path: str, filesystem: Filesystem) -> None:
+        self.path = path
+        self.offline_reason: str | None = None
+        self.had_clean_shutdown = False
+        self.meta: MetaProperties | None = None
+        self.offsets: dict[str, Mapping[TopicPartition, int]] = {}
+        self.loading: set[TopicPartition] = set()
+        self.partition_count = 0
+        self._filesystem = filesystem
+        self._lock: Lock | None = None
+        self._written: dict[str, bytes] = {}
+        self._write_lock = threading.Lock()
+
+    @property
+    def is_online(self) -> bool:
+        """It serves."""
+        return self.offline_reason is None
+
+    def open(self) -> None:
+        """Create the directory if need be, lock it, read its owner.
+
+        Raises:
+            LockedDirectoryError: Another broker uses it.
+            CorruptFileError: Its meta.properties does not parse.
+            DiskError: The disk refused.
+        """
+        self._filesystem.mkdir(self.path)
+        self._lock = self._filesystem.lock(join(self.path, LOCK_FILE))
+        self.meta = read_meta_properties(self._filesystem, join(self.path, META_PROPERTIES))
+
+    def claim(self, cluster_id: str, node_id: int, randomness: Randomness) -> None:
+        """Check that the directory is ours, or make it so.
+
+        Raises:
+            InconsistentDirectoryError: It belongs to another cluster or node.
+            DiskError: The disk refused.
+        """
+        meta = self.meta or MetaProperties(None, None)
+        if meta.cluster_id not in (None, cluster_id):
+            raise InconsistentDirectoryError(
+                f"log directory {self.path} belongs to cluster {meta.cluster_id}, "
+                f"this is {cluster_id}"
+            )
+        if meta.node_id not in (None, node_id):
+            raise InconsistentDirectoryError(
+                f"log directory {self.path} belongs to node {meta.node_id}, this is {node_id}"
+            )
+        directory_id = meta.directory_id or _directory_id(randomness)
+        claimed = MetaProperties(cluster_id, node_id, directory_id, meta.other)
+        if claimed != self.meta:
+            write_meta_properties(self._filesystem, join(self.path, META_PROPERTIES), claimed)
+            self.meta = claimed
+
+    def start(self) -> list[PartitionDirectory]:
+        """Take the clean-shutdown marker, read the checkpoints and list the partitions.
+
+        A damaged checkpoint counts as empty: then more is recovered, or log start offsets fall back
+        to where the first segments begin.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        self.had_clean_shutdown = take_clean_shutdown(self._filesystem, self.path)
+        for name in CHECKPOINTS:
+            try:
+                self.offsets[name] = read_offsets(self._filesystem, join(self.path, name))
+            except CorruptFileError as error:
+                _log.warning("starting without a checkpoint: %s", error)
+                self.offsets[name] = {}
+        found = []
+        for entry in self._filesystem.list_directory(self.path):
+            if not entry.is_directory or entry.name in _NOT_PARTITIONS:
+                continue
+            directory = parse_directory(entry.name)
+            if directory is None:
+                _log.warning("ignoring directory=%s", join(self.path, entry.name))
+                continue
+            found.append(directory)
+        return found
+
+    def checkpointed(self, name: str, topic_partition: TopicPartition) -> int | None:
+        """One partition's offset in a checkpoint, as last read or written."""
+        return self.offsets.get(name, {}).get(topic_partition)
+
+    def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> bool:
+        """Replace a checkpoint, unless it would not change; returns whether it was written.
+
+        Partitions that are still loading keep the offsets they have.
+
+        Raises:
+            DiskError: The disk refused; the old checkpoint stays.
+        """
+        with self._write_lock:
+            kept = {
+                tp: offset
+                for tp, offset in self.offsets.get(name, {}).items()
+                if tp in self.loading
+            }
+            merged = {**kept, **offsets}
+            data = encode_offsets(merged)
+            if self._written.get(name) == data:
+                return False
+            self._filesystem.replace_bytes(join(self.path, name), data)
+            self._written[name] = data
+            self.offsets[name] = merged
+            return True
+
+    def forget(self, partitions: set[TopicPartition]) -> None:
+        """Drop partitions from all checkpoints that name them.
+
+        Before a partition of the same name can be created: an old log start offset would cut off
+        the new one's records at the next start.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        for name in CHECKPOINTS:
+            offsets = self.offsets.get(name, {})
+            if not partitions.isdisjoint(offsets):
+                self.write_checkpoint(
+                    name, {tp: offset for tp, offset in offsets.items() if tp not in partitions}
+                )
+
+    def go_offline(self, reason: str) -> None:
+        """Serve no longer."""
+        if self.offline_reason is None:
+            self.offline_reason = reason
+            _log.error("log directory offline directory=%s reason=%s", self.path, reason)
+
+    def close(self, *, mark_clean: bool) -> None:
+        """Write the clean-shutdown marker, if asked to, and give up the lock.
+
+        No marker is written while logs are loading that an unclean shutdown left behind.
+
+        Raises:
+            DiskError: The marker could not be written. The lock is given up.
+        """
+        try:
+            if mark_clean and self.is_online and (self.had_clean_shutdown or not self.loading):
+                write_clean_shutdown(self._filesystem, self.path)
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+                self._lock = None
+
+
+def _directory_id(randomness: Randomness) -> UUID:
+    """A fresh directory id. Kafka takes none that is reserved or begins with a dash (KIP-858)."""
+    while True:
+        candidate = randomness.uuid4()
+        if candidate.int >= 100 and not format_uuid(candidate).startswith("-"):
+            return candidate

@@ -1,0 +1,108 @@
+"""Opening the logs of a log directory at start: one job for each, and how far they are.
+
+The broker runs the jobs in its threads; a partition serves as soon as its own job is done. Internal
+topics come first, since groups and transactions wait for them, then partitions with little to
+recover.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from posixpath import join
+from typing import Final
+
+from storage.checkpoints import RECOVERY_POINT_CHECKPOINT
+from storage.filesystem import Filesystem
+from storage.log_directory import LogDirectory
+from storage.log_files import LOG_SUFFIX, parse_log_file_name
+from storage.topic_partition import TopicPartition
+
+INTERNAL_TOPIC_PREFIX: Final = "__"
+
+
+@dataclass(slots=True)
+class LoadProgress:
+    """How far loading is. Bytes are those of segments that must be read again.
+
+    Written by the threads that run jobs, read by anybody.
+    """
+
+    partitions_total: int = 0
+    partitions_done: int = 0
+    bytes_total: int = 0
+    bytes_done: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def is_complete(self) -> bool:
+        """Nothing is loading."""
+        return self.partitions_done >= self.partitions_total
+
+    def add(self, partitions: int, recover_bytes: int) -> None:
+        """Count work that is to be done."""
+        with self._lock:
+            self.partitions_total += partitions
+            self.bytes_total += recover_bytes
+
+    def done(self, recover_bytes: int) -> None:
+        """Count a job as finished."""
+        with self._lock:
+            self.partitions_done += 1
+            self.bytes_done += recover_bytes
+
+
+class LoadJob:
+    """Opens one log when called, in any thread.
+
+    Attributes:
+        directory: The log directory it is in.
+        topic_partition: Which one.
+        recover_bytes: Bytes of log above the recovery point that are to be read; 0 after a clean
+            shutdown.
+    """
+
+    __slots__ = ("_open", "directory", "recover_bytes", "topic_partition")
+
+    def __init__(
+        self,
+        directory: LogDirectory,
+        topic_partition: TopicPartition,
+        recover_bytes: int,
+        open_log: Callable[["LoadJob"], None],
+    ) -> None:
+        self.directory = directory
+        self.topic_partition = topic_partition
+        self.recover_bytes = recover_bytes
+        self._open = open_log
+
+    def __call__(self) -> None:
+        """Open the log and hand it over. A disk that fails takes its directory offline."""
+        self._open(self)
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """For sorting: what to do first."""
+        is_internal = self.topic_partition.topic.startswith(INTERNAL_TOPIC_PREFIX)
+        return not is_internal, self.recover_bytes
+
+
+def bytes_to_recover(
+    filesystem: Filesystem, directory: LogDirectory, topic_partition: TopicPartition
+) -> int:
+    """Bytes in the segments that reach above the partition's recovery point.
+
+    Raises:
+        DiskError: The partition's directory cannot be listed.
+    """
+    if directory.had_clean_shutdown:
+        return 0
+    recovery_point = directory.checkpointed(RECOVERY_POINT_CHECKPOINT, topic_partition) or 0
+    sizes: list[tuple[int, int]] = []
+    for entry in filesystem.list_directory(join(directory.path, str(topic_partition))):
+        name = parse_log_file_name(entry.name)
+        if name is not None and name.kind == LOG_SUFFIX and not name.stage:
+            sizes.append((name.base_offset, entry.size))
+    sizes.sort()
+    ends = [base_offset for base_offset, _ in sizes[1:]]
+    clean = sum(1 for end in ends if end <= recovery_point)
+    return sum(size for _, size in sizes[clean:])
