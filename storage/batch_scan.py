@@ -1,7 +1,7 @@
 """Walk the batch headers of a `.log` file, without looking at what the batches hold.
 
-A header costs 61 bytes of reading when batches are large, and small batches share one read. Sums are
-not checked here: what lies below the recovery point was checked when it came in.
+A header costs 61 bytes of reading when batches are large, and small batches share one read. Sums
+are not checked here: what lies below the recovery point was checked when it came in.
 """
 
 from collections.abc import Iterator

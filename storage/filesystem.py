@@ -1,7 +1,8 @@
 """The few calls the broker makes to a disk, as a thing that is passed in.
 
-Only this module speaks to the operating system about files. Everything above it takes a `Filesystem`,
-so that a test can lose what was not synced, stop after the n-th write, or answer "no space left".
+Only this module speaks to the operating system about files. Everything above it takes a
+`Filesystem`, so that a test can lose what was not synced, stop after the n-th write, or answer "no
+space left".
 
 What is durable, and when (the strictest reading of POSIX, which the fake enforces):
 
@@ -11,9 +12,9 @@ What is durable, and when (the strictest reading of POSIX, which the fake enforc
 
 Every `OSError` leaves here as `DiskError` with the path and the errno.
 
-An open `File` closes its descriptor when the last reference to it goes. A `FileSlice` on its way to
-a socket therefore keeps its bytes readable after the segment was deleted or dropped from the pool of
-open files.
+An open `File` closes its descriptor when the last reference to it goes. A `FileSlice` on its way
+to a socket therefore keeps its bytes readable after the segment was deleted or dropped from the
+pool of open files.
 """
 
 import contextlib

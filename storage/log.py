@@ -11,8 +11,8 @@
     log end offset       what the next record gets
     recovery point       everything below is on disk and need not be scanned after a crash
 
-Belongs to one thread, the loop's, except where a method says otherwise; nothing here awaits. Appends
-go to the page cache; making them durable is `begin_flush` and `FlushTicket.run`.
+Belongs to one thread, the loop's, except where a method says otherwise; nothing here awaits.
+Appends go to the page cache; making them durable is `begin_flush` and `FlushTicket.run`.
 
 Source: Kafka, UnifiedLog.java, LocalLog.java.
 """
@@ -86,7 +86,7 @@ class Log:
         leader_epochs: Which epoch began where.
         producer_state: Idempotence and transactions.
         highest_remote_offset: Last offset copied to remote storage, inclusive; -1: none.
-        last_flush_ms: Monotonic time of the last flush, for `flush.ms`.
+        last_flush_ms: Wall time of the last flush, for `flush.ms`.
         failure: Why the log is out of service; None while it is in.
     """
 
@@ -146,13 +146,13 @@ class Log:
         self.high_watermark = 0
         self.recovery_point = 0
         self.highest_remote_offset = -1
-        self.last_flush_ms = clock.monotonic_ms()
+        self.last_flush_ms = clock.now_ms()
         self.failure: DiskError | None = None
         # Names in the directory (and, for a new one, its own) changed since they were last synced.
         self._directory_changed = True
         self._unsynced_snapshots: list[int] | None = None
         # Segments with the suffix .deleted: to be removed after file.delete.delay.ms.
-        self._deleted: list[tuple[float, Segment]] | None = None
+        self._deleted: deque[tuple[float, Segment]] | None = None
         self._generation = 0
         self._latest_leader_epoch = -1
         self.update_config(config)
@@ -288,7 +288,7 @@ class Log:
             self._segments.active.time_index.set_max_bytes(config.segment_index_bytes)
 
     def fail(self, error: DiskError) -> None:
-        """Take the log out of service: every later append and read raises LogDirectoryOfflineError."""
+        """Take the log out of service: appends and reads raise LogDirectoryOfflineError from now on."""
         if self.failure is None:
             self.failure = error
 
@@ -633,13 +633,38 @@ class Log:
         return self.log_end_offset - self.recovery_point >= self._flush_messages
 
     def flush_target(self) -> int | None:
-        """The offset up to which a flush is due by `flush.messages` or `flush.ms`; None if none is."""
+        """The offset up to which a flush is due now; None if none is.
+
+        All of the log by `flush.messages` or `flush.ms`. What was rolled is always due: the sooner
+        it is on disk, the less is scanned after a crash.
+        """
+        return self._flush_target(self._clock.now_ms())
+
+    def _flush_target(self, now_ms: int) -> int | None:
         if self.log_end_offset <= self.recovery_point:
             return None
-        idle_ms = self._clock.monotonic_ms() - self.last_flush_ms
-        if self.needs_flush or idle_ms >= self.config.flush_ms:
+        if self.needs_flush or now_ms - self.last_flush_ms >= self.config.flush_ms:
             return self.log_end_offset
-        return None
+        rolled = self.active_base_offset
+        return rolled if rolled > self.recovery_point else None
+
+    def flush_if_due(self, now_ms: int) -> bool:
+        """Flush up to `flush_target`, if there is one; blocks, and may be called in a thread.
+
+        Args:
+            now_ms: Wall clock.
+
+        Returns:
+            Whether there was something to do.
+
+        Raises:
+            DiskError: As `flush`.
+        """
+        target = self._flush_target(now_ms)
+        if target is None or self.failure is not None:
+            return False
+        self.flush(target)
+        return True
 
     def begin_flush(self, up_to: int | None = None) -> FlushTicket | None:
         """Gather what must be synced for everything below `up_to` (default: all) to be durable.
@@ -683,7 +708,7 @@ class Log:
         """The ticket's `run` has returned: move the recovery point."""
         if ticket.generation != self._generation:
             return
-        self.last_flush_ms = self._clock.monotonic_ms()
+        self.last_flush_ms = self._clock.now_ms()
         if ticket.end_offset > self.recovery_point:
             self.recovery_point = ticket.end_offset
         if self._unsynced_snapshots:
@@ -790,7 +815,7 @@ class Log:
     def offset_for_timestamp(
         self, timestamp_ms: int, end_offset: int | None = None
     ) -> TimestampOffset | None:
-        """The first record whose time is at least `timestamp_ms`; None without one below `end_offset`.
+        """The first record whose time is at least `timestamp_ms`, if below `end_offset`, else None.
 
         Reads from the disk; may be called in a thread.
         """
@@ -903,7 +928,7 @@ class Log:
         self._latest_leader_epoch = -1 if latest is None else latest
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Remove everything; the log is empty and its next record gets `offset`. Blocks for the disk.
+        """Remove everything; the next record gets `offset`. Blocks for the disk.
 
         Raises:
             DiskError: The disk refused.
@@ -929,7 +954,7 @@ class Log:
     # -- cutting at the start ----------------------------------------------------------------
 
     def delete_records(self, before_offset: int) -> int:
-        """Move the log start offset up (DeleteRecords, KIP-107); whole segments go at the next pass.
+        """Move the log start offset up (DeleteRecords, KIP-107); segments go at the next pass.
 
         Returns:
             The log start offset.
@@ -987,12 +1012,14 @@ class Log:
         segment.rename_stage(DELETED_SUFFIX)
         self._directory_changed = True
         if self._deleted is None:
-            self._deleted = []
+            self._deleted = deque()
         due = self._clock.monotonic_ms() + self.config.file_delete_delay_ms
         self._deleted.append((due, segment))
 
     def remove_deleted_files(self, *, now: bool = False) -> int:
         """Remove files whose segments left the log `file.delete.delay.ms` ago (all if `now`).
+
+        May be called in a thread.
 
         Returns:
             How many segments' files were removed.
@@ -1000,14 +1027,13 @@ class Log:
         Raises:
             DiskError: The disk refused.
         """
-        if self._deleted is None:
-            return 0
+        waiting = self._deleted
         limit = float("inf") if now else self._clock.monotonic_ms()
-        due = [segment for at, segment in self._deleted if at <= limit]
-        self._deleted = [entry for entry in self._deleted if entry[0] > limit] or None
-        for segment in due:
-            segment.delete_files()
-        return len(due)
+        count = 0
+        while waiting and waiting[0][0] <= limit:
+            waiting.popleft()[1].delete_files()
+            count += 1
+        return count
 
     def replace_segments(self, base_offset: int, replaced: Sequence[int]) -> None:
         """Put the finished, synced `.cleaned` segment at `base_offset` in place of others.

@@ -6,8 +6,8 @@ File `<base offset, 20 digits>.index`, big-endian entries of 8 bytes, ascending 
        0     4  relative offset   last offset of the batch that starts at `position` - base offset
        4     4  position          bytes from the start of the .log file
 
-Sparse: an entry is added for the batch that is appended after more than `index.interval.bytes` of log
-since the entry before; never for position 0. A look-up gives the greatest entry at or below the
+Sparse: an entry is added for the batch that is appended after more than `index.interval.bytes` of
+log since the entry before; never for position 0. A look-up gives the greatest entry at or below the
 offset, the caller walks forward from there.
 
 Source: Kafka, OffsetIndex.java, AbstractIndex.java.

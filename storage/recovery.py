@@ -1,6 +1,6 @@
 """Opening a log: from the files in a partition's directory to a log that can be written to.
 
-    1  leftovers         .deleted and .cleaned removed, .swap put in place, index without log removed
+    1  leftovers         .deleted, .cleaned, indexes without log removed; .swap put in place
     2  segments          one for each .log file
     3  after a clean     only the end of the active segment is read, to learn the log end offset
        stop
@@ -13,9 +13,9 @@ A clean stop whose log does not end with a whole batch was not one: the active s
 Likewise with a damaged transaction index. Damaged offset and time indexes are found, and rebuilt,
 when they are used.
 
-Only what is cut off is synced, so that it cannot come back behind new records. The recovery point does
-not move up (but to the end of the log after a clean stop): a second crash finds no more trust in the
-files than the first did.
+Only what is cut off is synced, so that it cannot come back behind new records. The recovery point
+does not move up (but to the end of the log after a clean stop): a second crash finds no more trust
+in the files than the first did.
 
 Source: Kafka, LogLoader.java, UnifiedLog.java (rebuildProducerState).
 """

@@ -1,8 +1,8 @@
 """A bounded set of things that can be dropped and made again: open files, loaded indexes.
 
 Least recently used, approximately: a thing that was used since the hand last passed gets a second
-chance. Marking a use is then one attribute write (`holder.used = True`), which a Produce or Fetch can
-afford; moving it in a list would not be.
+chance. Marking a use is then one attribute write (`holder.used = True`), which a Produce or Fetch
+can afford; moving it in a list would cost more.
 
     admit ──> queue ──> front ──used?──yes──> used = False, back of the queue
                                    └──no───> release()

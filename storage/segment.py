@@ -1,7 +1,7 @@
 """One segment: a `.log` file, its three indexes, and what is known of it without reading.
 
-Positions are bytes from the start of the file, always batch boundaries. The file is opened when it is
-needed and may be closed by the pool (`Filesystem.open_files`) at any time; indexes likewise.
+Positions are bytes from the start of the file, always batch boundaries. The file is opened when it
+is needed and may be closed by the pool (`Filesystem.open_files`) at any time; indexes likewise.
 
 An index has no checksum. Every entry taken from one is compared with the batch that it names; when
 that is not there, both indexes are rebuilt from the log and the question is asked again.
@@ -448,7 +448,7 @@ class Segment:
         return FileSlice(file, position, length)
 
     def _whole_batches(self, position: int, limit: int, min_one_batch: bool) -> int:
-        """The last batch boundary not above `limit`, approximately; after the first batch at least."""
+        """A batch boundary not much below `limit`; at least after the first batch, if asked."""
 
         def look_up() -> int:
             entry_offset, found = self.offset_index.last_entry_up_to(limit)

@@ -1,14 +1,14 @@
 """Time index: up to which offset a segment holds nothing newer than a timestamp.
 
-File `<base offset, 20 digits>.timeindex`, big-endian entries of 12 bytes, strictly ascending in time:
+File `<base offset, 20 digits>.timeindex`, big-endian entries of 12 bytes, ascending in time:
 
     byte  size  field
        0     8  timestamp         greatest max timestamp of all batches so far, ms since 1970 UTC
        8     4  relative offset   last offset of the first batch that had it - base offset
 
-An entry is added together with one of the offset index, if time has moved since the last; a final one
-at a roll, a clean close and after recovery. Its meaning: no batch before this one has a timestamp as
-great, so a search for a later time may begin there.
+An entry is added together with one of the offset index, if time has moved since the last; a final
+one at a roll, a clean close and after recovery. Its meaning: no batch before this one has a
+timestamp as great, so a search for a later time may begin there.
 
 Source: Kafka, TimeIndex.java.
 """

@@ -1,22 +1,22 @@
 """What a produced batch must be before it is written.
 
 By default a batch is judged by its header and its sum, whatever the number of records: one
-comparison chain, then CRC-32C. The records themselves are walked only where a rule is about records:
+comparison chain, then CRC-32C. The records are walked only where a rule is about records:
 
     cleanup.policy has compact     every record needs a key
     record.validation=full         structure, offsets and timestamps of every record
-    compression.type not producer  a batch in another codec is taken apart and packed again (`rewrite`)
+    compression.type not producer  a batch in another codec is packed again (`rewrite`)
 
 Several batches may come in one call; all are judged before any is written.
 
-    check                                        error, and what a client sees
-    length, CRC-32C, record structure            CorruptBatchError        CORRUPT_MESSAGE
-    magic                                        UnsupportedFormatError   UNSUPPORTED_FOR_MESSAGE_FORMAT
-    size above max.message.bytes                 BatchTooLargeError       MESSAGE_TOO_LARGE
-    sum of sizes above segment.bytes             BatchListTooLargeError   RECORD_LIST_TOO_LARGE
-    codec bits 5 to 7                            UnsupportedCodecError    UNSUPPORTED_COMPRESSION_TYPE
-    timestamp type, message.timestamp.*.max.ms   InvalidTimestampError    INVALID_TIMESTAMP
-    base offset, counts, control bit, sequence   InvalidRecordError       INVALID_RECORD
+    check                                        error (what a client sees is said there)
+    length, CRC-32C, record structure            CorruptBatchError
+    magic                                        UnsupportedFormatError
+    size above max.message.bytes                 BatchTooLargeError
+    sum of sizes above segment.bytes             BatchListTooLargeError
+    codec bits 5 to 7                            UnsupportedCodecError
+    timestamp type, message.timestamp.*.max.ms   InvalidTimestampError
+    base offset, counts, control bit, sequence   InvalidRecordError
 
 Source: Kafka, LogValidator.java, UnifiedLog.java (analyzeAndValidateRecords).
 """
@@ -171,8 +171,8 @@ class BatchValidator:
                 or (base_timestamp < earliest and base_timestamp != NO_TIMESTAMP)
             ):
                 raise InvalidTimestampError(
-                    f"timestamps {base_timestamp} to {max_timestamp} of the batch are out of range, "
-                    f"they should be within [{earliest}, {latest}]"
+                    f"timestamps {base_timestamp} to {max_timestamp} of the batch are out of "
+                    f"range, they should be within [{earliest}, {latest}]"
                 )
             headers.append(fields)
             if end == total:

@@ -1,15 +1,15 @@
 """A disk in memory that forgets what was not synced.
 
-Contents become durable by `File.sync`, names by `Filesystem.sync_directory`: the strictest reading of
-POSIX. `crash` and `after_crash` then keep what a power cut would keep.
+Contents become durable by `File.sync`, names by `Filesystem.sync_directory`: the strictest reading
+of POSIX. `crash` and `after_crash` then keep what a power cut would keep.
 
     fs = FakeFilesystem()
-    fs.observer = lambda event: ...            called after each change, e.g. to take `after_crash`
-    fs.stop_after = 17                         the 18th change raises PowerCut, and so does all after it
-    fs.fail("write", errno.ENOSPC, path=".log")     the next matching call raises DiskError
-    fs.crash()                                 un-synced contents and names are gone
-    fs.crash(Random(7))                        some of the un-synced changes survive, the last one torn
-    fs.crash(KEEP_ALL)                         the process died, the machine did not: kill -9
+    fs.observer = lambda event: ...      called after each change, e.g. to take `after_crash`
+    fs.stop_after = 17                   the 18th change raises PowerCut, and so does all after it
+    fs.fail("write", errno.ENOSPC, path=".log")   the next matching call raises DiskError
+    fs.crash()                           un-synced contents and names are gone
+    fs.crash(Random(7))                  some un-synced changes survive, some of them torn
+    fs.crash(KEEP_ALL)                   the process died, the machine did not: kill -9
 """
 
 import errno
@@ -50,7 +50,6 @@ class _Fault:
         self.path = path
         self.skip = skip
         self.times = times
-        self.partial = partial
 
 
 class _Inode:
@@ -270,11 +269,12 @@ class FakeFilesystem:
     def fail(
         self, kind: str, code: int = errno.EIO, *, path: str = "", skip: int = 0, times: int = 1
     ) -> None:
-        """Let calls of `kind` whose path contains `path` raise, after `skip` of them, `times` times.
+        """Let calls of `kind` whose path contains `path` raise, after `skip` of them, so often.
 
-        Kinds: write read truncate sync allocate open create rename unlink mkdir rmtree list sync_directory.
+        Kinds: write, read, truncate, sync, allocate, open, create, rename, unlink, mkdir, rmtree,
+        list, sync_directory.
         """
-        self._faults.append(_Fault(kind, code, path, skip, times, partial=False))
+        self._faults.append(_Fault(kind, code, path, skip, times))
 
     def heal(self) -> None:
         """Forget the faults that are still to come."""
@@ -484,7 +484,7 @@ class FakeFilesystem:
         return bytes(self._file(path, "peek").data)
 
     def poke(self, path: str, data: bytes) -> None:
-        """Set contents durably and create the file when missing, as damage or a foreign tool would."""
+        """Set contents durably, as damage or a foreign tool would; creates a missing file."""
         parent, name = self._parent(path, "poke")
         inode = _Inode()
         inode.data = bytearray(data)
