@@ -3,8 +3,24 @@
 from bisect import bisect_left
 from typing import Final
 
-BUCKETS_MS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0,
-                     2500.0, 5000.0, 10000.0)
+BUCKETS_MS: Final = (
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    25.0,
+    50.0,
+    100.0,
+    250.0,
+    500.0,
+    1000.0,
+    2500.0,
+    5000.0,
+    10000.0,
+)
 """Upper bounds of the request time histogram, in milliseconds; one more bucket holds the rest."""
 
 

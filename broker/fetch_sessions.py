@@ -71,7 +71,14 @@ Wanted = list[tuple[TopicKey, "FetchPartition | SessionPartition"]]
 class FetchSession:
     """One client's session. `epoch` is the one expected in its next request."""
 
-    __slots__ = ("created_ms", "epoch", "last_used_ms", "partitions", "session_id", "uses_topic_ids")
+    __slots__ = (
+        "created_ms",
+        "epoch",
+        "last_used_ms",
+        "partitions",
+        "session_id",
+        "uses_topic_ids",
+    )
 
     def __init__(self, session_id: int, now_ms: float, *, uses_topic_ids: bool) -> None:
         self.session_id = session_id

@@ -8,6 +8,7 @@ While one fdatasync runs in a thread, further appends go to the page cache; the 
 all. With one producer this costs one disk round trip a request, with a hundred it costs the same.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -28,16 +29,40 @@ class GroupCommit:
     proves nothing (PostgreSQL learnt this in 2018).
     """
 
-    __slots__ = ("_disk", "_log", "_on_flushed", "_wanted", "failed", "flushes", "flushing")
+    __slots__ = (
+        "_disk",
+        "_idle",
+        "_log",
+        "_on_failed",
+        "_on_flushed",
+        "_wanted",
+        "failed",
+        "flushes",
+        "flushing",
+    )
 
-    def __init__(self, log: "Log", disk: "Disk", on_flushed: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        log: "Log",
+        disk: "Disk",
+        on_flushed: Callable[[int], None],
+        on_failed: Callable[[DiskError], None],
+    ) -> None:
         self._log = log
         self._disk = disk
         self._on_flushed = on_flushed
+        self._on_failed = on_failed
         self._wanted = False
         self.flushing = False
         self.failed = False
         self.flushes = 0
+        self._idle: asyncio.Event | None = None
+
+    async def idle(self) -> None:
+        """Wait until no flush is under way: the log's files are about to go."""
+        if self.flushing:
+            self._idle = asyncio.Event()
+            await self._idle.wait()
 
     def request(self) -> None:
         """Have everything appended so far on disk soon; `on_flushed(end_offset)` tells."""
@@ -46,24 +71,33 @@ class GroupCommit:
         if self.flushing:
             self._wanted = True
             return
-        ticket = self._log.begin_flush()
+        self._begin(None)
+
+    def request_rolled(self) -> None:
+        """Have the rolled segments on disk some time: nobody waits, a restart reads less."""
+        if not self.failed and not self.flushing:
+            self._begin(self._log.active_base_offset)
+
+    def _begin(self, up_to: int | None) -> None:
+        try:
+            ticket = self._log.begin_flush(up_to)
+        except DiskError as error:
+            self._fail(error)
+            return
         if ticket is None:
-            self._on_flushed(self._log.recovery_point)
             return
         self.flushing = True
-        self._disk.submit(
-            ticket.run, lambda _result, failure: self._finished(ticket, failure)
-        )
+        self._disk.submit(ticket.run, lambda _result, failure: self._finished(ticket, failure))
 
     def _finished(self, ticket: "FlushTicket", failure: BaseException | None) -> None:
         self.flushing = False
+        if self._idle is not None:
+            self._idle.set()
+            self._wanted = False
         if failure is not None:
-            self.failed = True
-            LOGGER.error("flush failed log=%s error=%s", self._log.directory, failure)
             if not isinstance(failure, DiskError):
                 raise failure
-            self._log.fail(failure)
-            self._on_flushed(-1)
+            self._fail(failure)
             return
         self.flushes += 1
         self._log.finish_flush(ticket)
@@ -71,3 +105,9 @@ class GroupCommit:
         if again:
             self.request()
         self._on_flushed(ticket.end_offset)
+
+    def _fail(self, error: DiskError) -> None:
+        self.failed = True
+        LOGGER.error("flush failed log=%s error=%s", self._log.directory, error)
+        self._log.fail(error)
+        self._on_failed(error)

@@ -26,7 +26,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from broker.api_stats import ApiStats
-from broker.errors import ApiError, code_of
+from broker.errors import ApiError
 from broker.reply import PARKED, Body, HotResult, Parked, Reply, frame_response
 from broker.request import RequestContext
 from protocol.api_keys import FIRST_FLEXIBLE_VERSION, ApiKey
@@ -270,7 +270,10 @@ class KafkaApis:
                     return
             if error is not None:
                 LOGGER.error(
-                    "handler failed api=%s version=%d", api.name, context.api_version, exc_info=error
+                    "handler failed api=%s version=%d",
+                    api.name,
+                    context.api_version,
+                    exc_info=error,
                 )
                 api.stats.errors += 1
                 connection.close("internal error")

@@ -17,7 +17,9 @@ from typing import Final, TextIO
 
 from typing_extensions import override
 
-_PAIR: Final = re.compile(r'(?:(?<=\s)|^)([a-z][a-z0-9_.]*)=("(?:[^"\\]|\\.)*"|.*?)(?=\s+[a-z][a-z0-9_.]*=|$)', re.S)
+_PAIR: Final = re.compile(
+    r'(?:(?<=\s)|^)([a-z][a-z0-9_.]*)=("(?:[^"\\]|\\.)*"|.*?)(?=\s+[a-z][a-z0-9_.]*=|$)', re.S
+)
 _PLAIN: Final = re.compile(r"[\w./:@+,\[\]{}()#%*~-]+")
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from broker.disk import Disk
+    from storage.errors import DiskError
     from storage.log import AppendInfo, Log
     from storage.topic_partition import TopicPartition
 
@@ -56,6 +57,7 @@ class Partition:
     """See the module. Touched on the loop's thread only."""
 
     __slots__ = (
+        "_on_disk_failure",
         "_wake",
         "commit",
         "fetch_watchers",
@@ -78,6 +80,7 @@ class Partition:
         stats: TopicStats,
         disk: "Disk",
         wake: "Callable[[Partition], None]",
+        on_disk_failure: "Callable[[Partition, DiskError], None]",
     ) -> None:
         self.topic_partition = topic_partition
         self.topic_id = topic_id
@@ -86,9 +89,10 @@ class Partition:
         self.stats = stats
         self.fetch_watchers: Watchers | None = None
         self.produce_watchers: Watchers | None = None
-        self.commit = GroupCommit(log, disk, self._flushed)
+        self.commit = GroupCommit(log, disk, self._flushed, self._flush_failed)
         self.wake_due = False
         self._wake = wake
+        self._on_disk_failure = on_disk_failure
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:
         """Fence a client whose picture of the partition is older or newer than ours (KIP-320).
@@ -137,6 +141,12 @@ class Partition:
             self._advance(end_offset)
         if self.produce_watchers is not None:
             self.produce_watchers.check()
+
+    def _flush_failed(self, error: "DiskError") -> None:
+        """Nobody who waits is told that its records are safe."""
+        if self.produce_watchers is not None:
+            self.produce_watchers.check()
+        self._on_disk_failure(self, error)
 
     def _advance(self, offset: int) -> None:
         self.log.update_high_watermark(offset)

@@ -90,6 +90,12 @@ class Watchers:
             # Completing may have parked new operations meanwhile: they stay, behind the older ones.
             self._operations = kept + self._operations
 
+    def expire(self) -> None:
+        """Let every operation's time be up: the broker stops."""
+        operations, self._operations = self._operations, []
+        for operation in operations:
+            operation.complete(expired=True)
+
 
 class Purgatory:
     """Counts and times the operations of one kind; `capacity` bounds them.

@@ -9,7 +9,7 @@ Source of the shape: Kafka, ReplicaManager.scala.
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -47,7 +47,9 @@ class ReplicaManager:
         "_topics",
         "delayed_fetch",
         "delayed_produce",
+        "is_known",
         "names_by_id",
+        "on_disk_failure",
         "stats",
     )
 
@@ -59,6 +61,8 @@ class ReplicaManager:
         self._loop = loop
         self._topics: dict[str, list[Partition | None]] = {}
         self._ready_to_wake: list[Partition] = []
+        self.is_known: Callable[[str, int], bool] = _nothing_known
+        self.on_disk_failure: Callable[[Log, DiskError], None] = _nobody_told
         self.names_by_id: dict[bytes, str] = {}
         self.stats: dict[str, TopicStats] = {}
         self.delayed_produce = Purgatory("Produce", timer, capacity=DELAYED_PRODUCE_MAX)
@@ -104,14 +108,32 @@ class ReplicaManager:
             stats=stats,
             disk=self._disk,
             wake=self._wake_later,
+            on_disk_failure=self.disk_failed,
         )
         partitions = self._topics.setdefault(topic, [])
         partitions.extend([None] * (index + 1 - len(partitions)))
         partitions[index] = partition
         self.names_by_id[topic_id.bytes] = topic
-        log.assign_leader_epoch(leader_epoch)
         log.update_high_watermark(log.log_end_offset)
         return partition
+
+    def missing_error(self, topic: str, index: int) -> ErrorCode:
+        """What a client is told of a partition that is not here.
+
+        A partition that exists but is still being recovered, or whose disk has failed, is worth
+        another try; clients refresh their metadata on either code.
+        """
+        if self.is_known(topic, index):
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def remove_partitions(self, gone: Iterable[TopicPartition]) -> None:
+        """Stop serving partitions whose log directory has failed."""
+        for topic, index in gone:
+            partition = self.get_partition(topic, index)
+            if partition is not None:
+                self._topics[topic][index] = None
+                _release(partition)
 
     def remove_topic(self, topic: str) -> list[Partition]:
         """Stop serving a topic; fetches that wait for it are answered now.
@@ -124,11 +146,15 @@ class ReplicaManager:
         for partition in removed:
             self.names_by_id.pop(partition.topic_id.bytes, None)
         for partition in removed:
-            if partition.fetch_watchers is not None:
-                partition.fetch_watchers.check()
-            if partition.produce_watchers is not None:
-                partition.produce_watchers.check()
+            _release(partition)
         return removed
+
+    def answer_parked(self) -> None:
+        """Before a stop: waiting fetches get what there is, nobody waits any longer."""
+        for partition in list(self.partitions()):
+            for watchers in (partition.fetch_watchers, partition.produce_watchers):
+                if watchers is not None:
+                    watchers.expire()
 
     # -- waking those who wait for records -------------------------------------------------------
 
@@ -205,6 +231,23 @@ class ReplicaManager:
 
     def disk_failed(self, partition: Partition, error: DiskError) -> None:
         """A log's disk has refused: say so once; the log manager takes the directory offline."""
-        LOGGER.error(
-            "log directory failed partition=%s error=%s", partition.topic_partition, error
-        )
+        if partition.log.failure is None:
+            LOGGER.error("disk failed partition=%s error=%s", partition.topic_partition, error)
+            partition.log.fail(error)
+        self.on_disk_failure(partition.log, error)
+
+
+def _release(partition: Partition) -> None:
+    """Let everybody who waits for a partition look again: it is not here any more."""
+    if partition.fetch_watchers is not None:
+        partition.fetch_watchers.check()
+    if partition.produce_watchers is not None:
+        partition.produce_watchers.check()
+
+
+def _nothing_known(_topic: str, _index: int) -> bool:
+    return False
+
+
+def _nobody_told(_log: "Log", _error: DiskError) -> None:
+    return

@@ -104,7 +104,7 @@ class TimerWheel:
                     continue
                 try:
                     callback()
-                except Exception:  # noqa: BLE001  because one owner's bug must not stop the others' time
+                except Exception:
                     LOGGER.exception("timer callback failed")
         if ticks and (self._handle is None or ticks[0] < self._next_tick):
             self._arm(ticks[0], self._clock.monotonic_ms())

@@ -552,10 +552,13 @@ class ClassicProtocol:
     def _propagate(self, group: ClassicGroup, member: ClassicMember) -> None:
         reply, member.sync_reply = member.sync_reply, None
         if reply is not None:
-            # Its session may have run out while it was parked, which is excused; so it starts
-            # anew.
-            member.session.set(member.session_timeout_ms)
+            self._restart_session(member)
             reply(self._synced(group, member))
+
+    @staticmethod
+    def _restart_session(member: ClassicMember) -> None:
+        """Its session may have run out while it was parked, which is excused: it starts anew."""
+        member.session.set(member.session_timeout_ms)
 
     def _synced(self, group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
         return SyncGroupResponse(
@@ -730,6 +733,7 @@ class ClassicProtocol:
     def _answer_sync(self, member: ClassicMember, code: ErrorCode) -> None:
         reply, member.sync_reply = member.sync_reply, None
         if reply is not None:
+            self._restart_session(member)
             reply(SyncGroupResponse(error_code=code))
 
     def close(self) -> None:
@@ -741,7 +745,7 @@ class ClassicProtocol:
             for pending in group.pending_members.values():
                 pending.cancel()
             for member in group.members.values():
-                member.session.cancel()
                 self._answer_join(group, member, ErrorCode.NOT_COORDINATOR)
                 self._answer_sync(member, ErrorCode.NOT_COORDINATOR)
+                member.session.cancel()
             group.transition_to(_DEAD, self._clock.now_ms())

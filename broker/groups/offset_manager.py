@@ -47,6 +47,7 @@ RECORDS_PER_BATCH_MAX = 1_000
 """Tombstones written in one batch, so that deleting a large group stays below message limits."""
 
 _MINUTE_MS = 60_000
+_TIMESTAMP_MAX = (1 << 63) - 1
 
 
 class OffsetCommit(NamedTuple):
@@ -107,7 +108,9 @@ class OffsetManager:
         group_id = request.group_id
         now_ms = self._clock.now_ms()
         retention_ms = request.retention_time_ms
-        expire_ms = NO_TIMESTAMP if retention_ms == -1 else now_ms + retention_ms
+        expire_ms = NO_TIMESTAMP
+        if retention_ms != -1:
+            expire_ms = min(now_ms + retention_ms, _TIMESTAMP_MAX)
         records: list[KeyValue] = []
         values: list[tuple[str, int, OffsetCommitValue]] = []
         for commit in commits:

@@ -88,4 +88,4 @@ def _raise_log_start(services: "Services", topic: str, index: int, offset: int) 
         raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
     if before > log.log_start_offset:
         log.delete_records(before)
-    return log.log_start_offset
+    return int(log.log_start_offset)

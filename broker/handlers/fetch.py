@@ -173,7 +173,7 @@ class FetchHandler:
             name = topic
         partition = replicas.get_partition(name, wanted.partition)
         if partition is None:
-            return failure(wanted.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return failure(wanted.partition, replicas.missing_error(name, wanted.partition))
         log = partition.log
         try:
             if wanted.current_leader_epoch != NO_EPOCH:
@@ -202,13 +202,12 @@ class FetchHandler:
                 end_offset=end_offset,
                 min_one_batch=result.size == 0,
             )
+            if records is not None and records.length == 0:
+                # There is a batch, but it does not fit any more: next time, then.
+                records = None
             aborted = None
             if committed_only:
-                aborted = (
-                    []
-                    if records is None
-                    else log.aborted_transactions(offset, records)
-                )
+                aborted = [] if records is None else log.aborted_transactions(offset, records)
         except (StorageError, ApiError) as error:
             partition.stats.failed_fetches += 1
             if isinstance(error, DiskError):
@@ -235,9 +234,7 @@ class FetchHandler:
         chosen = result.partitions
         if session is not None:
             chosen = []
-            for (topic, response), (_, wanted) in zip(
-                result.partitions, fetch.wanted, strict=True
-            ):
+            for (topic, response), (_, wanted) in zip(result.partitions, fetch.wanted, strict=True):
                 assert isinstance(wanted, SessionPartition)
                 has_records = response.records is not None
                 if (

@@ -88,7 +88,7 @@ async def _partition(
 ) -> ListOffsetsPartitionResponse:
     partition = services.replica_manager.get_partition(topic, wanted.partition_index)
     if partition is None:
-        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise ApiError(services.replica_manager.missing_error(topic, wanted.partition_index))
     partition.check_leader_epoch(wanted.current_leader_epoch)
     timestamp = wanted.timestamp
     if timestamp < 0:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from broker.errors import ApiError, code_of
 from protocol.api_keys import ApiKey
-from protocol.error_codes import ErrorCode
 from protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -43,7 +42,9 @@ def handle(
             try:
                 partition = services.replica_manager.get_partition(topic.topic, wanted.partition)
                 if partition is None:
-                    raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                    raise ApiError(
+                        services.replica_manager.missing_error(topic.topic, wanted.partition)
+                    )
                 partition.check_leader_epoch(wanted.current_leader_epoch)
                 result.leader_epoch, result.end_offset = partition.log.end_offset_for_epoch(
                     wanted.leader_epoch

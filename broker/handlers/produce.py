@@ -120,7 +120,7 @@ class ProduceHandler:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
         partition = self._replicas.get_partition(name, index)
         if partition is None:
-            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise ApiError(self._replicas.missing_error(name, index))
         if not -1 <= request.acks <= 1:
             raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
         if name in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:

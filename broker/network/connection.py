@@ -187,9 +187,7 @@ class Connection:
             self.processor.wait_for_memory(self)
 
     def _must_pause(self) -> bool:
-        return (
-            len(self._pending) >= UNANSWERED_MAX or self._sender.queued_bytes >= QUEUED_BYTES_MAX
-        )
+        return len(self._pending) >= UNANSWERED_MAX or self._sender.queued_bytes >= QUEUED_BYTES_MAX
 
     def pause(self, reason: int) -> None:
         """Leave further bytes in the socket: back-pressure reaches the client through TCP."""

@@ -62,9 +62,7 @@ def warm(slice_: "FileSlice") -> None:
     scratch = memoryview(bytearray(min(slice_.length, 1024 * 1024)))
     done = 0
     while done < slice_.length:
-        count = os.preadv(
-            descriptor, [scratch[: slice_.length - done]], slice_.position + done
-        )
+        count = os.preadv(descriptor, [scratch[: slice_.length - done]], slice_.position + done)
         if count <= 0:
             return
         done += count

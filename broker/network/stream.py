@@ -93,7 +93,7 @@ def listen(host: str, port: int, *, backlog: int, receive_buffer_bytes: int) -> 
     if host == "" and socket.has_dualstack_ipv6():
         family, address = socket.AF_INET6, ("::", port)
     else:
-        info = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)[0]  # noqa: S104  an empty host means every interface, as in Kafka's listeners
+        info = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)[0]
         family, address = info[0], (str(info[4][0]), port)
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:

@@ -14,7 +14,9 @@ def request(
     forgotten: list[tuple[str | bytes, list[int]]] | None = None,
 ) -> FetchRequest:
     topics = [
-        FetchTopic(name, b"", [FetchPartition(i, -1, offset, -1, -1, 1000) for i, offset in p.items()])
+        FetchTopic(
+            name, b"", [FetchPartition(i, -1, offset, -1, -1, 1000) for i, offset in p.items()]
+        )
         for name, p in partitions.items()
     ]
     return FetchRequest(-1, 100, 1, 1000, 0, session_id, epoch, topics, forgotten or [])
@@ -40,9 +42,7 @@ def test_a_session_remembers_what_is_not_mentioned() -> None:
     opened = sessions.begin(request(0, 0, {"a": {0: 5, 1: 6}}), uses_topic_ids=False)
     assert opened.session_id > 0
     assert not opened.incremental
-    second = sessions.begin(
-        request(opened.session_id, 1, {"a": {1: 9}}), uses_topic_ids=False
-    )
+    second = sessions.begin(request(opened.session_id, 1, {"a": {1: 9}}), uses_topic_ids=False)
     assert second.incremental
     assert wanted(second) == [("a", 0, 5), ("a", 1, 9)]
     third = sessions.begin(
@@ -101,7 +101,5 @@ def test_epochs_wrap_to_one() -> None:
     opened = sessions.begin(request(0, 0, {"a": {0: 5}}), uses_topic_ids=False)
     assert opened.session is not None
     opened.session.epoch = 2**31 - 1
-    assert not sessions.begin(
-        request(opened.session_id, 2**31 - 1, {}), uses_topic_ids=False
-    ).error
+    assert not sessions.begin(request(opened.session_id, 2**31 - 1, {}), uses_topic_ids=False).error
     assert opened.session.epoch == 1

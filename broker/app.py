@@ -1,0 +1,106 @@
+"""The composition root: builds the broker from the ground floor up, and takes it down from the top.
+
+start   directories locked ─> metadata store ─> controller ─> admin port ─> listeners
+        ─> logs recover in threads, each partition serves as soon as its log is open ─> ready
+stop    listeners close ─> parked requests are answered ─> running handlers end ─> groups
+        ─> logs flushed and marked clean ─> store ─> locks
+"""
+
+import asyncio
+import gc
+import logging
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from broker.broker import Broker
+from broker.logs import configure
+from broker.startup_errors import StartupError
+
+if TYPE_CHECKING:
+    from config.load import LoadedConfig
+
+LOGGER = logging.getLogger(__name__)
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+
+SWITCH_INTERVAL_S = 0.001
+"""How long a thread may keep the interpreter from the loop; Python's default is 5 ms."""
+
+
+def run(loaded: "LoadedConfig") -> int:
+    """Run a broker until SIGTERM or SIGINT; returns the exit status."""
+    settings = loaded.broker
+    configure(log_format=settings.log_format, level=settings.log_level)
+    for warning in loaded.warnings:
+        LOGGER.warning("%s", warning)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    try:
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            return runner.run(serve(loaded))
+    except StartupError as error:
+        sys.stderr.write(f"varve: {error}\n")
+        return EXIT_FAILED
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """Uvloop's loop, or asyncio's where uvloop has no build."""
+    try:
+        import uvloop
+    except ImportError:
+        LOGGER.warning("uvloop is missing: requests cost about twice the CPU")
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+async def serve(loaded: "LoadedConfig") -> int:
+    """Start, wait for a signal, stop."""
+    broker = Broker(loaded.broker)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        await broker.start()
+    except BaseException:
+        await broker.stop()
+        raise
+    sys.stdout.write(banner(broker))
+    sys.stdout.flush()
+    # What lives now lives for good: the collector need not look at it again.
+    gc.collect()
+    gc.freeze()
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait([stopping, broker.failed], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+        LOGGER.info("broker stopping")
+        await broker.stop()
+    if broker.failed.done() and not broker.failed.cancelled():
+        LOGGER.error("broker failed error=%s", broker.failed.result())
+        return EXIT_FAILED
+    LOGGER.info("broker stopped")
+    return EXIT_OK
+
+
+def banner(broker: Broker) -> str:
+    """What a newcomer needs to know, once."""
+    listeners = ", ".join(f"{name}://{host}:{port}" for name, host, port in broker.addresses)
+    _, host, port = broker.addresses[0]
+    address = f"{host or '127.0.0.1'}:{port}"
+    lines = [
+        f"varve {broker.version}  cluster {broker.cluster_id}  node {broker.settings.node_id}",
+        f"  listeners  {listeners}",
+        f"  data       {', '.join(broker.settings.log_dirs)}",
+    ]
+    if broker.admin_address:
+        lines.append(f"  admin      http://{broker.admin_address}/metrics")
+    lines += [
+        f"  try        echo hello | kcat -b {address} -t first -P",
+        f"             kcat -b {address} -t first -C -o beginning -e",
+        f'  python     KafkaProducer(bootstrap_servers="{address}").send("first", b"hello").get()',
+        "",
+    ]
+    return "\n".join(lines)

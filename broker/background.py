@@ -1,0 +1,168 @@
+"""What the broker does by itself, now and then, each on its own timer.
+
+Logs belong to the loop's thread: what changes a log is done there, a few logs at a time; what only
+takes time (fsync, writing checkpoints, removing files, compaction) is done in threads.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from storage.errors import DiskError
+
+if TYPE_CHECKING:
+    from broker.disk import Disk
+    from broker.partition import Partition
+    from broker.replica_manager import ReplicaManager
+    from broker.timer import Timer
+    from config.broker import BrokerConfig
+    from storage.clock import Clock
+    from storage.log_manager import LogManager
+
+LOGGER = logging.getLogger(__name__)
+
+ROLLED_FLUSH_MS = 500.0
+"""How soon after a roll the rolled segment is flushed: bounds what a restart must read again."""
+
+CHECKPOINT_MS = 5_000.0
+"""Recovery points are written at least this often, whatever Kafka's one minute says."""
+
+FLUSH_CHECK_MS = 250.0
+REMOVE_DELETED_MS = 5_000.0
+LOGS_PER_TURN = 100
+
+
+class Background:
+    """See the module."""
+
+    def __init__(
+        self,
+        *,
+        settings: "BrokerConfig",
+        log_manager: "LogManager",
+        replicas: "ReplicaManager",
+        disk: "Disk",
+        timer: "Timer",
+        clock: "Clock",
+    ) -> None:
+        self._settings = settings
+        self._log_manager = log_manager
+        self._replicas = replicas
+        self._disk = disk
+        self._timer = timer
+        self._clock = clock
+        self._stopped = False
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self) -> None:
+        """Begin; the first turn of each duty comes one period from now."""
+        settings = self._settings
+        manager = self._log_manager
+        self._every(ROLLED_FLUSH_MS, self._flush_rolled)
+        self._every(FLUSH_CHECK_MS, self._flush_due)
+        self._every(
+            min(float(settings.replica_high_watermark_checkpoint_interval_ms), CHECKPOINT_MS),
+            lambda: self._disk.run(manager.checkpoint_high_watermarks),
+        )
+        self._every(
+            min(float(settings.log_flush_offset_checkpoint_interval_ms), CHECKPOINT_MS),
+            lambda: self._disk.run(manager.checkpoint_recovery_points),
+        )
+        self._every(
+            float(settings.log_flush_start_offset_checkpoint_interval_ms),
+            lambda: self._disk.run(manager.checkpoint_log_start_offsets),
+        )
+        self._every(
+            float(settings.log_retention_check_interval_ms),
+            self._retention,
+            first_ms=float(settings.log_initial_task_delay_ms),
+        )
+        self._every(
+            float(settings.producer_id_expiration_check_interval_ms), self._expire_producers
+        )
+        self._every(REMOVE_DELETED_MS, lambda: self._disk.run(self._remove_deleted))
+        self._every(float(settings.log_cleaner_backoff_ms), self._clean)
+
+    def _every(
+        self,
+        period_ms: float,
+        duty: Callable[[], Awaitable[object]],
+        *,
+        first_ms: float | None = None,
+    ) -> None:
+        """Do `duty` again and again, `period_ms` after its last end."""
+
+        async def once() -> None:
+            try:
+                await duty()
+            except DiskError as error:
+                LOGGER.error("background duty failed error=%s", error)
+            except Exception:
+                LOGGER.exception("background duty failed")
+            if not self._stopped:
+                self._timer.call_later_ms(period_ms, begin)
+
+        def begin() -> None:
+            if not self._stopped:
+                task = asyncio.get_running_loop().create_task(once())
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+        self._timer.call_later_ms(period_ms if first_ms is None else first_ms, begin)
+
+    async def stop(self) -> None:
+        """Let running duties end; none begins any more."""
+        self._stopped = True
+        self._log_manager.cleaning.abort_all()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks))
+
+    async def _each(self, act: Callable[["Partition"], object]) -> None:
+        """Do something with every partition, letting the loop turn in between."""
+        for count, partition in enumerate(list(self._replicas.partitions()), 1):
+            try:
+                act(partition)
+            except DiskError as error:
+                self._replicas.disk_failed(partition, error)
+            if count % LOGS_PER_TURN == 0:
+                await asyncio.sleep(0)
+
+    async def _flush_rolled(self) -> None:
+        def flush(partition: "Partition") -> None:
+            if partition.log.recovery_point < partition.log.active_base_offset:
+                partition.commit.request_rolled()
+
+        await self._each(flush)
+
+    async def _flush_due(self) -> None:
+        def flush(partition: "Partition") -> None:
+            if partition.log.flush_target() is not None:
+                partition.commit.request()
+
+        await self._each(flush)
+
+    async def _retention(self) -> None:
+        cleaning = self._log_manager.cleaning
+
+        def delete_old(partition: "Partition") -> None:
+            if cleaning.try_pause(partition.topic_partition):
+                try:
+                    partition.log.delete_old_segments()
+                finally:
+                    cleaning.resume(partition.topic_partition)
+
+        await self._each(delete_old)
+
+    async def _expire_producers(self) -> None:
+        now_ms = self._clock.now_ms()
+        await self._each(lambda partition: partition.log.producer_state.remove_expired(now_ms))
+
+    def _remove_deleted(self) -> None:
+        self._log_manager.remove_deleted()
+        for log in self._log_manager.logs():
+            log.remove_deleted_files()
+
+    async def _clean(self) -> None:
+        while not self._stopped and await self._disk.run(self._log_manager.clean_dirtiest):
+            await asyncio.sleep(0)

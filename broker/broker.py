@@ -1,0 +1,355 @@
+"""One broker: its parts, in the order in which they start and stop (see `broker.app`)."""
+
+import asyncio
+import importlib
+import logging
+import os
+import pkgutil
+from collections.abc import Mapping
+from importlib.metadata import version
+from posixpath import join
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from broker import handlers
+from broker.admin_http import AdminServer, Page
+from broker.background import Background
+from broker.controller.cluster_image import BrokerEndpoint
+from broker.controller.controller import ClusterIdError, Controller
+from broker.controller.metadata_store import StoreError
+from broker.controller.sqlite_store import SqliteStore
+from broker.disk import Disk
+from broker.fetch_sessions import FetchSessionCache
+from broker.groups.coordinator import GroupCoordinator
+from broker.handlers.fetch import FetchHandler
+from broker.handlers.produce import ProduceHandler
+from broker.kafka_apis import Api, KafkaApis
+from broker.log_lifecycle import LogLifecycle
+from broker.loop_lag import LoopLag
+from broker.metrics.groups import GroupMetrics
+from broker.metrics.network import NetworkMetrics
+from broker.metrics.page import MetricsPage
+from broker.metrics.partitions import PartitionMetrics
+from broker.network.server import NetworkServer
+from broker.replica_manager import ReplicaManager
+from broker.services import Services
+from broker.startup_errors import StartupError
+from broker.timer import TimerWheel
+from protocol.api_keys import ApiKey
+from storage.clock import Clock, SystemClock
+from storage.errors import StorageError
+from storage.filesystem import Filesystem, LocalFilesystem
+from storage.log_manager import LogManager, LogManagerSettings
+from storage.randomness import Randomness, SystemRandomness
+from storage.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from config.broker import BrokerConfig
+
+LOGGER = logging.getLogger(__name__)
+
+METADATA_FILE = "varve-metadata.sqlite"
+"""The embedded metadata store, in the first of `log.dirs`."""
+
+OFFSETS_TOPIC = "__consumer_offsets"
+DISK_THREADS_MIN = 4
+STOP_TIMEOUT_S = 10.0
+
+
+def handler_modules() -> list[ModuleType]:
+    """Every module of `broker.handlers` that serves an API."""
+    names = [info.name for info in pkgutil.iter_modules(handlers.__path__)]
+    modules = [importlib.import_module(f"broker.handlers.{name}") for name in names]
+    return [module for module in modules if hasattr(module, "API_KEY")]
+
+
+class Broker:
+    """See the module. `start` once, `stop` once; `failed` is done when it cannot go on."""
+
+    def __init__(
+        self,
+        settings: "BrokerConfig",
+        *,
+        clock: Clock | None = None,
+        randomness: Randomness | None = None,
+        filesystem: Filesystem | None = None,
+    ) -> None:
+        log_dirs = tuple(os.path.abspath(path) for path in settings.log_dirs)
+        self.settings = settings
+        self.log_dirs = log_dirs
+        self.version = version("varve")
+        self.clock: Clock = clock or SystemClock()
+        self.randomness: Randomness = randomness or SystemRandomness()
+        self.loop = asyncio.get_running_loop()
+        self.failed: asyncio.Future[str] = self.loop.create_future()
+        self.ready = False
+        self._stopping = False
+        self._loading: asyncio.Task[None] | None = None
+        self._store: SqliteStore | None = None
+        self.controller: Controller | None = None
+        self.groups: GroupCoordinator | None = None
+        self.network: NetworkServer | None = None
+        self.background: Background | None = None
+        self.apis: KafkaApis | None = None
+        self.timer = TimerWheel(self.loop, self.clock)
+        self.disk = Disk(max(DISK_THREADS_MIN, settings.background_threads))
+        self.lag = LoopLag(self.timer, self.clock)
+        self.filesystem: Filesystem = filesystem or LocalFilesystem()
+        self.log_manager = LogManager(
+            self.filesystem,
+            self.clock,
+            self.randomness,
+            log_dirs,
+            settings=LogManagerSettings.of(settings),
+        )
+        self.replicas = ReplicaManager(
+            clock=self.clock, timer=self.timer, disk=self.disk, loop=self.loop
+        )
+        self.sessions = FetchSessionCache(
+            settings.max_incremental_fetch_session_cache_slots, self.clock, self.randomness
+        )
+        self.admin = AdminServer(
+            {"/healthz": self._healthz, "/readyz": self._readyz, "/metrics": self._metrics}
+        )
+        self._metrics_page: MetricsPage | None = None
+
+    # -- what others want to know ----------------------------------------------------------------
+
+    @property
+    def cluster_id(self) -> str:
+        """The cluster's id."""
+        return self.controller.image.cluster_id if self.controller is not None else ""
+
+    @property
+    def addresses(self) -> list[tuple[str, str, int]]:
+        """(listener, host, port) as bound."""
+        return self.network.addresses if self.network is not None else []
+
+    @property
+    def admin_address(self) -> str | None:
+        """host:port of the admin port, None when it is switched off."""
+        endpoint = self.settings.admin_listener
+        return f"{endpoint.host or '127.0.0.1'}:{self.admin.port}" if endpoint else None
+
+    # -- start -----------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Serve; logs go on recovering afterwards, `ready` tells when they are done.
+
+        Raises:
+            StartupError: With a sentence for the operator.
+        """
+        settings = self.settings
+        try:
+            await self.disk.run(self.log_manager.open_directories)
+            self._store = await SqliteStore.open(
+                join(self.log_dirs[0], METADATA_FILE), timer=self.timer
+            )
+            controller = await Controller.open(
+                self._store,
+                settings,
+                randomness=self.randomness,
+                cluster_id=self.log_manager.stored_cluster_id,
+            )
+            self.controller = controller
+            await self.disk.run(
+                self.log_manager.claim, controller.image.cluster_id, settings.node_id
+            )
+        except (StorageError, StoreError, ClusterIdError) as error:
+            raise StartupError(str(error)) from error
+        self.log_manager.on_directory_failure = self._directory_failed
+        lifecycle = LogLifecycle(
+            controller=controller,
+            log_manager=self.log_manager,
+            replicas=self.replicas,
+            disk=self.disk,
+            on_serving=self._serving,
+        )
+        self.replicas.on_disk_failure = self.log_manager.fail_log
+        self.replicas.is_known = lambda topic, index: (
+            controller.image.partition(topic, index) is not None
+        )
+        controller.subscribe(lifecycle.apply)
+        self.groups = GroupCoordinator(
+            settings, self.clock, self.timer, self.randomness, self.replicas, controller
+        )
+        await self.groups.start()
+        self._build_apis(controller)
+        await self._listen(controller)
+        self.lag.start()
+        self._loading = asyncio.create_task(self._load(lifecycle))
+
+    def _build_apis(self, controller: Controller) -> None:
+        assert self.groups is not None
+        services = Services(
+            settings=self.settings,
+            clock=self.clock,
+            randomness=self.randomness,
+            timer=self.timer,
+            disk=self.disk,
+            log_manager=self.log_manager,
+            controller=controller,
+            replica_manager=self.replicas,
+            groups=self.groups,
+        )
+        apis = KafkaApis(services, map(Api, handler_modules()), self.clock)
+        apis.by_key[ApiKey.PRODUCE].hot = ProduceHandler(self.replicas, self.clock, apis.open_reply)
+        apis.by_key[ApiKey.FETCH].hot = FetchHandler(
+            self.replicas, self.sessions, apis.open_reply, max_bytes=self.settings.fetch_max_bytes
+        )
+        services.advertised_apis = apis.advertised()
+        self.apis = apis
+
+    async def _listen(self, controller: Controller) -> None:
+        settings = self.settings
+        assert self.apis is not None
+        assert self.groups is not None
+        self.network = NetworkServer(
+            settings,
+            loop=self.loop,
+            clock=self.clock,
+            timer=self.timer,
+            disk=self.disk,
+            router=self.apis,
+        )
+        self._metrics_page = MetricsPage(
+            [
+                NetworkMetrics(
+                    apis=self.apis,
+                    channel=self.network.channel,
+                    processors=self.network.processors,
+                    limits=self.network.limits,
+                    buffers=self.network.buffers,
+                    lag=self.lag,
+                ),
+                PartitionMetrics(self.replicas, controller, self.sessions, self.log_manager),
+                GroupMetrics(self.groups, self.replicas),
+            ],
+            self.disk,
+        )
+        try:
+            if settings.admin_listener is not None:
+                await self.admin.start(settings.admin_listener.host, settings.admin_listener.port)
+            self.network.start()
+        except OSError as error:
+            raise StartupError(f"cannot listen: {error}") from error
+        controller.advertise(self._endpoints())
+
+    def _endpoints(self) -> Mapping[str, BrokerEndpoint]:
+        """What clients are told to call: bound ports stand in for port 0, this host for no host."""
+        bound = {name: (host, port) for name, host, port in self.addresses}
+        endpoints = {}
+        for listener in self.settings.listeners_for_clients:
+            host, port = listener.host, listener.port
+            bound_host, bound_port = bound.get(listener.name, ("", port))
+            if not self.settings.advertised_listeners:
+                host = bound_host
+            endpoints[listener.name] = BrokerEndpoint(
+                host or os.uname().nodename, port or bound_port
+            )
+        return endpoints
+
+    async def _load(self, lifecycle: LogLifecycle) -> None:
+        started_ms = self.clock.monotonic_ms()
+        threads = self.settings.num_recovery_threads_per_data_dir * len(self.log_dirs)
+        try:
+            await lifecycle.load(threads)
+        except StorageError as error:
+            self._fail(str(error))
+            return
+        assert self.controller is not None
+        assert self.network is not None
+        self.background = Background(
+            settings=self.settings,
+            log_manager=self.log_manager,
+            replicas=self.replicas,
+            disk=self.disk,
+            timer=self.timer,
+            clock=self.clock,
+        )
+        self.background.start()
+        self.ready = True
+        LOGGER.info(
+            "broker ready partitions=%d recovered_bytes=%d elapsed_ms=%d",
+            self.replicas.partition_count,
+            self.log_manager.progress.bytes_total,
+            self.clock.monotonic_ms() - started_ms,
+        )
+
+    def _serving(self, topic_partition: TopicPartition) -> None:
+        if topic_partition.topic == OFFSETS_TOPIC and self.groups is not None:
+            self.groups.on_elected(topic_partition.partition)
+
+    # -- trouble ---------------------------------------------------------------------------------
+
+    def _directory_failed(self, path: str, partitions: list[TopicPartition]) -> None:
+        """Called in any thread."""
+        self.loop.call_soon_threadsafe(self._directory_gone, path, partitions)
+
+    def _directory_gone(self, path: str, partitions: list[TopicPartition]) -> None:
+        LOGGER.error("log directory offline directory=%s partitions=%d", path, len(partitions))
+        self.replicas.remove_partitions(partitions)
+        for topic_partition in partitions:
+            if topic_partition.topic == OFFSETS_TOPIC and self.groups is not None:
+                self.groups.on_resigned(topic_partition.partition)
+        if len(self.log_manager.offline_directories) == len(self.log_manager.directories):
+            self._fail("every log directory is offline")
+        elif path == self.log_dirs[0]:
+            self._fail(f"{path} is offline and holds the metadata store")
+
+    def _fail(self, reason: str) -> None:
+        if not self.failed.done():
+            self.failed.set_result(reason)
+
+    # -- the admin port --------------------------------------------------------------------------
+
+    async def _healthz(self) -> Page:
+        return Page(200, b"ok\n")
+
+    async def _readyz(self) -> Page:
+        if self._stopping:
+            return Page(503, b"stopping\n")
+        if self.ready and not (self.groups is not None and self.groups.is_loading):
+            return Page(200, b"ready\n")
+        progress = self.log_manager.progress
+        return Page(
+            503,
+            f"recovering {progress.partitions_done} of {progress.partitions_total} partitions, "
+            f"{progress.bytes_done} of {progress.bytes_total} bytes\n".encode(),
+        )
+
+    async def _metrics(self) -> Page:
+        if self._metrics_page is None:
+            return Page(503, b"starting\n")
+        return await self._metrics_page.page()
+
+    # -- stop ------------------------------------------------------------------------------------
+
+    async def stop(self) -> None:
+        """Finish what is in flight, flush, mark the directories clean, let go of everything."""
+        self._stopping = True
+        if self.network is not None:
+            self.network.stop_accepting()
+        if self.background is not None:
+            await self.background.stop()
+        if self._loading is not None and not self._loading.done():
+            # A log that is half recovered is not clean: wait for it rather than lie about it.
+            await asyncio.wait([self._loading])
+        if self.groups is not None:
+            await self.groups.stop()
+        self.replicas.answer_parked()
+        if self.network is not None:
+            await self.network.stop(STOP_TIMEOUT_S)
+        if self.controller is not None:
+            await self.controller.aclose()
+        self.lag.stop()
+        clean = not self.failed.done()
+        try:
+            await self.disk.run(self.log_manager.shutdown, clean=clean)
+        except StorageError as error:
+            LOGGER.error("logs not closed cleanly error=%s", error)
+        if self._store is not None:
+            await self._store.aclose()
+        await self.admin.aclose()
+        self.timer.close()
+        self.disk.close()

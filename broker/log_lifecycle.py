@@ -1,0 +1,191 @@
+"""Keeps the logs in step with the cluster's image: opens, creates, reconfigures and deletes them.
+
+    start    logs found on disk ──recover in threads──> served, one by one
+             topics without a directory ──> created (a crash came between commit and directory)
+             directories without a topic ──> set aside
+    change   image before and after ──> created, extended, reconfigured, deleted
+
+Subscribed to the controller: a CreateTopics is answered after its logs exist.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from config.topic import TopicConfig
+from storage.errors import StorageError
+from storage.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.controller.cluster_image import ClusterImage, TopicImage
+    from broker.controller.controller import Controller
+    from broker.disk import Disk
+    from broker.replica_manager import ReplicaManager
+    from storage.log import Log
+    from storage.log_manager import LogManager
+
+LOGGER = logging.getLogger(__name__)
+
+CREATED_PER_CALL = 256
+"""Logs created by one call into a thread; between calls the loop takes them over."""
+
+
+class LogLifecycle:
+    """See the module. Runs on the loop's thread; what touches the disk is handed to threads."""
+
+    def __init__(
+        self,
+        *,
+        controller: "Controller",
+        log_manager: "LogManager",
+        replicas: "ReplicaManager",
+        disk: "Disk",
+        on_serving: Callable[[TopicPartition], None],
+    ) -> None:
+        self._controller = controller
+        self._log_manager = log_manager
+        self._replicas = replicas
+        self._disk = disk
+        self._on_serving = on_serving
+        self._loop = asyncio.get_running_loop()
+        self._configs: dict[str, TopicConfig] = {}
+
+    def config_for(self, topic: str) -> TopicConfig:
+        """The topic's settings: broker's defaults under its own."""
+        found = self._controller.image.topics.get(topic)
+        overrides = found.overrides if found is not None else {}
+        return TopicConfig.resolve(self._controller.effective_settings, overrides)
+
+    # -- start -----------------------------------------------------------------------------------
+
+    async def load(self, recovery_threads: int) -> None:
+        """Open every log found on disk, then create what the image has and the disk has not.
+
+        Partitions serve one by one while this runs; those with least to recover come first.
+
+        Raises:
+            StorageError: The same partition lies in two directories, or no directory works.
+        """
+        image = self._controller.image
+        configs = {name: self.config_for(name) for name in image.topics}
+        defaults = TopicConfig.resolve(self._controller.effective_settings, {})
+
+        def is_stray(topic_partition: TopicPartition, topic_id: UUID | None) -> bool:
+            topic = image.topics.get(topic_partition.topic)
+            return (
+                topic is None
+                or topic_partition.partition >= len(topic.partitions)
+                or (topic_id is not None and topic_id != topic.topic_id)
+            )
+
+        jobs = await self._disk.run(
+            self._log_manager.load_jobs,
+            lambda topic: configs.get(topic, defaults),
+            on_loaded=lambda log: self._call_on_loop(log),
+            is_stray=is_stray,
+        )
+        LOGGER.info(
+            "loading logs partitions=%d bytes_to_recover=%d",
+            len(jobs),
+            self._log_manager.progress.bytes_total,
+        )
+        with ThreadPoolExecutor(recovery_threads, thread_name_prefix="recovery") as pool:
+            await asyncio.gather(*(self._loop.run_in_executor(pool, job) for job in jobs))
+        # Logs hand themselves over with call_soon: let the last of them do so.
+        await asyncio.sleep(0)
+        await self._create_missing(self._controller.image.topics.values())
+
+    def _call_on_loop(self, log: "Log") -> None:
+        self._loop.call_soon_threadsafe(self._serve, log)
+
+    def _serve(self, log: "Log") -> None:
+        topic, index = log.topic_partition
+        image = self._controller.image.partition(topic, index)
+        found = self._controller.image.topics.get(topic)
+        if image is None or found is None:
+            # Deleted while it was recovering: the next start sets the directory aside.
+            return
+        self._replicas.add_partition(log.topic_partition, found.topic_id, log, image.leader_epoch)
+        self._on_serving(log.topic_partition)
+
+    # -- changes ---------------------------------------------------------------------------------
+
+    async def apply(self, old: "ClusterImage", new: "ClusterImage") -> None:
+        """Bring the logs from one image to the next; called in order, one at a time."""
+        gone = [
+            topic
+            for name, topic in old.topics.items()
+            if (now := new.topics.get(name)) is None or now.topic_id != topic.topic_id
+        ]
+        if gone:
+            await self._delete(gone)
+        await self._create_missing(
+            topic
+            for name, topic in new.topics.items()
+            if (before := old.topics.get(name)) is None
+            or before.topic_id != topic.topic_id
+            or len(before.partitions) != len(topic.partitions)
+        )
+        if old.configs != new.configs:
+            changed: Iterable[str] = new.topics
+        else:
+            changed = [
+                name
+                for name, topic in new.topics.items()
+                if name in old.topics and old.topics[name].overrides != topic.overrides
+            ]
+        for name in changed:
+            self._reconfigure(new.topics[name])
+
+    def _reconfigure(self, topic: "TopicImage") -> None:
+        config = self.config_for(topic.name)
+        for partition in topic.partitions:
+            served = self._replicas.get_partition(topic.name, partition.index)
+            if served is not None:
+                served.log.update_config(config)
+
+    async def _create_missing(self, topics: Iterable["TopicImage"]) -> None:
+        missing = [
+            (TopicPartition(topic.name, partition.index), topic)
+            for topic in topics
+            for partition in topic.partitions
+            if self._replicas.get_partition(topic.name, partition.index) is None
+        ]
+        for start in range(0, len(missing), CREATED_PER_CALL):
+            part = missing[start : start + CREATED_PER_CALL]
+            configs = {topic.name: self.config_for(topic.name) for _, topic in part}
+            wanted = [(tp, topic.topic_id, configs[topic.name]) for tp, topic in part]
+            try:
+                logs = await self._disk.run(self._log_manager.create_all, wanted)
+            except StorageError as error:
+                LOGGER.error("logs not created first=%s error=%s", part[0][0], error)
+                logs = await self._create_one_by_one(wanted)
+            for log in logs:
+                self._serve(log)
+
+    async def _create_one_by_one(
+        self, wanted: list[tuple[TopicPartition, UUID, TopicConfig]]
+    ) -> list["Log"]:
+        """One bad directory must not keep the partitions of the others from being created."""
+        logs = []
+        for one in wanted:
+            try:
+                logs.extend(await self._disk.run(self._log_manager.create_all, [one]))
+            except StorageError as error:
+                LOGGER.error("log not created partition=%s error=%s", one[0], error)
+        return logs
+
+    async def _delete(self, topics: list["TopicImage"]) -> None:
+        for topic in topics:
+            removed = self._replicas.remove_topic(topic.name)
+            for partition in removed:
+                await partition.commit.idle()
+            try:
+                await self._disk.run(
+                    self._log_manager.delete_all, [p.topic_partition for p in removed]
+                )
+            except StorageError as error:
+                LOGGER.error("logs not deleted topic=%s error=%s", topic.name, error)

@@ -1,0 +1,1 @@
+"""Prometheus metrics, read from the objects that do the work at the moment of the scrape."""

@@ -1,0 +1,84 @@
+"""Metrics of consumer groups, lag among them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from broker.metrics.families import counter, gauge
+
+if TYPE_CHECKING:
+    from broker.groups.coordinator import GroupCoordinator
+    from broker.replica_manager import ReplicaManager
+
+SLICE = 500
+STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty")
+GROUP = ("group", "topic", "partition")
+
+
+class GroupMetrics:
+    """See `collect`."""
+
+    def __init__(self, groups: "GroupCoordinator", replicas: "ReplicaManager") -> None:
+        self._groups = groups
+        self._replicas = replicas
+
+    async def collect(self) -> AsyncIterator[Metric]:
+        """Families of this part."""
+        counts = self._groups.group_counts()
+        prefix = "kafka_coordinator_group_groupmetadatamanager"
+        yield gauge(f"{prefix}_numgroups", "Groups.", (), [((), sum(counts.values()))])
+        for state in STATES:
+            yield gauge(
+                f"{prefix}_numgroups{state.lower()}",
+                f"Groups in state {state}.",
+                (),
+                [((), counts.get(state, 0))],
+            )
+        yield gauge(
+            f"{prefix}_numoffsets",
+            "Committed offsets.",
+            (),
+            [((), self._groups.committed_offset_count)],
+        )
+        members = GaugeMetricFamily(
+            "kafka_consumergroup_members", "Members of a group.", labels=("group",)
+        )
+        for snapshot in list(self._groups.snapshots()):
+            members.add_metric((snapshot.group_id,), snapshot.members)
+        yield members
+        await asyncio.sleep(0)
+        current = GaugeMetricFamily(
+            "kafka_consumergroup_current_offset", "Committed offset.", labels=GROUP
+        )
+        lag = GaugeMetricFamily(
+            "kafka_consumergroup_lag",
+            "Records between the committed offset and the high watermark.",
+            labels=GROUP,
+        )
+        for count, committed in enumerate(list(self._groups.committed_offsets())):
+            labels = (committed.group_id, committed.topic, str(committed.partition))
+            current.add_metric(labels, committed.offset)
+            partition = self._replicas.get_partition(committed.topic, committed.partition)
+            if partition is not None:
+                lag.add_metric(labels, max(partition.log.high_watermark - committed.offset, 0))
+            if count % SLICE == 0:
+                await asyncio.sleep(0)
+        yield current
+        yield lag
+        stats = self._groups.stats
+        metrics = "kafka_coordinator_group_groupcoordinatormetrics"
+        for name, value, text in (
+            ("offset_commit", stats.offset_commits, "Offsets committed."),
+            ("offset_expiration", stats.offset_expirations, "Offsets that expired."),
+            ("offset_deletion", stats.offset_deletions, "Offsets deleted on request."),
+            ("group_completed_rebalance", stats.completed_rebalances, "Rebalances completed."),
+        ):
+            yield counter(f"{metrics}_{name}", text, (), [((), value)])
+        yield gauge(
+            "varve_group_coordinator_loading",
+            "1 while offsets partitions are being read back.",
+            (),
+            [((), int(self._groups.is_loading))],
+        )

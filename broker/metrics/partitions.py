@@ -1,0 +1,164 @@
+"""Metrics of topics, logs, purgatories and fetch sessions."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from broker.metrics.families import counter, gauge
+
+if TYPE_CHECKING:
+    from broker.controller.controller import Controller
+    from broker.fetch_sessions import FetchSessionCache
+    from broker.replica_manager import ReplicaManager
+    from storage.log_manager import LogManager
+
+SLICE = 500
+"""Partitions read between two turns of the loop."""
+
+PARTITION = ("topic", "partition")
+TOPIC = ("topic",)
+
+TOPIC_COUNTERS = (
+    ("bytesin", "bytes_in", "Bytes of record batches written."),
+    ("bytesout", "bytes_out", "Bytes of record batches sent to consumers."),
+    ("messagesin", "messages_in", "Records written."),
+    ("totalproducerequests", "produces", "Partitions written to, a request and partition each."),
+    ("totalfetchrequests", "fetches", "Partitions read from, a request and partition each."),
+    ("failedproducerequests", "failed_produces", "Partition writes refused."),
+    ("failedfetchrequests", "failed_fetches", "Partition reads refused."),
+)
+
+
+class PartitionMetrics:
+    """See `collect`."""
+
+    def __init__(
+        self,
+        replicas: "ReplicaManager",
+        controller: "Controller",
+        sessions: "FetchSessionCache",
+        log_manager: "LogManager",
+    ) -> None:
+        self._log_manager = log_manager
+        self._replicas = replicas
+        self._controller = controller
+        self._sessions = sessions
+
+    async def collect(self) -> AsyncIterator[Metric]:
+        """Families of this part."""
+        topics = list(self._replicas.stats.items())
+        for name, attribute, text in TOPIC_COUNTERS:
+            yield counter(
+                f"kafka_server_brokertopicmetrics_{name}",
+                text,
+                TOPIC,
+                [((topic,), getattr(stats, attribute)) for topic, stats in topics],
+            )
+        await asyncio.sleep(0)
+        size = GaugeMetricFamily("kafka_log_log_size", "Bytes on local disk.", labels=PARTITION)
+        start = GaugeMetricFamily(
+            "kafka_log_log_logstartoffset", "First offset a client may read.", labels=PARTITION
+        )
+        end = GaugeMetricFamily(
+            "kafka_log_log_logendoffset", "Offset the next record gets.", labels=PARTITION
+        )
+        segments = GaugeMetricFamily(
+            "kafka_log_log_numlogsegments", "Segments on local disk.", labels=PARTITION
+        )
+        count = 0
+        for partition in list(self._replicas.partitions()):
+            topic, index = partition.topic_partition
+            labels = (topic, str(index))
+            log = partition.log
+            size.add_metric(labels, log.size())
+            start.add_metric(labels, log.log_start_offset)
+            end.add_metric(labels, log.log_end_offset)
+            segments.add_metric(labels, len(log.segment_facts()))
+            count += 1
+            if count % SLICE == 0:
+                await asyncio.sleep(0)
+        for family in (size, start, end, segments):
+            yield family
+        image = self._controller.image
+        missing = max(image.partition_count - count, 0)
+        for name, value, text in (
+            ("kafka_server_replicamanager_partitioncount", count, "Partitions served here."),
+            ("kafka_server_replicamanager_leadercount", count, "Partitions led here."),
+            (
+                "kafka_server_replicamanager_offlinereplicacount",
+                missing,
+                "Partitions of this broker that are not served: in recovery, or their disk failed.",
+            ),
+            ("kafka_server_replicamanager_underreplicatedpartitions", 0, "None with one replica."),
+            ("kafka_controller_kafkacontroller_activecontrollercount", 1, "This node controls."),
+            ("kafka_controller_kafkacontroller_globaltopiccount", len(image.topics), "Topics."),
+            (
+                "kafka_controller_kafkacontroller_globalpartitioncount",
+                image.partition_count,
+                "Partitions of all topics.",
+            ),
+            (
+                "kafka_controller_kafkacontroller_offlinepartitionscount",
+                missing,
+                "Partitions without a leader.",
+            ),
+        ):
+            yield gauge(name, text, (), [((), value)])
+        purgatories = (self._replicas.delayed_produce, self._replicas.delayed_fetch)
+        yield gauge(
+            "kafka_server_delayedoperationpurgatory_purgatorysize",
+            "Requests that wait.",
+            ("delayedOperation",),
+            [((p.name,), p.parked) for p in purgatories],
+        )
+        yield counter(
+            "kafka_server_delayedoperationpurgatory_expires",
+            "Requests whose time ran out while they waited.",
+            ("delayedOperation",),
+            [((p.name,), p.expired) for p in purgatories],
+        )
+        yield gauge(
+            "kafka_server_fetchsessioncache_numincrementalfetchsessions",
+            "Incremental fetch sessions.",
+            (),
+            [((), len(self._sessions))],
+        )
+        yield gauge(
+            "kafka_server_fetchsessioncache_numincrementalfetchpartitionscached",
+            "Partitions over all sessions.",
+            (),
+            [((), self._sessions.partition_count)],
+        )
+        yield counter(
+            "kafka_server_fetchsessioncache_incrementalfetchsessionevictions",
+            "Sessions that gave way to others.",
+            (),
+            [((), self._sessions.evicted)],
+        )
+        manager = self._log_manager
+        yield gauge(
+            "kafka_log_logmanager_offlinelogdirectorycount",
+            "Log directories that are out of service.",
+            (),
+            [((), len(manager.offline_directories))],
+        )
+        yield gauge(
+            "varve_recovery_partitions",
+            "Partitions found at the start, and those of them whose logs are open.",
+            ("state",),
+            [
+                (("total",), manager.progress.partitions_total),
+                (("done",), manager.progress.partitions_done),
+            ],
+        )
+        yield gauge(
+            "varve_recovery_bytes",
+            "Bytes of log to be read again after an unclean stop, and those that have been.",
+            ("state",),
+            [
+                (("total",), manager.progress.bytes_total),
+                (("done",), manager.progress.bytes_done),
+            ],
+        )

@@ -1,0 +1,181 @@
+"""The network layer as a whole: acceptors, processors, the request channel, and their limits."""
+
+import asyncio
+import logging
+import os
+from typing import TYPE_CHECKING
+
+from broker.network.acceptor import Acceptor, ConnectionLimits
+from broker.network.connection import Connection
+from broker.network.processor import Processor
+from broker.network.receive_buffers import ReceiveBuffers
+from broker.network.request_channel import RequestChannel, Router
+from broker.network.sender import warm
+from broker.network.stream import listen
+
+if TYPE_CHECKING:
+    from broker.disk import Disk
+    from broker.timer import Timer
+    from config.broker import BrokerConfig
+    from storage.clock import Clock
+    from storage.file_slice import FileSlice
+
+LOGGER = logging.getLogger(__name__)
+
+SHARED_BUFFER_SIZE = 256 * 1024
+"""Bytes received at once. Fits the second-level cache, so what was received is parsed there."""
+
+SWEEP_MS = 1000.0
+UNLIMITED_SHARE = 4
+"""Without `queued.max.request.bytes`, unfinished requests may hold this fraction of the memory."""
+
+
+def memory_limit(configured: int) -> int:
+    """Bytes that unfinished requests may hold in all."""
+    if configured > 0:
+        return configured
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // UNLIMITED_SHARE
+
+
+class NetworkServer:
+    """See the module."""
+
+    def __init__(
+        self,
+        settings: "BrokerConfig",
+        *,
+        loop: asyncio.AbstractEventLoop,
+        clock: "Clock",
+        timer: "Timer",
+        disk: "Disk",
+        router: Router,
+    ) -> None:
+        self._settings = settings
+        self._loop = loop
+        self._clock = clock
+        self._timer = timer
+        self._disk = disk
+        self._stopped = False
+        self.channel = RequestChannel(
+            capacity=settings.queued_max_requests, worker_count=settings.num_io_threads
+        )
+        self.channel.connect(router)
+        self.buffers = ReceiveBuffers(memory_limit(settings.queued_max_request_bytes))
+        self.limits = ConnectionLimits(
+            max_connections=settings.max_connections,
+            max_per_address=settings.max_connections_per_ip,
+            overrides=dict(settings.max_connections_per_ip_overrides),
+            rate_max=settings.max_connection_creation_rate,
+        )
+        self.acceptors: list[Acceptor] = []
+        shared = memoryview(bytearray(SHARED_BUFFER_SIZE))
+        self.processors = [
+            Processor(
+                index,
+                listener.name,
+                poller=loop,
+                channel=self.channel,
+                buffers=self.buffers,
+                shared=shared,
+                frame_size_max=settings.socket_request_max_bytes,
+                clock=clock,
+                warm=self._warm,
+                on_closed=self._closed,
+            )
+            for listener in settings.listeners
+            for index in range(settings.num_network_threads)
+        ]
+
+    @property
+    def addresses(self) -> list[tuple[str, str, int]]:
+        """(listener, host, port) as bound."""
+        hosts = {listener.name: listener.host for listener in self._settings.listeners}
+        return [(a.listener_name, hosts[a.listener_name], a.port) for a in self.acceptors]
+
+    @property
+    def connection_count(self) -> int:
+        """Open connections."""
+        return sum(len(p.connections) for p in self.processors)
+
+    def start(self) -> None:
+        """Listen on every listener, then accept.
+
+        Raises:
+            OSError: An address is taken or not ours; nothing is left listening.
+        """
+        settings = self._settings
+        try:
+            for listener in settings.listeners:
+                bound = listen(
+                    listener.host,
+                    listener.port,
+                    backlog=settings.socket_listen_backlog_size,
+                    receive_buffer_bytes=settings.socket_receive_buffer_bytes,
+                )
+                self.acceptors.append(
+                    Acceptor(
+                        listener.name,
+                        bound,
+                        [p for p in self.processors if p.listener_name == listener.name],
+                        poller=self._loop,
+                        timer=self._timer,
+                        clock=self._clock,
+                        limits=self.limits,
+                        send_buffer_bytes=settings.socket_send_buffer_bytes,
+                        receive_buffer_bytes=settings.socket_receive_buffer_bytes,
+                    )
+                )
+        except OSError:
+            self.stop_accepting()
+            raise
+        for acceptor in self.acceptors:
+            acceptor.start()
+        self._timer.call_later_ms(SWEEP_MS, self._sweep)
+
+    def _sweep(self) -> None:
+        if self._stopped:
+            return
+        for processor in self.processors:
+            processor.sweep(float(self._settings.connections_max_idle_ms))
+        self._timer.call_later_ms(SWEEP_MS, self._sweep)
+
+    def _warm(self, connection: Connection, slice_: "FileSlice") -> None:
+        def done(_result: None, error: BaseException | None) -> None:
+            if error is not None:
+                connection.close(f"log cannot be read: {error}")
+            else:
+                connection.warmed()
+
+        self._disk.submit(lambda: warm(slice_), done)
+
+    def _closed(self, connection: Connection, reason: str | None) -> None:
+        info = connection.info
+        self.limits.closed(info.peer_host)
+        if reason is not None:
+            LOGGER.info(
+                "connection closed listener=%s peer=%s:%d client_id=%s reason=%s",
+                info.listener_name,
+                info.peer_host,
+                info.peer_port,
+                connection.client_id,
+                reason,
+            )
+
+    def stop_accepting(self) -> None:
+        """Refuse new connections."""
+        for acceptor in self.acceptors:
+            acceptor.close()
+
+    async def stop(self, timeout_s: float) -> None:
+        """Let running requests end and their answers leave, then close every connection."""
+        self._stopped = True
+        await self.channel.stop(timeout_s)
+        deadline_ms = self._clock.monotonic_ms() + timeout_s * 1000
+        connections = [c for p in self.processors for c in p.connections]
+        while (
+            any(not c.closed and not c.quiet for c in connections)
+            and self._clock.monotonic_ms() < deadline_ms
+        ):
+            await asyncio.sleep(0.01)
+        for connection in connections:
+            connection.close(None)

@@ -1,0 +1,286 @@
+"""One shard without a loop, and clients that talk to it."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from broker.groups.classic_group import ClassicGroup
+from broker.groups.classic_group_state import ClassicGroupState
+from broker.groups.classic_protocol import ClassicProtocol, JoinAttempt
+from broker.groups.loader import LogReader, fill_shard
+from broker.groups.offset_manager import OffsetCommit, OffsetManager
+from broker.groups.offset_store import OffsetAndMetadata
+from broker.groups.offsets_log import OffsetsLog
+from broker.groups.shard import GroupShard
+from broker.groups.stats import GroupStats
+from config.broker import BrokerConfig
+from protocol.error_codes import ErrorCode
+from protocol.internal.consumer_offsets import NO_TOPIC_ID
+from protocol.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from protocol.messages.leave_group import MemberIdentity
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitResponsePartition,
+)
+from protocol.messages.sync_group import (
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
+)
+from storage.randomness import SeededRandomness
+from storage.topic_partition import TopicPartition
+from tests.fakes.clock import ManualClock
+from tests.fakes.offsets_partition import OFFSETS_TOPIC, FakeReplicaManager
+from tests.fakes.timer import ManualTimer
+
+BY_NUMBER = {code.value: code for code in ErrorCode}
+
+PROTOCOLS = (("range", b"r"), ("roundrobin", b"rr"))
+SESSION_MS = 10_000
+REBALANCE_MS = 60_000
+INITIAL_DELAY_MS = 3_000
+
+
+class Parked:
+    """A request that may be answered later; answered twice is an error."""
+
+    def __init__(self) -> None:
+        self.response: Any = None
+
+    def __call__(self, response: JoinGroupResponse | SyncGroupResponse) -> None:
+        assert self.response is None
+        self.response = response
+
+    @property
+    def is_parked(self) -> bool:
+        return self.response is None
+
+    @property
+    def error(self) -> ErrorCode:
+        assert self.response is not None, "still parked"
+        return BY_NUMBER[self.response.error_code]
+
+
+def subscription(*topics: str) -> bytes:
+    """Metadata of a consumer."""
+    names = [topic.encode() for topic in topics]
+    return (
+        b"\0\0"
+        + len(names).to_bytes(4, "big")
+        + b"".join(len(name).to_bytes(2, "big") + name for name in names)
+        + b"\xff\xff\xff\xff"
+    )
+
+
+class Harness:
+    """A shard with its protocol and offsets, on a clock that stands still."""
+
+    def __init__(
+        self, replica_manager: FakeReplicaManager | None = None, **settings: object
+    ) -> None:
+        self.clock = ManualClock()
+        self.timer = ManualTimer(self.clock)
+        self.log = replica_manager or FakeReplicaManager()
+        self.settings = BrokerConfig(**cast("dict[str, Any]", settings))
+        self.shard, self.protocol, self.offsets = self.new_shard()
+
+    def new_shard(self) -> tuple[GroupShard, ClassicProtocol, OffsetManager]:
+        log = OffsetsLog(
+            TopicPartition(OFFSETS_TOPIC, 0),
+            appender=self.log,
+            clock=self.clock,
+            timer=self.timer,
+            timeout_ms=self.settings.offsets_commit_timeout_ms,
+        )
+        shard = GroupShard(log, self.clock, GroupStats())
+        protocol = ClassicProtocol(
+            shard,
+            settings=self.settings,
+            clock=self.clock,
+            timer=self.timer,
+            randomness=SeededRandomness(1),
+        )
+        offsets = OffsetManager(
+            shard, protocol, settings=self.settings, clock=self.clock, timer=self.timer
+        )
+        return shard, protocol, offsets
+
+    def reloaded(self) -> GroupShard:
+        """What another broker would make of the log."""
+        shard, protocol, _ = self.new_shard()
+        reader = LogReader(self.log, TopicPartition(OFFSETS_TOPIC, 0))
+        run(reader.read(0, self.log.ends[0]))
+        run(fill_shard(shard, protocol, reader))
+        return shard
+
+    def group(self, group_id: str = "g") -> ClassicGroup:
+        return self.shard.groups[group_id]
+
+    # -- requests --
+
+    def join(
+        self,
+        member_id: str = "",
+        *,
+        group: str = "g",
+        instance: str | None = None,
+        protocols: tuple[tuple[str, bytes], ...] = PROTOCOLS,
+        protocol_type: str = "consumer",
+        version: int = 9,
+        session_ms: int = SESSION_MS,
+        rebalance_ms: int = REBALANCE_MS,
+        client_id: str = "client",
+    ) -> Parked:
+        request = JoinGroupRequest(
+            group_id=group,
+            session_timeout_ms=session_ms,
+            rebalance_timeout_ms=rebalance_ms,
+            member_id=member_id,
+            group_instance_id=instance,
+            protocol_type=protocol_type,
+            protocols=[JoinGroupRequestProtocol(name=n, metadata=m) for n, m in protocols],
+        )
+        parked = Parked()
+        attempt = JoinAttempt(
+            request,
+            api_version=version,
+            client_id=client_id,
+            client_host="/127.0.0.1",
+            reply=parked,
+        )
+        self.protocol.join(request, attempt)
+        return parked
+
+    def sync(
+        self,
+        member_id: str,
+        generation: int,
+        assignments: Mapping[str, bytes] | None = None,
+        *,
+        group: str = "g",
+        instance: str | None = None,
+        protocol_type: str | None = None,
+        protocol_name: str | None = None,
+    ) -> Parked:
+        parked = Parked()
+        self.protocol.sync(
+            SyncGroupRequest(
+                group_id=group,
+                generation_id=generation,
+                member_id=member_id,
+                group_instance_id=instance,
+                protocol_type=protocol_type,
+                protocol_name=protocol_name,
+                assignments=[
+                    SyncGroupRequestAssignment(member_id=m, assignment=a)
+                    for m, a in (assignments or {}).items()
+                ],
+            ),
+            parked,
+        )
+        return parked
+
+    def heartbeat(
+        self, member_id: str, generation: int, *, group: str = "g", instance: str | None = None
+    ) -> ErrorCode:
+        return self.protocol.heartbeat(group, member_id, instance, generation)
+
+    def leave(self, *members: tuple[str, str | None] | str, group: str = "g") -> list[ErrorCode]:
+        identities = [
+            MemberIdentity(member_id=m)
+            if isinstance(m, str)
+            else MemberIdentity(member_id=m[0], group_instance_id=m[1])
+            for m in members
+        ]
+        return [BY_NUMBER[r.error_code] for r in self.protocol.leave(group, identities)]
+
+    def commit(
+        self,
+        offsets: Mapping[tuple[str, int], int | tuple[int, str]],
+        *,
+        group: str = "g",
+        member_id: str = "",
+        generation: int = -1,
+        instance: str | None = None,
+        version: int = 9,
+        retention_ms: int = -1,
+    ) -> list[ErrorCode | None]:
+        """Outcome of each partition; None while it is parked."""
+        request = OffsetCommitRequest(
+            group_id=group,
+            generation_id_or_member_epoch=generation,
+            member_id=member_id,
+            group_instance_id=instance,
+            retention_time_ms=retention_ms,
+        )
+        commits = []
+        for (topic, partition), offset in offsets.items():
+            number, metadata = offset if isinstance(offset, tuple) else (offset, "")
+            commits.append(
+                OffsetCommit(
+                    topic,
+                    NO_TOPIC_ID,
+                    OffsetCommitRequestPartition(
+                        partition_index=partition,
+                        committed_offset=number,
+                        committed_metadata=metadata,
+                    ),
+                    OffsetCommitResponsePartition(partition_index=partition),
+                )
+            )
+        codes: list[ErrorCode] = []
+        self.offsets.commit(request, version, commits, codes.append)
+        if not codes:
+            return [None] * len(commits)
+        return [
+            codes[0] if codes[0] is not ErrorCode.NONE else BY_NUMBER[c.response.error_code]
+            for c in commits
+        ]
+
+    # -- what tests want to have behind them --
+
+    def new_member(self, **options: Any) -> tuple[str, Parked]:
+        """Get an id and join with it."""
+        member_id = self.join(**options).response.member_id
+        return member_id, self.join(member_id, **options)
+
+    def settle(self, group: str = "g") -> None:
+        """Let a first rebalance come to its end, and not a moment longer than that."""
+        while self.group(group).state is ClassicGroupState.PREPARING_REBALANCE:
+            self.timer.advance(INITIAL_DELAY_MS)
+
+    def stable_group(self, count: int = 1, **options: Any) -> tuple[list[str], int]:
+        """A group of `count` members that has its assignment; the first one leads."""
+        members = [self.new_member(**options) for _ in range(count)]
+        self.settle(options.get("group", "g"))
+        generation = members[0][1].response.generation_id
+        leader = members[0][1].response.leader
+        ids = [member_id for member_id, _ in members]
+        followers = [self.sync(m, generation) for m in ids if m != leader]
+        self.sync(leader, generation, {m: f"of {m}".encode() for m in ids})
+        assert all(f.error is ErrorCode.NONE for f in followers)
+        return ids, generation
+
+
+def stored(shard: GroupShard, group: str = "g") -> dict[tuple[str, int], int]:
+    """Committed offsets of a group."""
+    return {(topic, p): offset for topic, p, offset in shard.offsets.offsets(group)}
+
+
+def committed(shard: GroupShard, topic: str, partition: int, group: str = "g") -> OffsetAndMetadata:
+    found = shard.offsets.get(group, topic, partition)
+    assert found is not None
+    return found
+
+
+def run(coroutine: Any) -> None:
+    """Run a coroutine that only ever gives up its turn, without a loop."""
+    try:
+        while True:
+            coroutine.send(None)
+    except StopIteration:
+        return

@@ -1,0 +1,32 @@
+"""Which partition a group lives in, as Kafka computes it."""
+
+import pytest
+
+from broker.groups.partitioner import java_string_hash, partition_for_group
+
+# Printed by Java: "...".hashCode().
+JAVA_HASHES = {
+    "": 0,
+    "a": 97,
+    "my-group": 1_714_502_134,
+    "polygenelubricants": -2_147_483_648,
+}
+
+
+@pytest.mark.parametrize("text", JAVA_HASHES)
+def test_hash_is_javas(text: str) -> None:
+    assert java_string_hash(text) == JAVA_HASHES[text]
+
+
+def test_smallest_hash_has_no_absolute_value() -> None:
+    """Kafka's abs makes it 0."""
+    assert partition_for_group("polygenelubricants", 50) == 0
+
+
+def test_negative_hashes_count_by_their_absolute_value() -> None:
+    text = next(t for t in map(str, range(10_000_000, 10_001_000)) if java_string_hash(t) < 0)
+    assert partition_for_group(text, 50) == -java_string_hash(text) % 50
+
+
+def test_characters_outside_the_basic_plane_are_two_units() -> None:
+    assert java_string_hash("😀") == 0xD83D * 31 + 0xDE00
