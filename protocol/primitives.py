@@ -37,6 +37,12 @@ NIL_UUID: Final = UUID(int=0)
 INT16: Final = Struct(">h")
 INT32: Final = Struct(">i")
 
+SMALL: Final = 9
+"""Lists of fewer int32 than this have compiled structs: replicas, partitions of a topic."""
+
+PACK_INT32: Final = tuple(Struct(f">{count}i").pack for count in range(SMALL))
+UNPACK_INT32: Final = tuple(Struct(f">{count}i").unpack_from for count in range(SMALL))
+
 Bytes = bytes | memoryview
 """What can be decoded."""
 

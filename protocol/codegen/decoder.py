@@ -167,7 +167,10 @@ class Decoder:
         self._limit(field.name)
         code = CODES.get(field.type)
         if code is not None and field.type != "uuid":
-            writer.line(f'{target} = list(unpack_from(f">{{n}}{code}", data, p))')
+            unpacked = f'list(unpack_from(f">{{n}}{code}", data, p))'
+            if code == "i":
+                unpacked = f"list(UNPACK_INT32[n](data, p)) if n < SMALL else {unpacked}"
+            writer.line(f"{target} = {unpacked}")
             writer.line(f"p += n * {size}" if size > 1 else "p += n")
         else:
             items, item = writer.fresh("items"), writer.fresh("item")

@@ -144,8 +144,11 @@ class Encoder:
         self._flush()
         code = CODES.get(field.type)
         if code is not None and field.type != "uuid":
-            writer.line(f"if {items}:")
-            writer.line(f'    {self._out} += pack(f">{{len({items})}}{code}", *{items})')
+            writer.line(f"n = len({items})")
+            packed = f'pack(f">{{n}}{code}", *{items})'
+            if code == "i":
+                packed = f"PACK_INT32[n](*{items}) if n < SMALL else {packed}"
+            writer.line(f"{self._out} += {packed}")
         else:
             item = writer.fresh("item")
             writer.line(f"for {item} in {items}:")

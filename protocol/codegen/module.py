@@ -33,6 +33,9 @@ from protocol.message import (
 )
 from protocol.primitives import (
     NIL_UUID,
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -239,7 +242,7 @@ def _without_unused(text: str) -> str:
     """Drop imported names and constants that the module turned out not to need."""
     lines = text.split("\n")
     for name in (
-        *("REQUEST_ELEMENTS_MAX", "limit_error"),
+        *("REQUEST_ELEMENTS_MAX", "limit_error", "PACK_INT32", "SMALL", "UNPACK_INT32"),
         *("EMPTY", "count_error", "end_error", "null_error", "NIL_UUID", "UUID"),
         *("decode_unsigned_varint", "encode_unsigned_varint", "skip_fields", "uuid_from_bytes"),
         *("unpack_from", "pack", "_NULL_INT32"),

@@ -21,6 +21,9 @@ from protocol.message import (
     version_error,
 )
 from protocol.primitives import (
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -243,7 +246,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
         left -= n
         if left < 0:
             raise limit_error("partitions")
-        item.partitions = list(unpack_from(f">{n}i", data, p))
+        item.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
         p += n * 4
         items.append(item)
     if p > end:
@@ -304,7 +307,7 @@ def _decode_request_v3(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
         left -= n
         if left < 0:
             raise limit_error("partitions")
-        item.partitions = list(unpack_from(f">{n}i", data, p))
+        item.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
         p += n * 4
         n = data[p]
         p += 1
@@ -402,7 +405,7 @@ def _decode_request_v4(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
             left -= n
             if left < 0:
                 raise limit_error("partitions")
-            item1.partitions = list(unpack_from(f">{n}i", data, p))
+            item1.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -451,8 +454,8 @@ def _encode_request_v0(m: AddPartitionsToTxnRequest) -> bytes:
         out += b1
         items1 = item.partitions
         out += _p_i(len(items1))
-        if items1:
-            out += pack(f">{len(items1)}i", *items1)
+        n = len(items1)
+        out += PACK_INT32[n](*items1) if n < SMALL else pack(f">{n}i", *items1)
     return bytes(out)
 
 
@@ -486,8 +489,8 @@ def _encode_request_v3(m: AddPartitionsToTxnRequest) -> bytes:
             out.append(n)
         else:
             out += encode_unsigned_varint(n)
-        if items1:
-            out += pack(f">{len(items1)}i", *items1)
+        n = len(items1)
+        out += PACK_INT32[n](*items1) if n < SMALL else pack(f">{n}i", *items1)
         out += b"\x00"
     out += b"\x00"
     return bytes(out)
@@ -530,8 +533,8 @@ def _encode_request_v4(m: AddPartitionsToTxnRequest) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items2:
-                out += pack(f">{len(items2)}i", *items2)
+            n = len(items2)
+            out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
             out += b"\x00"
         out += b"\x00"
     out += b"\x00"

@@ -23,6 +23,9 @@ from protocol.message import (
 )
 from protocol.primitives import (
     NIL_UUID,
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -260,7 +263,7 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterPartitionRequest:
             left -= n
             if left < 0:
                 raise limit_error("new_isr")
-            item1.new_isr = list(unpack_from(f">{n}i", data, p))
+            item1.new_isr = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             item1.leader_recovery_state, item1.partition_epoch, n = _u_biB(data, p)
             p += 6
@@ -421,8 +424,8 @@ def _encode_request_v2(m: AlterPartitionRequest) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items2:
-                out += pack(f">{len(items2)}i", *items2)
+            n = len(items2)
+            out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
             out += _p_bix(item1.leader_recovery_state, item1.partition_epoch)
         out += b"\x00"
     out += b"\x00"
@@ -534,7 +537,7 @@ def _decode_response_v2(view: bytes | memoryview) -> AlterPartitionResponse:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("isr", n)
-            item1.isr = list(unpack_from(f">{n}i", data, p))
+            item1.isr = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             item1.leader_recovery_state, item1.partition_epoch, n = _u_biB(data, p)
             p += 6
@@ -586,8 +589,8 @@ def _encode_response_v2(m: AlterPartitionResponse) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items2:
-                out += pack(f">{len(items2)}i", *items2)
+            n = len(items2)
+            out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
             out += _p_bix(item1.leader_recovery_state, item1.partition_epoch)
         out += b"\x00"
     out += b"\x00"

@@ -21,6 +21,9 @@ from protocol.message import (
     version_error,
 )
 from protocol.primitives import (
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -225,7 +228,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterPartitionReassignmentsR
                 left -= n
                 if left < 0:
                     raise limit_error("replicas")
-                item1.replicas = list(unpack_from(f">{n}i", data, p))
+                item1.replicas = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
             n = data[p]
             p += 1
@@ -321,7 +324,7 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterPartitionReassignmentsR
                 left -= n
                 if left < 0:
                     raise limit_error("replicas")
-                item1.replicas = list(unpack_from(f">{n}i", data, p))
+                item1.replicas = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
             n = data[p]
             p += 1
@@ -391,8 +394,8 @@ def _encode_request_v0(m: AlterPartitionReassignmentsRequest) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items2:
-                    out += pack(f">{len(items2)}i", *items2)
+                n = len(items2)
+                out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
             out += b"\x00"
         out += b"\x00"
     out += b"\x00"
@@ -433,8 +436,8 @@ def _encode_request_v1(m: AlterPartitionReassignmentsRequest) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items2:
-                    out += pack(f">{len(items2)}i", *items2)
+                n = len(items2)
+                out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
             out += b"\x00"
         out += b"\x00"
     out += b"\x00"

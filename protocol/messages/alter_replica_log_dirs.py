@@ -21,6 +21,9 @@ from protocol.message import (
     version_error,
 )
 from protocol.primitives import (
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -204,7 +207,7 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterReplicaLogDirsRequest:
             left -= n
             if left < 0:
                 raise limit_error("partitions")
-            item1.partitions = list(unpack_from(f">{n}i", data, p))
+            item1.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items1.append(item1)
         items.append(item)
@@ -281,7 +284,7 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterReplicaLogDirsRequest:
             left -= n
             if left < 0:
                 raise limit_error("partitions")
-            item1.partitions = list(unpack_from(f">{n}i", data, p))
+            item1.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -333,8 +336,8 @@ def _encode_request_v1(m: AlterReplicaLogDirsRequest) -> bytes:
             out += b1
             items2 = item1.partitions
             out += _p_i(len(items2))
-            if items2:
-                out += pack(f">{len(items2)}i", *items2)
+            n = len(items2)
+            out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
     return bytes(out)
 
 
@@ -374,8 +377,8 @@ def _encode_request_v2(m: AlterReplicaLogDirsRequest) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items2:
-                out += pack(f">{len(items2)}i", *items2)
+            n = len(items2)
+            out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
             out += b"\x00"
         out += b"\x00"
     out += b"\x00"

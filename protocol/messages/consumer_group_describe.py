@@ -23,6 +23,9 @@ from protocol.message import (
 )
 from protocol.primitives import (
     NIL_UUID,
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -482,7 +485,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("partitions", n)
-                item3.partitions = list(unpack_from(f">{n}i", data, p))
+                item3.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
                 p += 1
@@ -531,7 +534,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("partitions", n)
-                item4.partitions = list(unpack_from(f">{n}i", data, p))
+                item4.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
                 p += 1
@@ -752,7 +755,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("partitions", n)
-                item3.partitions = list(unpack_from(f">{n}i", data, p))
+                item3.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
                 p += 1
@@ -801,7 +804,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("partitions", n)
-                item4.partitions = list(unpack_from(f">{n}i", data, p))
+                item4.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
                 p += 1
@@ -984,8 +987,8 @@ def _encode_response_v0(m: ConsumerGroupDescribeResponse) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items4:
-                    out += pack(f">{len(items4)}i", *items4)
+                n = len(items4)
+                out += PACK_INT32[n](*items4) if n < SMALL else pack(f">{n}i", *items4)
                 out += b"\x00"
             s1 = item1.target_assignment
             items5 = s1.topic_partitions
@@ -1010,8 +1013,8 @@ def _encode_response_v0(m: ConsumerGroupDescribeResponse) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items6:
-                    out += pack(f">{len(items6)}i", *items6)
+                n = len(items6)
+                out += PACK_INT32[n](*items6) if n < SMALL else pack(f">{n}i", *items6)
                 out += b"\x00"
             out += b"\x00\x00"
         out += _p_ix(item.authorized_operations)
@@ -1161,8 +1164,8 @@ def _encode_response_v1(m: ConsumerGroupDescribeResponse) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items4:
-                    out += pack(f">{len(items4)}i", *items4)
+                n = len(items4)
+                out += PACK_INT32[n](*items4) if n < SMALL else pack(f">{n}i", *items4)
                 out += b"\x00"
             s1 = item1.target_assignment
             items5 = s1.topic_partitions
@@ -1187,8 +1190,8 @@ def _encode_response_v1(m: ConsumerGroupDescribeResponse) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items6:
-                    out += pack(f">{len(items6)}i", *items6)
+                n = len(items6)
+                out += PACK_INT32[n](*items6) if n < SMALL else pack(f">{n}i", *items6)
                 out += b"\x00"
             out += _p_xbx(item1.member_type)
         out += _p_ix(item.authorized_operations)

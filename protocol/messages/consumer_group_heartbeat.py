@@ -23,6 +23,9 @@ from protocol.message import (
 )
 from protocol.primitives import (
     NIL_UUID,
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -281,7 +284,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
             left -= n
             if left < 0:
                 raise limit_error("partitions")
-            item1.partitions = list(unpack_from(f">{n}i", data, p))
+            item1.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -427,7 +430,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
             left -= n
             if left < 0:
                 raise limit_error("partitions")
-            item1.partitions = list(unpack_from(f">{n}i", data, p))
+            item1.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -538,8 +541,8 @@ def _encode_request_v0(m: ConsumerGroupHeartbeatRequest) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items2:
-                out += pack(f">{len(items2)}i", *items2)
+            n = len(items2)
+            out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
             out += b"\x00"
     out += b"\x00"
     return bytes(out)
@@ -641,8 +644,8 @@ def _encode_request_v1(m: ConsumerGroupHeartbeatRequest) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items2:
-                out += pack(f">{len(items2)}i", *items2)
+            n = len(items2)
+            out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
             out += b"\x00"
     out += b"\x00"
     return bytes(out)
@@ -733,7 +736,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ConsumerGroupHeartbeatRespo
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partitions", n)
-            item.partitions = list(unpack_from(f">{n}i", data, p))
+            item.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -805,8 +808,8 @@ def _encode_response_v0(m: ConsumerGroupHeartbeatResponse) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items1:
-                out += pack(f">{len(items1)}i", *items1)
+            n = len(items1)
+            out += PACK_INT32[n](*items1) if n < SMALL else pack(f">{n}i", *items1)
             out += b"\x00"
         out += b"\x00"
     out += b"\x00"

@@ -21,6 +21,9 @@ from protocol.message import (
     version_error,
 )
 from protocol.primitives import (
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -192,7 +195,7 @@ def _decode_request_v0(view: bytes | memoryview) -> CreatePartitionsRequest:
                 left -= n
                 if left < 0:
                     raise limit_error("broker_ids")
-                item1.broker_ids = list(unpack_from(f">{n}i", data, p))
+                item1.broker_ids = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 items1.append(item1)
         items.append(item)
@@ -263,7 +266,7 @@ def _decode_request_v2(view: bytes | memoryview) -> CreatePartitionsRequest:
                 left -= n
                 if left < 0:
                     raise limit_error("broker_ids")
-                item1.broker_ids = list(unpack_from(f">{n}i", data, p))
+                item1.broker_ids = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
                 p += 1
@@ -316,8 +319,8 @@ def _encode_request_v0(m: CreatePartitionsRequest) -> bytes:
             for item1 in items1:
                 items2 = item1.broker_ids
                 out += _p_i(len(items2))
-                if items2:
-                    out += pack(f">{len(items2)}i", *items2)
+                n = len(items2)
+                out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
     out += _p_iz(m.timeout_ms, m.validate_only)
     return bytes(out)
 
@@ -355,8 +358,8 @@ def _encode_request_v2(m: CreatePartitionsRequest) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items2:
-                    out += pack(f">{len(items2)}i", *items2)
+                n = len(items2)
+                out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
                 out += b"\x00"
         out += b"\x00"
     out += _p_izx(m.timeout_ms, m.validate_only)

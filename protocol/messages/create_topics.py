@@ -23,6 +23,9 @@ from protocol.message import (
 )
 from protocol.primitives import (
     NIL_UUID,
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -270,7 +273,7 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateTopicsRequest:
             left -= n
             if left < 0:
                 raise limit_error("broker_ids")
-            item1.broker_ids = list(unpack_from(f">{n}i", data, p))
+            item1.broker_ids = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items1.append(item1)
         n, = _u_i(data, p)
@@ -369,7 +372,7 @@ def _decode_request_v5(view: bytes | memoryview) -> CreateTopicsRequest:
             left -= n
             if left < 0:
                 raise limit_error("broker_ids")
-            item1.broker_ids = list(unpack_from(f">{n}i", data, p))
+            item1.broker_ids = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -463,8 +466,8 @@ def _encode_request_v2(m: CreateTopicsRequest) -> bytes:
         for item1 in items1:
             items2 = item1.broker_ids
             out += _p_ii(item1.partition_index, len(items2))
-            if items2:
-                out += pack(f">{len(items2)}i", *items2)
+            n = len(items2)
+            out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
         items3 = item.configs
         out += _p_i(len(items3))
         for item2 in items3:
@@ -513,8 +516,8 @@ def _encode_request_v5(m: CreateTopicsRequest) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items2:
-                out += pack(f">{len(items2)}i", *items2)
+            n = len(items2)
+            out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
             out += b"\x00"
         items3 = item.configs
         n = len(items3) + 1

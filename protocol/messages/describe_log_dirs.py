@@ -21,6 +21,9 @@ from protocol.message import (
     version_error,
 )
 from protocol.primitives import (
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -211,7 +214,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeLogDirsRequest:
             left -= n
             if left < 0:
                 raise limit_error("partitions")
-            item.partitions = list(unpack_from(f">{n}i", data, p))
+            item.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items.append(item)
     if p > end:
@@ -263,7 +266,7 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeLogDirsRequest:
             left -= n
             if left < 0:
                 raise limit_error("partitions")
-            item.partitions = list(unpack_from(f">{n}i", data, p))
+            item.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -302,8 +305,8 @@ def _encode_request_v1(m: DescribeLogDirsRequest) -> bytes:
             out += b
             items1 = item.partitions
             out += _p_i(len(items1))
-            if items1:
-                out += pack(f">{len(items1)}i", *items1)
+            n = len(items1)
+            out += PACK_INT32[n](*items1) if n < SMALL else pack(f">{n}i", *items1)
     return bytes(out)
 
 
@@ -332,8 +335,8 @@ def _encode_request_v2(m: DescribeLogDirsRequest) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items1:
-                out += pack(f">{len(items1)}i", *items1)
+            n = len(items1)
+            out += PACK_INT32[n](*items1) if n < SMALL else pack(f">{n}i", *items1)
             out += b"\x00"
     out += b"\x00"
     return bytes(out)

@@ -21,6 +21,9 @@ from protocol.message import (
     version_error,
 )
 from protocol.primitives import (
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -205,7 +208,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeProducersRequest:
         left -= n
         if left < 0:
             raise limit_error("partition_indexes")
-        item.partition_indexes = list(unpack_from(f">{n}i", data, p))
+        item.partition_indexes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
         p += n * 4
         n = data[p]
         p += 1
@@ -253,8 +256,8 @@ def _encode_request_v0(m: DescribeProducersRequest) -> bytes:
             out.append(n)
         else:
             out += encode_unsigned_varint(n)
-        if items1:
-            out += pack(f">{len(items1)}i", *items1)
+        n = len(items1)
+        out += PACK_INT32[n](*items1) if n < SMALL else pack(f">{n}i", *items1)
         out += b"\x00"
     out += b"\x00"
     return bytes(out)

@@ -23,6 +23,9 @@ from protocol.message import (
 )
 from protocol.primitives import (
     NIL_UUID,
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -259,7 +262,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeShareGroupOffsetsReq
                 left -= n
                 if left < 0:
                     raise limit_error("partitions")
-                item1.partitions = list(unpack_from(f">{n}i", data, p))
+                item1.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
                 p += 1
@@ -334,8 +337,8 @@ def _encode_request_v0(m: DescribeShareGroupOffsetsRequest) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items2:
-                    out += pack(f">{len(items2)}i", *items2)
+                n = len(items2)
+                out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
                 out += b"\x00"
         out += b"\x00"
     out += b"\x00"

@@ -23,6 +23,9 @@ from protocol.message import (
 )
 from protocol.primitives import (
     NIL_UUID,
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -404,7 +407,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeTopicPartitionsResp
             n -= 1
             if n * 4 > end - p:
                 raise count_error("replica_nodes", n)
-            item1.replica_nodes = list(unpack_from(f">{n}i", data, p))
+            item1.replica_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -415,7 +418,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeTopicPartitionsResp
             n -= 1
             if n * 4 > end - p:
                 raise count_error("isr_nodes", n)
-            item1.isr_nodes = list(unpack_from(f">{n}i", data, p))
+            item1.isr_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -427,7 +430,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeTopicPartitionsResp
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("eligible_leader_replicas", n)
-                item1.eligible_leader_replicas = list(unpack_from(f">{n}i", data, p))
+                item1.eligible_leader_replicas = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
             n = data[p]
             p += 1
@@ -439,7 +442,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeTopicPartitionsResp
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("last_known_elr", n)
-                item1.last_known_elr = list(unpack_from(f">{n}i", data, p))
+                item1.last_known_elr = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
             n = data[p]
             p += 1
@@ -450,7 +453,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeTopicPartitionsResp
             n -= 1
             if n * 4 > end - p:
                 raise count_error("offline_replicas", n)
-            item1.offline_replicas = list(unpack_from(f">{n}i", data, p))
+            item1.offline_replicas = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -536,16 +539,16 @@ def _encode_response_v0(m: DescribeTopicPartitionsResponse) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items2:
-                out += pack(f">{len(items2)}i", *items2)
+            n = len(items2)
+            out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
             items3 = item1.isr_nodes
             n = len(items3) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items3:
-                out += pack(f">{len(items3)}i", *items3)
+            n = len(items3)
+            out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
             items4 = item1.eligible_leader_replicas
             if items4 is None:
                 out += b"\x00"
@@ -555,8 +558,8 @@ def _encode_response_v0(m: DescribeTopicPartitionsResponse) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items4:
-                    out += pack(f">{len(items4)}i", *items4)
+                n = len(items4)
+                out += PACK_INT32[n](*items4) if n < SMALL else pack(f">{n}i", *items4)
             items5 = item1.last_known_elr
             if items5 is None:
                 out += b"\x00"
@@ -566,16 +569,16 @@ def _encode_response_v0(m: DescribeTopicPartitionsResponse) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items5:
-                    out += pack(f">{len(items5)}i", *items5)
+                n = len(items5)
+                out += PACK_INT32[n](*items5) if n < SMALL else pack(f">{n}i", *items5)
             items6 = item1.offline_replicas
             n = len(items6) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items6:
-                out += pack(f">{len(items6)}i", *items6)
+            n = len(items6)
+            out += PACK_INT32[n](*items6) if n < SMALL else pack(f">{n}i", *items6)
             out += b"\x00"
         out += _p_ix(item.topic_authorized_operations)
     s = m.next_cursor

@@ -21,6 +21,9 @@ from protocol.message import (
     version_error,
 )
 from protocol.primitives import (
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -287,7 +290,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeTransactionsRespons
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partitions", n)
-            item1.partitions = list(unpack_from(f">{n}i", data, p))
+            item1.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -360,8 +363,8 @@ def _encode_response_v0(m: DescribeTransactionsResponse) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items2:
-                out += pack(f">{len(items2)}i", *items2)
+            n = len(items2)
+            out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
             out += b"\x00"
         out += b"\x00"
     out += b"\x00"

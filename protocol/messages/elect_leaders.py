@@ -21,6 +21,9 @@ from protocol.message import (
     version_error,
 )
 from protocol.primitives import (
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -186,7 +189,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ElectLeadersRequest:
             left -= n
             if left < 0:
                 raise limit_error("partitions")
-            item.partitions = list(unpack_from(f">{n}i", data, p))
+            item.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items.append(item)
     m.timeout_ms, = _u_i(data, p)
@@ -232,7 +235,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ElectLeadersRequest:
             left -= n
             if left < 0:
                 raise limit_error("partitions")
-            item.partitions = list(unpack_from(f">{n}i", data, p))
+            item.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items.append(item)
     m.timeout_ms, = _u_i(data, p)
@@ -286,7 +289,7 @@ def _decode_request_v2(view: bytes | memoryview) -> ElectLeadersRequest:
             left -= n
             if left < 0:
                 raise limit_error("partitions")
-            item.partitions = list(unpack_from(f">{n}i", data, p))
+            item.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -325,8 +328,8 @@ def _encode_request_v0(m: ElectLeadersRequest) -> bytes:
             out += b
             items1 = item.partitions
             out += _p_i(len(items1))
-            if items1:
-                out += pack(f">{len(items1)}i", *items1)
+            n = len(items1)
+            out += PACK_INT32[n](*items1) if n < SMALL else pack(f">{n}i", *items1)
     out += _p_i(m.timeout_ms)
     return bytes(out)
 
@@ -345,8 +348,8 @@ def _encode_request_v1(m: ElectLeadersRequest) -> bytes:
             out += b
             items1 = item.partitions
             out += _p_i(len(items1))
-            if items1:
-                out += pack(f">{len(items1)}i", *items1)
+            n = len(items1)
+            out += PACK_INT32[n](*items1) if n < SMALL else pack(f">{n}i", *items1)
     out += _p_i(m.timeout_ms)
     return bytes(out)
 
@@ -377,8 +380,8 @@ def _encode_request_v2(m: ElectLeadersRequest) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items1:
-                out += pack(f">{len(items1)}i", *items1)
+            n = len(items1)
+            out += PACK_INT32[n](*items1) if n < SMALL else pack(f">{n}i", *items1)
             out += b"\x00"
     out += _p_ix(m.timeout_ms)
     return bytes(out)

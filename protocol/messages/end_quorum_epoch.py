@@ -23,6 +23,9 @@ from protocol.message import (
 )
 from protocol.primitives import (
     NIL_UUID,
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -303,7 +306,7 @@ def _decode_request_v0(view: bytes | memoryview) -> EndQuorumEpochRequest:
             left -= n
             if left < 0:
                 raise limit_error("preferred_successors")
-            item1.preferred_successors = list(unpack_from(f">{n}i", data, p))
+            item1.preferred_successors = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items1.append(item1)
         items.append(item)
@@ -495,8 +498,8 @@ def _encode_request_v0(m: EndQuorumEpochRequest) -> bytes:
         for item1 in items1:
             items2 = item1.preferred_successors
             out += _p_iiii(item1.partition_index, item1.leader_id, item1.leader_epoch, len(items2))
-            if items2:
-                out += pack(f">{len(items2)}i", *items2)
+            n = len(items2)
+            out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
     return bytes(out)
 
 

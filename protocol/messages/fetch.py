@@ -23,6 +23,9 @@ from protocol.message import (
 )
 from protocol.primitives import (
     NIL_UUID,
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -618,7 +621,7 @@ def _decode_request_v7(view: bytes | memoryview) -> FetchRequest:
         left -= n
         if left < 0:
             raise limit_error("partitions")
-        item2.partitions = list(unpack_from(f">{n}i", data, p))
+        item2.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
         p += n * 4
         items2.append(item2)
     if p > end:
@@ -706,7 +709,7 @@ def _decode_request_v9(view: bytes | memoryview) -> FetchRequest:
         left -= n
         if left < 0:
             raise limit_error("partitions")
-        item2.partitions = list(unpack_from(f">{n}i", data, p))
+        item2.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
         p += n * 4
         items2.append(item2)
     if p > end:
@@ -793,7 +796,7 @@ def _decode_request_v11(view: bytes | memoryview) -> FetchRequest:
         left -= n
         if left < 0:
             raise limit_error("partitions")
-        item2.partitions = list(unpack_from(f">{n}i", data, p))
+        item2.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
         p += n * 4
         items2.append(item2)
     n, = _u_h(data, p)
@@ -918,7 +921,7 @@ def _decode_request_v12(view: bytes | memoryview) -> FetchRequest:
         left -= n
         if left < 0:
             raise limit_error("partitions")
-        item2.partitions = list(unpack_from(f">{n}i", data, p))
+        item2.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
         p += n * 4
         n = data[p]
         p += 1
@@ -1066,7 +1069,7 @@ def _decode_request_v13(view: bytes | memoryview) -> FetchRequest:
         left -= n
         if left < 0:
             raise limit_error("partitions")
-        item2.partitions = list(unpack_from(f">{n}i", data, p))
+        item2.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
         p += n * 4
         n = data[p]
         p += 1
@@ -1215,7 +1218,7 @@ def _decode_request_v15(view: bytes | memoryview) -> FetchRequest:
         left -= n
         if left < 0:
             raise limit_error("partitions")
-        item2.partitions = list(unpack_from(f">{n}i", data, p))
+        item2.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
         p += n * 4
         n = data[p]
         p += 1
@@ -1390,7 +1393,7 @@ def _decode_request_v17(view: bytes | memoryview) -> FetchRequest:
         left -= n
         if left < 0:
             raise limit_error("partitions")
-        item2.partitions = list(unpack_from(f">{n}i", data, p))
+        item2.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
         p += n * 4
         n = data[p]
         p += 1
@@ -1570,7 +1573,7 @@ def _decode_request_v18(view: bytes | memoryview) -> FetchRequest:
         left -= n
         if left < 0:
             raise limit_error("partitions")
-        item2.partitions = list(unpack_from(f">{n}i", data, p))
+        item2.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
         p += n * 4
         n = data[p]
         p += 1
@@ -1688,8 +1691,8 @@ def _encode_request_v7(m: FetchRequest) -> bytes:
         out += b1
         items3 = item2.partitions
         out += _p_i(len(items3))
-        if items3:
-            out += pack(f">{len(items3)}i", *items3)
+        n = len(items3)
+        out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
     return bytes(out)
 
 
@@ -1713,8 +1716,8 @@ def _encode_request_v9(m: FetchRequest) -> bytes:
         out += b1
         items3 = item2.partitions
         out += _p_i(len(items3))
-        if items3:
-            out += pack(f">{len(items3)}i", *items3)
+        n = len(items3)
+        out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
     return bytes(out)
 
 
@@ -1738,8 +1741,8 @@ def _encode_request_v11(m: FetchRequest) -> bytes:
         out += b1
         items3 = item2.partitions
         out += _p_i(len(items3))
-        if items3:
-            out += pack(f">{len(items3)}i", *items3)
+        n = len(items3)
+        out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
     b2 = m.rack_id.encode()
     out += _p_h(len(b2))
     out += b2
@@ -1792,8 +1795,8 @@ def _encode_request_v12(m: FetchRequest) -> bytes:
             out.append(n)
         else:
             out += encode_unsigned_varint(n)
-        if items3:
-            out += pack(f">{len(items3)}i", *items3)
+        n = len(items3)
+        out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
         out += b"\x00"
     b2 = m.rack_id.encode()
     n = len(b2) + 1
@@ -1857,8 +1860,8 @@ def _encode_request_v13(m: FetchRequest) -> bytes:
             out.append(n)
         else:
             out += encode_unsigned_varint(n)
-        if items3:
-            out += pack(f">{len(items3)}i", *items3)
+        n = len(items3)
+        out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
         out += b"\x00"
     b = m.rack_id.encode()
     n = len(b) + 1
@@ -1922,8 +1925,8 @@ def _encode_request_v15(m: FetchRequest) -> bytes:
             out.append(n)
         else:
             out += encode_unsigned_varint(n)
-        if items3:
-            out += pack(f">{len(items3)}i", *items3)
+        n = len(items3)
+        out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
         out += b"\x00"
     b = m.rack_id.encode()
     n = len(b) + 1
@@ -2007,8 +2010,8 @@ def _encode_request_v17(m: FetchRequest) -> bytes:
             out.append(n)
         else:
             out += encode_unsigned_varint(n)
-        if items3:
-            out += pack(f">{len(items3)}i", *items3)
+        n = len(items3)
+        out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
         out += b"\x00"
     b = m.rack_id.encode()
     n = len(b) + 1
@@ -2100,8 +2103,8 @@ def _encode_request_v18(m: FetchRequest) -> bytes:
             out.append(n)
         else:
             out += encode_unsigned_varint(n)
-        if items3:
-            out += pack(f">{len(items3)}i", *items3)
+        n = len(items3)
+        out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
         out += b"\x00"
     b = m.rack_id.encode()
     n = len(b) + 1

@@ -211,8 +211,8 @@ def _encode_response_v0(m: GetTelemetrySubscriptionsResponse) -> bytes:
         out.append(n)
     else:
         out += encode_unsigned_varint(n)
-    if items:
-        out += pack(f">{len(items)}b", *items)
+    n = len(items)
+    out += pack(f">{n}b", *items)
     items1 = m.requested_metrics
     out += _p_iiz(m.push_interval_ms, m.telemetry_max_bytes, m.delta_temporality)
     n = len(items1) + 1

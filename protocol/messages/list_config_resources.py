@@ -160,8 +160,8 @@ def _encode_request_v1(m: ListConfigResourcesRequest) -> bytes:
         out.append(n)
     else:
         out += encode_unsigned_varint(n)
-    if items:
-        out += pack(f">{len(items)}b", *items)
+    n = len(items)
+    out += pack(f">{n}b", *items)
     out += b"\x00"
     return bytes(out)
 

@@ -21,6 +21,9 @@ from protocol.message import (
     version_error,
 )
 from protocol.primitives import (
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -183,7 +186,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ListPartitionReassignmentsRe
             left -= n
             if left < 0:
                 raise limit_error("partition_indexes")
-            item.partition_indexes = list(unpack_from(f">{n}i", data, p))
+            item.partition_indexes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -235,8 +238,8 @@ def _encode_request_v0(m: ListPartitionReassignmentsRequest) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items1:
-                out += pack(f">{len(items1)}i", *items1)
+            n = len(items1)
+            out += PACK_INT32[n](*items1) if n < SMALL else pack(f">{n}i", *items1)
             out += b"\x00"
     out += b"\x00"
     return bytes(out)
@@ -330,7 +333,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ListPartitionReassignmentsR
             n -= 1
             if n * 4 > end - p:
                 raise count_error("replicas", n)
-            item1.replicas = list(unpack_from(f">{n}i", data, p))
+            item1.replicas = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -341,7 +344,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ListPartitionReassignmentsR
             n -= 1
             if n * 4 > end - p:
                 raise count_error("adding_replicas", n)
-            item1.adding_replicas = list(unpack_from(f">{n}i", data, p))
+            item1.adding_replicas = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -352,7 +355,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ListPartitionReassignmentsR
             n -= 1
             if n * 4 > end - p:
                 raise count_error("removing_replicas", n)
-            item1.removing_replicas = list(unpack_from(f">{n}i", data, p))
+            item1.removing_replicas = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -421,24 +424,24 @@ def _encode_response_v0(m: ListPartitionReassignmentsResponse) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items2:
-                out += pack(f">{len(items2)}i", *items2)
+            n = len(items2)
+            out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
             items3 = item1.adding_replicas
             n = len(items3) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items3:
-                out += pack(f">{len(items3)}i", *items3)
+            n = len(items3)
+            out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
             items4 = item1.removing_replicas
             n = len(items4) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items4:
-                out += pack(f">{len(items4)}i", *items4)
+            n = len(items4)
+            out += PACK_INT32[n](*items4) if n < SMALL else pack(f">{n}i", *items4)
             out += b"\x00"
         out += b"\x00"
     out += b"\x00"

@@ -319,8 +319,8 @@ def _encode_request_v0(m: ListTransactionsRequest) -> bytes:
         out.append(n)
     else:
         out += encode_unsigned_varint(n)
-    if items1:
-        out += pack(f">{len(items1)}q", *items1)
+    n = len(items1)
+    out += pack(f">{n}q", *items1)
     out += b"\x00"
     return bytes(out)
 
@@ -347,8 +347,8 @@ def _encode_request_v1(m: ListTransactionsRequest) -> bytes:
         out.append(n)
     else:
         out += encode_unsigned_varint(n)
-    if items1:
-        out += pack(f">{len(items1)}q", *items1)
+    n = len(items1)
+    out += pack(f">{n}q", *items1)
     out += _p_qx(m.duration_filter)
     return bytes(out)
 
@@ -375,8 +375,8 @@ def _encode_request_v2(m: ListTransactionsRequest) -> bytes:
         out.append(n)
     else:
         out += encode_unsigned_varint(n)
-    if items1:
-        out += pack(f">{len(items1)}q", *items1)
+    n = len(items1)
+    out += pack(f">{n}q", *items1)
     out += _p_q(m.duration_filter)
     v1 = m.transactional_id_pattern
     if v1 is None:

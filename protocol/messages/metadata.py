@@ -23,6 +23,9 @@ from protocol.message import (
 )
 from protocol.primitives import (
     NIL_UUID,
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -833,7 +836,7 @@ def _decode_response_v0(view: bytes | memoryview) -> MetadataResponse:
                 raise null_error("replica_nodes")
             if n * 4 > end - p:
                 raise count_error("replica_nodes", n)
-            item2.replica_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.replica_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n, = _u_i(data, p)
             p += 4
@@ -841,7 +844,7 @@ def _decode_response_v0(view: bytes | memoryview) -> MetadataResponse:
                 raise null_error("isr_nodes")
             if n * 4 > end - p:
                 raise count_error("isr_nodes", n)
-            item2.isr_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.isr_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items2.append(item2)
         items1.append(item1)
@@ -922,7 +925,7 @@ def _decode_response_v1(view: bytes | memoryview) -> MetadataResponse:
                 raise null_error("replica_nodes")
             if n * 4 > end - p:
                 raise count_error("replica_nodes", n)
-            item2.replica_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.replica_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n, = _u_i(data, p)
             p += 4
@@ -930,7 +933,7 @@ def _decode_response_v1(view: bytes | memoryview) -> MetadataResponse:
                 raise null_error("isr_nodes")
             if n * 4 > end - p:
                 raise count_error("isr_nodes", n)
-            item2.isr_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.isr_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items2.append(item2)
         items1.append(item1)
@@ -1018,7 +1021,7 @@ def _decode_response_v2(view: bytes | memoryview) -> MetadataResponse:
                 raise null_error("replica_nodes")
             if n * 4 > end - p:
                 raise count_error("replica_nodes", n)
-            item2.replica_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.replica_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n, = _u_i(data, p)
             p += 4
@@ -1026,7 +1029,7 @@ def _decode_response_v2(view: bytes | memoryview) -> MetadataResponse:
                 raise null_error("isr_nodes")
             if n * 4 > end - p:
                 raise count_error("isr_nodes", n)
-            item2.isr_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.isr_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items2.append(item2)
         items1.append(item1)
@@ -1113,7 +1116,7 @@ def _decode_response_v3(view: bytes | memoryview) -> MetadataResponse:
                 raise null_error("replica_nodes")
             if n * 4 > end - p:
                 raise count_error("replica_nodes", n)
-            item2.replica_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.replica_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n, = _u_i(data, p)
             p += 4
@@ -1121,7 +1124,7 @@ def _decode_response_v3(view: bytes | memoryview) -> MetadataResponse:
                 raise null_error("isr_nodes")
             if n * 4 > end - p:
                 raise count_error("isr_nodes", n)
-            item2.isr_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.isr_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items2.append(item2)
         items1.append(item1)
@@ -1207,7 +1210,7 @@ def _decode_response_v5(view: bytes | memoryview) -> MetadataResponse:
                 raise null_error("replica_nodes")
             if n * 4 > end - p:
                 raise count_error("replica_nodes", n)
-            item2.replica_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.replica_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n, = _u_i(data, p)
             p += 4
@@ -1215,7 +1218,7 @@ def _decode_response_v5(view: bytes | memoryview) -> MetadataResponse:
                 raise null_error("isr_nodes")
             if n * 4 > end - p:
                 raise count_error("isr_nodes", n)
-            item2.isr_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.isr_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n, = _u_i(data, p)
             p += 4
@@ -1223,7 +1226,7 @@ def _decode_response_v5(view: bytes | memoryview) -> MetadataResponse:
                 raise null_error("offline_replicas")
             if n * 4 > end - p:
                 raise count_error("offline_replicas", n)
-            item2.offline_replicas = list(unpack_from(f">{n}i", data, p))
+            item2.offline_replicas = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items2.append(item2)
         items1.append(item1)
@@ -1308,7 +1311,7 @@ def _decode_response_v7(view: bytes | memoryview) -> MetadataResponse:
                 raise null_error("replica_nodes")
             if n * 4 > end - p:
                 raise count_error("replica_nodes", n)
-            item2.replica_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.replica_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n, = _u_i(data, p)
             p += 4
@@ -1316,7 +1319,7 @@ def _decode_response_v7(view: bytes | memoryview) -> MetadataResponse:
                 raise null_error("isr_nodes")
             if n * 4 > end - p:
                 raise count_error("isr_nodes", n)
-            item2.isr_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.isr_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n, = _u_i(data, p)
             p += 4
@@ -1324,7 +1327,7 @@ def _decode_response_v7(view: bytes | memoryview) -> MetadataResponse:
                 raise null_error("offline_replicas")
             if n * 4 > end - p:
                 raise count_error("offline_replicas", n)
-            item2.offline_replicas = list(unpack_from(f">{n}i", data, p))
+            item2.offline_replicas = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items2.append(item2)
         items1.append(item1)
@@ -1407,7 +1410,7 @@ def _decode_response_v8(view: bytes | memoryview) -> MetadataResponse:
                 raise null_error("replica_nodes")
             if n * 4 > end - p:
                 raise count_error("replica_nodes", n)
-            item2.replica_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.replica_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n, = _u_i(data, p)
             p += 4
@@ -1415,7 +1418,7 @@ def _decode_response_v8(view: bytes | memoryview) -> MetadataResponse:
                 raise null_error("isr_nodes")
             if n * 4 > end - p:
                 raise count_error("isr_nodes", n)
-            item2.isr_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.isr_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n, = _u_i(data, p)
             p += 4
@@ -1423,7 +1426,7 @@ def _decode_response_v8(view: bytes | memoryview) -> MetadataResponse:
                 raise null_error("offline_replicas")
             if n * 4 > end - p:
                 raise count_error("offline_replicas", n)
-            item2.offline_replicas = list(unpack_from(f">{n}i", data, p))
+            item2.offline_replicas = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items2.append(item2)
         item1.topic_authorized_operations, = _u_i(data, p)
@@ -1536,7 +1539,7 @@ def _decode_response_v9(view: bytes | memoryview) -> MetadataResponse:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("replica_nodes", n)
-            item2.replica_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.replica_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -1547,7 +1550,7 @@ def _decode_response_v9(view: bytes | memoryview) -> MetadataResponse:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("isr_nodes", n)
-            item2.isr_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.isr_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -1558,7 +1561,7 @@ def _decode_response_v9(view: bytes | memoryview) -> MetadataResponse:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("offline_replicas", n)
-            item2.offline_replicas = list(unpack_from(f">{n}i", data, p))
+            item2.offline_replicas = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -1685,7 +1688,7 @@ def _decode_response_v10(view: bytes | memoryview) -> MetadataResponse:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("replica_nodes", n)
-            item2.replica_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.replica_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -1696,7 +1699,7 @@ def _decode_response_v10(view: bytes | memoryview) -> MetadataResponse:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("isr_nodes", n)
-            item2.isr_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.isr_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -1707,7 +1710,7 @@ def _decode_response_v10(view: bytes | memoryview) -> MetadataResponse:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("offline_replicas", n)
-            item2.offline_replicas = list(unpack_from(f">{n}i", data, p))
+            item2.offline_replicas = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -1835,7 +1838,7 @@ def _decode_response_v11(view: bytes | memoryview) -> MetadataResponse:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("replica_nodes", n)
-            item2.replica_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.replica_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -1846,7 +1849,7 @@ def _decode_response_v11(view: bytes | memoryview) -> MetadataResponse:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("isr_nodes", n)
-            item2.isr_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.isr_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -1857,7 +1860,7 @@ def _decode_response_v11(view: bytes | memoryview) -> MetadataResponse:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("offline_replicas", n)
-            item2.offline_replicas = list(unpack_from(f">{n}i", data, p))
+            item2.offline_replicas = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -1986,7 +1989,7 @@ def _decode_response_v12(view: bytes | memoryview) -> MetadataResponse:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("replica_nodes", n)
-            item2.replica_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.replica_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -1997,7 +2000,7 @@ def _decode_response_v12(view: bytes | memoryview) -> MetadataResponse:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("isr_nodes", n)
-            item2.isr_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.isr_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -2008,7 +2011,7 @@ def _decode_response_v12(view: bytes | memoryview) -> MetadataResponse:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("offline_replicas", n)
-            item2.offline_replicas = list(unpack_from(f">{n}i", data, p))
+            item2.offline_replicas = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -2136,7 +2139,7 @@ def _decode_response_v13(view: bytes | memoryview) -> MetadataResponse:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("replica_nodes", n)
-            item2.replica_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.replica_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -2147,7 +2150,7 @@ def _decode_response_v13(view: bytes | memoryview) -> MetadataResponse:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("isr_nodes", n)
-            item2.isr_nodes = list(unpack_from(f">{n}i", data, p))
+            item2.isr_nodes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -2158,7 +2161,7 @@ def _decode_response_v13(view: bytes | memoryview) -> MetadataResponse:
             n -= 1
             if n * 4 > end - p:
                 raise count_error("offline_replicas", n)
-            item2.offline_replicas = list(unpack_from(f">{n}i", data, p))
+            item2.offline_replicas = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -2208,12 +2211,12 @@ def _encode_response_v0(m: MetadataResponse) -> bytes:
         for item2 in items2:
             items3 = item2.replica_nodes
             out += _p_hiii(item2.error_code, item2.partition_index, item2.leader_id, len(items3))
-            if items3:
-                out += pack(f">{len(items3)}i", *items3)
+            n = len(items3)
+            out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
             items4 = item2.isr_nodes
             out += _p_i(len(items4))
-            if items4:
-                out += pack(f">{len(items4)}i", *items4)
+            n = len(items4)
+            out += PACK_INT32[n](*items4) if n < SMALL else pack(f">{n}i", *items4)
     return bytes(out)
 
 
@@ -2247,12 +2250,12 @@ def _encode_response_v1(m: MetadataResponse) -> bytes:
         for item2 in items2:
             items3 = item2.replica_nodes
             out += _p_hiii(item2.error_code, item2.partition_index, item2.leader_id, len(items3))
-            if items3:
-                out += pack(f">{len(items3)}i", *items3)
+            n = len(items3)
+            out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
             items4 = item2.isr_nodes
             out += _p_i(len(items4))
-            if items4:
-                out += pack(f">{len(items4)}i", *items4)
+            n = len(items4)
+            out += PACK_INT32[n](*items4) if n < SMALL else pack(f">{n}i", *items4)
     return bytes(out)
 
 
@@ -2293,12 +2296,12 @@ def _encode_response_v2(m: MetadataResponse) -> bytes:
         for item2 in items2:
             items3 = item2.replica_nodes
             out += _p_hiii(item2.error_code, item2.partition_index, item2.leader_id, len(items3))
-            if items3:
-                out += pack(f">{len(items3)}i", *items3)
+            n = len(items3)
+            out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
             items4 = item2.isr_nodes
             out += _p_i(len(items4))
-            if items4:
-                out += pack(f">{len(items4)}i", *items4)
+            n = len(items4)
+            out += PACK_INT32[n](*items4) if n < SMALL else pack(f">{n}i", *items4)
     return bytes(out)
 
 
@@ -2339,12 +2342,12 @@ def _encode_response_v3(m: MetadataResponse) -> bytes:
         for item2 in items2:
             items3 = item2.replica_nodes
             out += _p_hiii(item2.error_code, item2.partition_index, item2.leader_id, len(items3))
-            if items3:
-                out += pack(f">{len(items3)}i", *items3)
+            n = len(items3)
+            out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
             items4 = item2.isr_nodes
             out += _p_i(len(items4))
-            if items4:
-                out += pack(f">{len(items4)}i", *items4)
+            n = len(items4)
+            out += PACK_INT32[n](*items4) if n < SMALL else pack(f">{n}i", *items4)
     return bytes(out)
 
 
@@ -2385,16 +2388,16 @@ def _encode_response_v5(m: MetadataResponse) -> bytes:
         for item2 in items2:
             items3 = item2.replica_nodes
             out += _p_hiii(item2.error_code, item2.partition_index, item2.leader_id, len(items3))
-            if items3:
-                out += pack(f">{len(items3)}i", *items3)
+            n = len(items3)
+            out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
             items4 = item2.isr_nodes
             out += _p_i(len(items4))
-            if items4:
-                out += pack(f">{len(items4)}i", *items4)
+            n = len(items4)
+            out += PACK_INT32[n](*items4) if n < SMALL else pack(f">{n}i", *items4)
             items5 = item2.offline_replicas
             out += _p_i(len(items5))
-            if items5:
-                out += pack(f">{len(items5)}i", *items5)
+            n = len(items5)
+            out += PACK_INT32[n](*items5) if n < SMALL else pack(f">{n}i", *items5)
     return bytes(out)
 
 
@@ -2435,16 +2438,16 @@ def _encode_response_v7(m: MetadataResponse) -> bytes:
         for item2 in items2:
             items3 = item2.replica_nodes
             out += _p_hiiii(item2.error_code, item2.partition_index, item2.leader_id, item2.leader_epoch, len(items3))
-            if items3:
-                out += pack(f">{len(items3)}i", *items3)
+            n = len(items3)
+            out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
             items4 = item2.isr_nodes
             out += _p_i(len(items4))
-            if items4:
-                out += pack(f">{len(items4)}i", *items4)
+            n = len(items4)
+            out += PACK_INT32[n](*items4) if n < SMALL else pack(f">{n}i", *items4)
             items5 = item2.offline_replicas
             out += _p_i(len(items5))
-            if items5:
-                out += pack(f">{len(items5)}i", *items5)
+            n = len(items5)
+            out += PACK_INT32[n](*items5) if n < SMALL else pack(f">{n}i", *items5)
     return bytes(out)
 
 
@@ -2485,16 +2488,16 @@ def _encode_response_v8(m: MetadataResponse) -> bytes:
         for item2 in items2:
             items3 = item2.replica_nodes
             out += _p_hiiii(item2.error_code, item2.partition_index, item2.leader_id, item2.leader_epoch, len(items3))
-            if items3:
-                out += pack(f">{len(items3)}i", *items3)
+            n = len(items3)
+            out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
             items4 = item2.isr_nodes
             out += _p_i(len(items4))
-            if items4:
-                out += pack(f">{len(items4)}i", *items4)
+            n = len(items4)
+            out += PACK_INT32[n](*items4) if n < SMALL else pack(f">{n}i", *items4)
             items5 = item2.offline_replicas
             out += _p_i(len(items5))
-            if items5:
-                out += pack(f">{len(items5)}i", *items5)
+            n = len(items5)
+            out += PACK_INT32[n](*items5) if n < SMALL else pack(f">{n}i", *items5)
         out += _p_i(item1.topic_authorized_operations)
     out += _p_i(m.cluster_authorized_operations)
     return bytes(out)
@@ -2576,24 +2579,24 @@ def _encode_response_v9(m: MetadataResponse) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items3:
-                out += pack(f">{len(items3)}i", *items3)
+            n = len(items3)
+            out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
             items4 = item2.isr_nodes
             n = len(items4) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items4:
-                out += pack(f">{len(items4)}i", *items4)
+            n = len(items4)
+            out += PACK_INT32[n](*items4) if n < SMALL else pack(f">{n}i", *items4)
             items5 = item2.offline_replicas
             n = len(items5) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items5:
-                out += pack(f">{len(items5)}i", *items5)
+            n = len(items5)
+            out += PACK_INT32[n](*items5) if n < SMALL else pack(f">{n}i", *items5)
             out += b"\x00"
         out += _p_ix(item1.topic_authorized_operations)
     out += _p_ix(m.cluster_authorized_operations)
@@ -2676,24 +2679,24 @@ def _encode_response_v10(m: MetadataResponse) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items3:
-                out += pack(f">{len(items3)}i", *items3)
+            n = len(items3)
+            out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
             items4 = item2.isr_nodes
             n = len(items4) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items4:
-                out += pack(f">{len(items4)}i", *items4)
+            n = len(items4)
+            out += PACK_INT32[n](*items4) if n < SMALL else pack(f">{n}i", *items4)
             items5 = item2.offline_replicas
             n = len(items5) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items5:
-                out += pack(f">{len(items5)}i", *items5)
+            n = len(items5)
+            out += PACK_INT32[n](*items5) if n < SMALL else pack(f">{n}i", *items5)
             out += b"\x00"
         out += _p_ix(item1.topic_authorized_operations)
     out += _p_ix(m.cluster_authorized_operations)
@@ -2776,24 +2779,24 @@ def _encode_response_v11(m: MetadataResponse) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items3:
-                out += pack(f">{len(items3)}i", *items3)
+            n = len(items3)
+            out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
             items4 = item2.isr_nodes
             n = len(items4) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items4:
-                out += pack(f">{len(items4)}i", *items4)
+            n = len(items4)
+            out += PACK_INT32[n](*items4) if n < SMALL else pack(f">{n}i", *items4)
             items5 = item2.offline_replicas
             n = len(items5) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items5:
-                out += pack(f">{len(items5)}i", *items5)
+            n = len(items5)
+            out += PACK_INT32[n](*items5) if n < SMALL else pack(f">{n}i", *items5)
             out += b"\x00"
         out += _p_ix(item1.topic_authorized_operations)
     out += b"\x00"
@@ -2877,24 +2880,24 @@ def _encode_response_v12(m: MetadataResponse) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items3:
-                out += pack(f">{len(items3)}i", *items3)
+            n = len(items3)
+            out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
             items4 = item2.isr_nodes
             n = len(items4) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items4:
-                out += pack(f">{len(items4)}i", *items4)
+            n = len(items4)
+            out += PACK_INT32[n](*items4) if n < SMALL else pack(f">{n}i", *items4)
             items5 = item2.offline_replicas
             n = len(items5) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items5:
-                out += pack(f">{len(items5)}i", *items5)
+            n = len(items5)
+            out += PACK_INT32[n](*items5) if n < SMALL else pack(f">{n}i", *items5)
             out += b"\x00"
         out += _p_ix(item1.topic_authorized_operations)
     out += b"\x00"
@@ -2978,24 +2981,24 @@ def _encode_response_v13(m: MetadataResponse) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items3:
-                out += pack(f">{len(items3)}i", *items3)
+            n = len(items3)
+            out += PACK_INT32[n](*items3) if n < SMALL else pack(f">{n}i", *items3)
             items4 = item2.isr_nodes
             n = len(items4) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items4:
-                out += pack(f">{len(items4)}i", *items4)
+            n = len(items4)
+            out += PACK_INT32[n](*items4) if n < SMALL else pack(f">{n}i", *items4)
             items5 = item2.offline_replicas
             n = len(items5) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items5:
-                out += pack(f">{len(items5)}i", *items5)
+            n = len(items5)
+            out += PACK_INT32[n](*items5) if n < SMALL else pack(f">{n}i", *items5)
             out += b"\x00"
         out += _p_ix(item1.topic_authorized_operations)
     out += _p_hx(m.error_code)

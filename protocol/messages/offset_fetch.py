@@ -23,6 +23,9 @@ from protocol.message import (
 )
 from protocol.primitives import (
     NIL_UUID,
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -324,7 +327,7 @@ def _decode_request_v1(view: bytes | memoryview) -> OffsetFetchRequest:
         left -= n
         if left < 0:
             raise limit_error("partition_indexes")
-        item.partition_indexes = list(unpack_from(f">{n}i", data, p))
+        item.partition_indexes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
         p += n * 4
         items.append(item)
     if p > end:
@@ -377,7 +380,7 @@ def _decode_request_v2(view: bytes | memoryview) -> OffsetFetchRequest:
             left -= n
             if left < 0:
                 raise limit_error("partition_indexes")
-            item.partition_indexes = list(unpack_from(f">{n}i", data, p))
+            item.partition_indexes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             items.append(item)
     if p > end:
@@ -440,7 +443,7 @@ def _decode_request_v6(view: bytes | memoryview) -> OffsetFetchRequest:
             left -= n
             if left < 0:
                 raise limit_error("partition_indexes")
-            item.partition_indexes = list(unpack_from(f">{n}i", data, p))
+            item.partition_indexes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -520,7 +523,7 @@ def _decode_request_v7(view: bytes | memoryview) -> OffsetFetchRequest:
             left -= n
             if left < 0:
                 raise limit_error("partition_indexes")
-            item.partition_indexes = list(unpack_from(f">{n}i", data, p))
+            item.partition_indexes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -620,7 +623,7 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetFetchRequest:
                 left -= n
                 if left < 0:
                     raise limit_error("partition_indexes")
-                item1.partition_indexes = list(unpack_from(f">{n}i", data, p))
+                item1.partition_indexes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
                 p += 1
@@ -738,7 +741,7 @@ def _decode_request_v9(view: bytes | memoryview) -> OffsetFetchRequest:
                 left -= n
                 if left < 0:
                     raise limit_error("partition_indexes")
-                item1.partition_indexes = list(unpack_from(f">{n}i", data, p))
+                item1.partition_indexes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
                 p += 1
@@ -848,7 +851,7 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetFetchRequest:
                 left -= n
                 if left < 0:
                     raise limit_error("partition_indexes")
-                item1.partition_indexes = list(unpack_from(f">{n}i", data, p))
+                item1.partition_indexes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
                 p += 1
@@ -900,8 +903,8 @@ def _encode_request_v1(m: OffsetFetchRequest) -> bytes:
         out += b1
         items1 = item.partition_indexes
         out += _p_i(len(items1))
-        if items1:
-            out += pack(f">{len(items1)}i", *items1)
+        n = len(items1)
+        out += PACK_INT32[n](*items1) if n < SMALL else pack(f">{n}i", *items1)
     return bytes(out)
 
 
@@ -921,8 +924,8 @@ def _encode_request_v2(m: OffsetFetchRequest) -> bytes:
             out += b1
             items1 = item.partition_indexes
             out += _p_i(len(items1))
-            if items1:
-                out += pack(f">{len(items1)}i", *items1)
+            n = len(items1)
+            out += PACK_INT32[n](*items1) if n < SMALL else pack(f">{n}i", *items1)
     return bytes(out)
 
 
@@ -958,8 +961,8 @@ def _encode_request_v6(m: OffsetFetchRequest) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items1:
-                out += pack(f">{len(items1)}i", *items1)
+            n = len(items1)
+            out += PACK_INT32[n](*items1) if n < SMALL else pack(f">{n}i", *items1)
             out += b"\x00"
     out += b"\x00"
     return bytes(out)
@@ -997,8 +1000,8 @@ def _encode_request_v7(m: OffsetFetchRequest) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items1:
-                out += pack(f">{len(items1)}i", *items1)
+            n = len(items1)
+            out += PACK_INT32[n](*items1) if n < SMALL else pack(f">{n}i", *items1)
             out += b"\x00"
     out += _p_zx(m.require_stable)
     return bytes(out)
@@ -1043,8 +1046,8 @@ def _encode_request_v8(m: OffsetFetchRequest) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items2:
-                    out += pack(f">{len(items2)}i", *items2)
+                n = len(items2)
+                out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
                 out += b"\x00"
         out += b"\x00"
     out += _p_zx(m.require_stable)
@@ -1102,8 +1105,8 @@ def _encode_request_v9(m: OffsetFetchRequest) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items2:
-                    out += pack(f">{len(items2)}i", *items2)
+                n = len(items2)
+                out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
                 out += b"\x00"
         out += b"\x00"
     out += _p_zx(m.require_stable)
@@ -1155,8 +1158,8 @@ def _encode_request_v10(m: OffsetFetchRequest) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items2:
-                    out += pack(f">{len(items2)}i", *items2)
+                n = len(items2)
+                out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
                 out += b"\x00"
         out += b"\x00"
     out += _p_zx(m.require_stable)

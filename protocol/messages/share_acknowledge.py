@@ -568,8 +568,8 @@ def _encode_request_v1(m: ShareAcknowledgeRequest) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items3:
-                    out += pack(f">{len(items3)}b", *items3)
+                n = len(items3)
+                out += pack(f">{n}b", *items3)
                 out += b"\x00"
             out += b"\x00"
         out += b"\x00"
@@ -632,8 +632,8 @@ def _encode_request_v2(m: ShareAcknowledgeRequest) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items3:
-                    out += pack(f">{len(items3)}b", *items3)
+                n = len(items3)
+                out += pack(f">{n}b", *items3)
                 out += b"\x00"
             out += b"\x00"
         out += b"\x00"

@@ -23,6 +23,9 @@ from protocol.message import (
 )
 from protocol.primitives import (
     NIL_UUID,
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -474,7 +477,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareFetchRequest:
         left -= n
         if left < 0:
             raise limit_error("partitions")
-        item3.partitions = list(unpack_from(f">{n}i", data, p))
+        item3.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
         p += n * 4
         n = data[p]
         p += 1
@@ -648,7 +651,7 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareFetchRequest:
         left -= n
         if left < 0:
             raise limit_error("partitions")
-        item3.partitions = list(unpack_from(f">{n}i", data, p))
+        item3.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
         p += n * 4
         n = data[p]
         p += 1
@@ -729,8 +732,8 @@ def _encode_request_v1(m: ShareFetchRequest) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items3:
-                    out += pack(f">{len(items3)}b", *items3)
+                n = len(items3)
+                out += pack(f">{n}b", *items3)
                 out += b"\x00"
             out += b"\x00"
         out += b"\x00"
@@ -748,8 +751,8 @@ def _encode_request_v1(m: ShareFetchRequest) -> bytes:
             out.append(n)
         else:
             out += encode_unsigned_varint(n)
-        if items5:
-            out += pack(f">{len(items5)}i", *items5)
+        n = len(items5)
+        out += PACK_INT32[n](*items5) if n < SMALL else pack(f">{n}i", *items5)
         out += b"\x00"
     out += b"\x00"
     return bytes(out)
@@ -810,8 +813,8 @@ def _encode_request_v2(m: ShareFetchRequest) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items3:
-                    out += pack(f">{len(items3)}b", *items3)
+                n = len(items3)
+                out += pack(f">{n}b", *items3)
                 out += b"\x00"
             out += b"\x00"
         out += b"\x00"
@@ -829,8 +832,8 @@ def _encode_request_v2(m: ShareFetchRequest) -> bytes:
             out.append(n)
         else:
             out += encode_unsigned_varint(n)
-        if items5:
-            out += pack(f">{len(items5)}i", *items5)
+        n = len(items5)
+        out += PACK_INT32[n](*items5) if n < SMALL else pack(f">{n}i", *items5)
         out += b"\x00"
     out += b"\x00"
     return bytes(out)

@@ -23,6 +23,9 @@ from protocol.message import (
 )
 from protocol.primitives import (
     NIL_UUID,
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -445,7 +448,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareGroupDescribeResponse:
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("partitions", n)
-                item3.partitions = list(unpack_from(f">{n}i", data, p))
+                item3.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
                 p += 1
@@ -606,8 +609,8 @@ def _encode_response_v1(m: ShareGroupDescribeResponse) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items4:
-                    out += pack(f">{len(items4)}i", *items4)
+                n = len(items4)
+                out += PACK_INT32[n](*items4) if n < SMALL else pack(f">{n}i", *items4)
                 out += b"\x00"
             out += b"\x00\x00"
         out += _p_ix(item.authorized_operations)

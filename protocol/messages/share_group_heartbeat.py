@@ -23,6 +23,9 @@ from protocol.message import (
 )
 from protocol.primitives import (
     NIL_UUID,
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -343,7 +346,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareGroupHeartbeatResponse
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partitions", n)
-            item.partitions = list(unpack_from(f">{n}i", data, p))
+            item.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -415,8 +418,8 @@ def _encode_response_v1(m: ShareGroupHeartbeatResponse) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items1:
-                out += pack(f">{len(items1)}i", *items1)
+            n = len(items1)
+            out += PACK_INT32[n](*items1) if n < SMALL else pack(f">{n}i", *items1)
             out += b"\x00"
         out += b"\x00"
     out += b"\x00"

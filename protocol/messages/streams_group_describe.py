@@ -21,6 +21,9 @@ from protocol.message import (
     version_error,
 )
 from protocol.primitives import (
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -927,7 +930,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("partitions", n)
-                item12.partitions = list(unpack_from(f">{n}i", data, p))
+                item12.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
                 p += 1
@@ -967,7 +970,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("partitions", n)
-                item13.partitions = list(unpack_from(f">{n}i", data, p))
+                item13.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
                 p += 1
@@ -1007,7 +1010,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("partitions", n)
-                item14.partitions = list(unpack_from(f">{n}i", data, p))
+                item14.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
                 p += 1
@@ -1055,7 +1058,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("partitions", n)
-                item15.partitions = list(unpack_from(f">{n}i", data, p))
+                item15.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
                 p += 1
@@ -1095,7 +1098,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("partitions", n)
-                item16.partitions = list(unpack_from(f">{n}i", data, p))
+                item16.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
                 p += 1
@@ -1135,7 +1138,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("partitions", n)
-                item17.partitions = list(unpack_from(f">{n}i", data, p))
+                item17.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
                 p += 1
@@ -1487,8 +1490,8 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items13:
-                    out += pack(f">{len(items13)}i", *items13)
+                n = len(items13)
+                out += PACK_INT32[n](*items13) if n < SMALL else pack(f">{n}i", *items13)
                 out += b"\x00"
             items14 = s2.standby_tasks
             n = len(items14) + 1
@@ -1510,8 +1513,8 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items15:
-                    out += pack(f">{len(items15)}i", *items15)
+                n = len(items15)
+                out += PACK_INT32[n](*items15) if n < SMALL else pack(f">{n}i", *items15)
                 out += b"\x00"
             items16 = s2.warmup_tasks
             n = len(items16) + 1
@@ -1533,8 +1536,8 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items17:
-                    out += pack(f">{len(items17)}i", *items17)
+                n = len(items17)
+                out += PACK_INT32[n](*items17) if n < SMALL else pack(f">{n}i", *items17)
                 out += b"\x00"
             s3 = item8.target_assignment
             items18 = s3.active_tasks
@@ -1558,8 +1561,8 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items19:
-                    out += pack(f">{len(items19)}i", *items19)
+                n = len(items19)
+                out += PACK_INT32[n](*items19) if n < SMALL else pack(f">{n}i", *items19)
                 out += b"\x00"
             items20 = s3.standby_tasks
             n = len(items20) + 1
@@ -1581,8 +1584,8 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items21:
-                    out += pack(f">{len(items21)}i", *items21)
+                n = len(items21)
+                out += PACK_INT32[n](*items21) if n < SMALL else pack(f">{n}i", *items21)
                 out += b"\x00"
             items22 = s3.warmup_tasks
             n = len(items22) + 1
@@ -1604,8 +1607,8 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items23:
-                    out += pack(f">{len(items23)}i", *items23)
+                n = len(items23)
+                out += PACK_INT32[n](*items23) if n < SMALL else pack(f">{n}i", *items23)
                 out += b"\x00"
             out += _p_xzx(item8.is_classic)
         out += _p_ix(item.authorized_operations)

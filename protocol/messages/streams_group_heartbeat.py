@@ -21,6 +21,9 @@ from protocol.message import (
     version_error,
 )
 from protocol.primitives import (
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -866,7 +869,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             left -= n
             if left < 0:
                 raise limit_error("partitions")
-            item9.partitions = list(unpack_from(f">{n}i", data, p))
+            item9.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -916,7 +919,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             left -= n
             if left < 0:
                 raise limit_error("partitions")
-            item10.partitions = list(unpack_from(f">{n}i", data, p))
+            item10.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -966,7 +969,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             left -= n
             if left < 0:
                 raise limit_error("partitions")
-            item11.partitions = list(unpack_from(f">{n}i", data, p))
+            item11.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -1335,24 +1338,24 @@ def _encode_request_v0(m: StreamsGroupHeartbeatRequest) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items9:
-                    out += pack(f">{len(items9)}h", *items9)
+                n = len(items9)
+                out += pack(f">{n}h", *items9)
                 items10 = item8.source_topic_regex
                 n = len(items10) + 1
                 if n < 128:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items10:
-                    out += pack(f">{len(items10)}h", *items10)
+                n = len(items10)
+                out += pack(f">{n}h", *items10)
                 items11 = item8.repartition_source_topics
                 n = len(items11) + 1
                 if n < 128:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items11:
-                    out += pack(f">{len(items11)}h", *items11)
+                n = len(items11)
+                out += pack(f">{n}h", *items11)
                 out += b"\x00"
             out += b"\x00"
         out += b"\x00"
@@ -1379,8 +1382,8 @@ def _encode_request_v0(m: StreamsGroupHeartbeatRequest) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items13:
-                out += pack(f">{len(items13)}i", *items13)
+            n = len(items13)
+            out += PACK_INT32[n](*items13) if n < SMALL else pack(f">{n}i", *items13)
             out += b"\x00"
     items14 = m.standby_tasks
     if items14 is None:
@@ -1405,8 +1408,8 @@ def _encode_request_v0(m: StreamsGroupHeartbeatRequest) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items15:
-                out += pack(f">{len(items15)}i", *items15)
+            n = len(items15)
+            out += PACK_INT32[n](*items15) if n < SMALL else pack(f">{n}i", *items15)
             out += b"\x00"
     items16 = m.warmup_tasks
     if items16 is None:
@@ -1431,8 +1434,8 @@ def _encode_request_v0(m: StreamsGroupHeartbeatRequest) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items17:
-                out += pack(f">{len(items17)}i", *items17)
+            n = len(items17)
+            out += PACK_INT32[n](*items17) if n < SMALL else pack(f">{n}i", *items17)
             out += b"\x00"
     v17 = m.process_id
     if v17 is None:
@@ -1638,7 +1641,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRespon
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partitions", n)
-            item1.partitions = list(unpack_from(f">{n}i", data, p))
+            item1.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -1679,7 +1682,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRespon
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partitions", n)
-            item2.partitions = list(unpack_from(f">{n}i", data, p))
+            item2.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -1720,7 +1723,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRespon
             n -= 1
             if n * 4 > end - p:
                 raise count_error("partitions", n)
-            item3.partitions = list(unpack_from(f">{n}i", data, p))
+            item3.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -1791,7 +1794,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRespon
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("partitions", n)
-                item5.partitions = list(unpack_from(f">{n}i", data, p))
+                item5.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
                 p += 1
@@ -1831,7 +1834,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRespon
                 n -= 1
                 if n * 4 > end - p:
                     raise count_error("partitions", n)
-                item6.partitions = list(unpack_from(f">{n}i", data, p))
+                item6.partitions = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
                 p += n * 4
                 n = data[p]
                 p += 1
@@ -1922,8 +1925,8 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items2:
-                out += pack(f">{len(items2)}i", *items2)
+            n = len(items2)
+            out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
             out += b"\x00"
     items3 = m.standby_tasks
     if items3 is None:
@@ -1948,8 +1951,8 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items4:
-                out += pack(f">{len(items4)}i", *items4)
+            n = len(items4)
+            out += PACK_INT32[n](*items4) if n < SMALL else pack(f">{n}i", *items4)
             out += b"\x00"
     items5 = m.warmup_tasks
     if items5 is None:
@@ -1974,8 +1977,8 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items6:
-                out += pack(f">{len(items6)}i", *items6)
+            n = len(items6)
+            out += PACK_INT32[n](*items6) if n < SMALL else pack(f">{n}i", *items6)
             out += b"\x00"
     items7 = m.partitions_by_user_endpoint
     out += _p_i(m.endpoint_information_epoch)
@@ -2017,8 +2020,8 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items9:
-                    out += pack(f">{len(items9)}i", *items9)
+                n = len(items9)
+                out += PACK_INT32[n](*items9) if n < SMALL else pack(f">{n}i", *items9)
                 out += b"\x00"
             items10 = item4.standby_partitions
             n = len(items10) + 1
@@ -2040,8 +2043,8 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                     out.append(n)
                 else:
                     out += encode_unsigned_varint(n)
-                if items11:
-                    out += pack(f">{len(items11)}i", *items11)
+                n = len(items11)
+                out += PACK_INT32[n](*items11) if n < SMALL else pack(f">{n}i", *items11)
                 out += b"\x00"
             out += b"\x00"
     out += b"\x00"

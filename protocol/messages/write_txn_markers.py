@@ -21,6 +21,9 @@ from protocol.message import (
     version_error,
 )
 from protocol.primitives import (
+    PACK_INT32,
+    SMALL,
+    UNPACK_INT32,
     decode_unsigned_varint,
     encode_unsigned_varint,
     skip_fields,
@@ -235,7 +238,7 @@ def _decode_request_v1(view: bytes | memoryview) -> WriteTxnMarkersRequest:
             left -= n
             if left < 0:
                 raise limit_error("partition_indexes")
-            item1.partition_indexes = list(unpack_from(f">{n}i", data, p))
+            item1.partition_indexes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -330,7 +333,7 @@ def _decode_request_v2(view: bytes | memoryview) -> WriteTxnMarkersRequest:
             left -= n
             if left < 0:
                 raise limit_error("partition_indexes")
-            item1.partition_indexes = list(unpack_from(f">{n}i", data, p))
+            item1.partition_indexes = list(UNPACK_INT32[n](data, p)) if n < SMALL else list(unpack_from(f">{n}i", data, p))
             p += n * 4
             n = data[p]
             p += 1
@@ -396,8 +399,8 @@ def _encode_request_v1(m: WriteTxnMarkersRequest) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items2:
-                out += pack(f">{len(items2)}i", *items2)
+            n = len(items2)
+            out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
             out += b"\x00"
         out += _p_ix(item.coordinator_epoch)
     out += b"\x00"
@@ -434,8 +437,8 @@ def _encode_request_v2(m: WriteTxnMarkersRequest) -> bytes:
                 out.append(n)
             else:
                 out += encode_unsigned_varint(n)
-            if items2:
-                out += pack(f">{len(items2)}i", *items2)
+            n = len(items2)
+            out += PACK_INT32[n](*items2) if n < SMALL else pack(f">{n}i", *items2)
             out += b"\x00"
         out += _p_ibx(item.coordinator_epoch, item.transaction_version)
     out += b"\x00"
