@@ -18,6 +18,7 @@ Source: Kafka, UnifiedLog.java, LocalLog.java.
 """
 
 import logging
+from collections import deque
 from collections.abc import Sequence
 from struct import Struct
 from typing import Final
@@ -288,7 +289,7 @@ class Log:
             self._segments.active.time_index.set_max_bytes(config.segment_index_bytes)
 
     def fail(self, error: DiskError) -> None:
-        """Take the log out of service: appends and reads raise LogDirectoryOfflineError from now on."""
+        """Take the log out of service: appends and reads now raise LogDirectoryOfflineError."""
         if self.failure is None:
             self.failure = error
 
