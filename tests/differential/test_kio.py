@@ -11,7 +11,7 @@ from tests.differential.kio_messages import entity, make_representable, read, to
 from tests.differential.random_messages import RandomMessages
 
 APIS = load()
-MESSAGES_PER_VERSION = 6
+MESSAGES_PER_VERSION = 15
 
 
 def cases(api: Api) -> list[tuple[str, int, Struct]]:
