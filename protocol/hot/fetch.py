@@ -91,8 +91,11 @@ FIRST_TOPIC_ID_VERSION: Final = 13
 NO_HIGH_WATERMARK: Final = (1 << 63) - 1
 """The follower does not tell its high watermark (below v18, and the default there)."""
 
-_HEAD_V4: Final = Struct(">iiiib")
+_HEAD_V4: Final = Struct(">iiiibi")
+_HEAD_V7: Final = Struct(">iiiibiii")
 _HEAD_V15: Final = Struct(">iiibii")
+
+_FORGOTTEN_RACK: Final = Struct(">ih")
 
 _PARTITION_V4: Final = Struct(">iqi")
 _PARTITION_V5: Final = Struct(">iqqi")
@@ -107,6 +110,7 @@ _RESPONSE_V7: Final = Struct(">ihii")
 _RESPONSE_V12: Final = Struct(">ihi")
 _OUT_V4: Final = Struct(">ihqq")
 _OUT_V5: Final = Struct(">ihqqq")
+_OUT_V12: Final = Struct(">ihqqqbi")
 _ABORTED: Final = Struct(">qq")
 _ABORTED_V12: Final = Struct(">qqb")
 
@@ -313,8 +317,11 @@ def _decode_flexible(data: memoryview, position: int, version: int) -> FetchRequ
     max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch = (
         _HEAD_V15.unpack_from(data, position)
     )
-    position += 21
-    topic_count, position = read_uvarint(data, position)
+    topic_count = data[position + 21]
+    if topic_count > 127:
+        topic_count, position = read_uvarint(data, position + 21)
+    else:
+        position += 22
     topic_count -= 1
     if topic_count < 0:
         raise DecodeError("fetch request has a null topic array")
@@ -507,61 +514,73 @@ def _decode_fixed(data: memoryview, position: int, version: int) -> FetchRequest
     size = len(data)
     session_id = 0
     session_epoch = -1
-    replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level = _HEAD_V4.unpack_from(
-        data, position
-    )
-    position += 17
     if version >= 7:
-        session_id = INT32.unpack_from(data, position)[0]
-        session_epoch = INT32.unpack_from(data, position + 4)[0]
-        position += 8
+        (
+            replica_id,
+            max_wait_ms,
+            min_bytes,
+            max_bytes,
+            isolation_level,
+            session_id,
+            session_epoch,
+            topic_count,
+        ) = _HEAD_V7.unpack_from(data, position)
+        position += 29
+    else:
+        replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, topic_count = (
+            _HEAD_V4.unpack_from(data, position)
+        )
+        position += 21
     layout = _PARTITION_V9 if version >= 9 else _PARTITION_V5 if version >= 5 else _PARTITION_V4
-    topic_count: int = INT32.unpack_from(data, position)[0]
-    position += 4
+    partition_size = layout.size
     elements = topic_count
     if not 0 <= elements <= ELEMENTS_MAX or topic_count * 6 > size - position:
         raise DecodeError(f"fetch request claims {topic_count} topics")
     topics: list[FetchTopic] = []
     for _ in range(topic_count):
-        name, position = read_string(data, position)
-        if name is None:
-            raise DecodeError("topic name is null")
-        count: int = INT32.unpack_from(data, position)[0]
-        position += 4
+        length: int = INT16.unpack_from(data, position)[0]
+        end = position + 2 + length
+        if length < 0 or end > size:
+            raise DecodeError(f"topic name of {length} bytes, {size - position - 2} are left")
+        name = str(data[position + 2 : end], "utf-8")
+        count: int = INT32.unpack_from(data, end)[0]
+        position = end + 4
         elements += count
-        if count < 0 or elements > ELEMENTS_MAX or count * layout.size > size - position:
+        if count < 0 or elements > ELEMENTS_MAX or count * partition_size > size - position:
             raise DecodeError(f"fetch request claims {count} partitions")
         partitions: list[FetchPartition] = []
-        for fields in layout.iter_unpack(data[position : position + count * layout.size]):
+        for _ in range(count):
             if version >= 9:
-                partition, epoch, offset, log_start_offset, limit = fields
+                index, epoch, offset, log_start, limit = layout.unpack_from(data, position)
+                partitions.append(FetchPartition(index, epoch, offset, -1, log_start, limit))
             elif version >= 5:
-                partition, offset, log_start_offset, limit = fields
-                epoch = -1
+                index, offset, log_start, limit = layout.unpack_from(data, position)
+                partitions.append(FetchPartition(index, -1, offset, -1, log_start, limit))
             else:
-                partition, offset, limit = fields
-                epoch = log_start_offset = -1
-            partitions.append(FetchPartition(partition, epoch, offset, -1, log_start_offset, limit))
-        position += count * layout.size
+                index, offset, limit = layout.unpack_from(data, position)
+                partitions.append(FetchPartition(index, -1, offset, -1, -1, limit))
+            position += partition_size
         topics.append(FetchTopic(name, b"", partitions))
     forgotten: list[tuple[str | bytes, list[int]]] = []
     rack_id = ""
-    if version >= 7:
+    if version >= 11 and _FORGOTTEN_RACK.unpack_from(data, position) == (0, 0):
+        pass  # nothing forgotten, no rack: what nearly all send
+    elif version >= 7:
         topic_count = INT32.unpack_from(data, position)[0]
         position += 4
         elements += topic_count
         if topic_count < 0 or elements > ELEMENTS_MAX or topic_count * 6 > size - position:
             raise DecodeError(f"fetch request forgets {topic_count} topics")
         for _ in range(topic_count):
-            name, position = read_string(data, position)
-            if name is None:
+            topic, position = read_string(data, position)
+            if topic is None:
                 raise DecodeError("topic name is null")
             count = INT32.unpack_from(data, position)[0]
             position += 4
             elements += count
             if count < 0 or elements > ELEMENTS_MAX or count * 4 > size - position:
                 raise DecodeError(f"fetch request forgets {count} partitions")
-            forgotten.append((name, _decode_int32s(data, position, count)))
+            forgotten.append((topic, _decode_int32s(data, position, count)))
             position += count * 4
         if version >= 11:
             rack, position = read_string(data, position)
@@ -659,10 +678,32 @@ def _encode_flexible(
         uvarint(len(topics) + 1),
     ]
     pack = _OUT_V5.pack
+    pack_plain = _OUT_V12.pack
     for topic, partitions in topics:
         parts.append(topic if isinstance(topic, bytes) else compact_string(topic))
         parts.append(uvarint(len(partitions) + 1))
         for it in partitions:
+            if not it.aborted and it.diverging_epoch is None and it.current_leader is None:
+                parts.append(
+                    pack_plain(
+                        it.index,
+                        it.error_code,
+                        it.high_watermark,
+                        it.last_stable_offset,
+                        it.log_start_offset,
+                        0 if it.aborted is None else 1,
+                        it.preferred_read_replica,
+                    )
+                )
+                length = 0 if it.records is None else records_length(it.records)
+                if length:
+                    parts.append(uvarint(length + 1))
+                    buffers.append(b"".join(parts))
+                    buffers.append(it.records)
+                    parts = [b"\0"]
+                else:
+                    parts.append(b"\x01\0")
+                continue
             parts.append(
                 pack(
                     it.index,

@@ -68,6 +68,7 @@ FIRST_TOPIC_ID_VERSION: Final = 13
 _ACKS_TIMEOUT: Final = Struct(">hi")
 _ACKS_TIMEOUT_COUNT: Final = Struct(">hii")
 _TWO_INT32: Final = Struct(">ii")
+_INDEX_LENGTH: Final = Struct(">iBBB")
 
 # One topic, one partition, no error text: everything after the topic in one stroke.
 _SINGLE_V3: Final = Struct(">iihqqi")
@@ -77,6 +78,7 @@ _SINGLE_V9: Final = Struct(">bihqqqIib")
 
 _PARTITION_V3: Final = Struct(">ihqq")
 _PARTITION_V5: Final = Struct(">ihqqq")
+_PARTITION_V9: Final = Struct(">ihqqqbbb")
 _LEADER: Final = Struct(">bbbiib")
 
 
@@ -189,7 +191,11 @@ def _decode_flexible(data: memoryview, position: int, by_id: bool) -> ProduceReq
     else:
         position += 1
     acks, timeout_ms = _ACKS_TIMEOUT.unpack_from(data, position)
-    topic_count, position = read_uvarint(data, position + 6)
+    topic_count = data[position + 6]
+    if topic_count > 127:
+        topic_count, position = read_uvarint(data, position + 6)
+    else:
+        position += 7
     topic_count -= 1
     if topic_count < 0:
         raise DecodeError("produce request has a null topic array")
@@ -231,8 +237,19 @@ def _decode_flexible(data: memoryview, position: int, by_id: bool) -> ProduceReq
             raise DecodeError(f"produce request claims {partition_count} partitions")
         partitions: list[tuple[int, memoryview | None]] = []
         for _ in range(partition_count):
-            index: int = INT32.unpack_from(data, position)[0]
-            length, position = read_uvarint(data, position + 4)
+            index, length, second, third = _INDEX_LENGTH.unpack_from(data, position)
+            # Batches of 128 bytes to 2 MiB have a length of two or three bytes.
+            if length > 127:
+                if second < 128:
+                    length = length & 0x7F | second << 7
+                    position += 6
+                elif third < 128:
+                    length = length & 0x7F | (second & 0x7F) << 7 | third << 14
+                    position += 7
+                else:
+                    length, position = read_uvarint(data, position + 4)
+            else:
+                position += 5
             if length:
                 end = position + length - 1
                 if end > size:
@@ -265,7 +282,13 @@ def _decode_flexible(data: memoryview, position: int, by_id: bool) -> ProduceReq
 
 def _decode_fixed(data: memoryview, position: int) -> ProduceRequest:
     size = len(data)
-    transactional_id, position = read_string(data, position)
+    transactional_id: str | None = None
+    if data[position] == 0xFF:
+        if data[position + 1] != 0xFF:
+            raise DecodeError("transactional id has a negative length")
+        position += 2
+    else:
+        transactional_id, position = read_string(data, position)
     acks, timeout_ms, topic_count = _ACKS_TIMEOUT_COUNT.unpack_from(data, position)
     position += 10
     elements = topic_count
@@ -273,11 +296,13 @@ def _decode_fixed(data: memoryview, position: int) -> ProduceRequest:
         raise DecodeError(f"produce request claims {topic_count} topics")
     topics: list[ProduceTopic] = []
     for _ in range(topic_count):
-        name, position = read_string(data, position)
-        if name is None:
-            raise DecodeError("topic name is null")
-        partition_count: int = INT32.unpack_from(data, position)[0]
-        position += 4
+        length: int = INT16.unpack_from(data, position)[0]
+        end = position + 2 + length
+        if length < 0 or end > size:
+            raise DecodeError(f"topic name of {length} bytes, {size - position - 2} are left")
+        name = str(data[position + 2 : end], "utf-8")
+        partition_count: int = INT32.unpack_from(data, end)[0]
+        position = end + 4
         elements += partition_count
         if partition_count < 0 or elements > ELEMENTS_MAX or partition_count * 8 > size - position:
             raise DecodeError(f"produce request claims {partition_count} partitions")
@@ -390,10 +415,25 @@ def _encode_flexible(
 ) -> bytes:
     parts: list[bytes] = [uvarint(len(topics) + 1)]
     pack = _PARTITION_V5.pack
+    pack_plain = _PARTITION_V9.pack
     for topic, partitions in topics:
         parts.append(topic if isinstance(topic, bytes) else compact_string(topic))
         parts.append(uvarint(len(partitions) + 1))
         for it in partitions:
+            if it.current_leader is None and it.error_message is None and not it.record_errors:
+                parts.append(
+                    pack_plain(
+                        it.index,
+                        it.error_code,
+                        it.base_offset,
+                        it.log_append_time_ms,
+                        it.log_start_offset,
+                        1,
+                        0,
+                        0,
+                    )
+                )
+                continue
             parts.append(
                 pack(
                     it.index,

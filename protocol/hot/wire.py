@@ -41,6 +41,8 @@ def uvarint(value: int) -> bytes:
         return UVARINT_1[value]
     if value < 1 << 14:
         return bytes((value & 0x7F | 0x80, value >> 7))
+    if value < 1 << 21:
+        return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14))
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
