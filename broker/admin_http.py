@@ -1,7 +1,7 @@
 """The admin port: `/metrics`, `/healthz`, `/readyz` over plain HTTP/1.1.
 
-    /healthz   200 while the process turns its loop; depends on nothing else, because a liveness probe
-               that kills a recovering broker makes things worse
+    /healthz   200 while the process turns its loop; depends on nothing else, because a liveness
+               probe that kills a recovering broker makes things worse
     /readyz    200 when every partition is open and clients are served, else 503 and why
     /metrics   Prometheus' text format
 

@@ -28,8 +28,8 @@ class ApiStats:
     """Counters of one API.
 
     `buckets[i]` counts requests of at most `BUCKETS_MS[i]`; the last one those above all bounds.
-    Times run from the frame's arrival to the answer being handed to the socket's queue, waiting in a
-    purgatory included.
+    Times run from the frame's arrival to the answer being handed to the socket's queue, waiting in
+    a purgatory included.
     """
 
     __slots__ = ("buckets", "errors", "request_bytes", "requests", "total_ms", "versions")

@@ -71,11 +71,10 @@ async def serve(loaded: "LoadedConfig") -> int:
     # What lives now lives for good: the collector need not look at it again.
     gc.collect()
     gc.freeze()
-    stopping = asyncio.create_task(stop.wait())
+    broker.failed.add_done_callback(lambda _: stop.set())
     try:
-        await asyncio.wait([stopping, broker.failed], return_when=asyncio.FIRST_COMPLETED)
+        await stop.wait()
     finally:
-        stopping.cancel()
         LOGGER.info("broker stopping")
         await broker.stop()
     if broker.failed.done() and not broker.failed.cancelled():

@@ -164,5 +164,6 @@ class Background:
             log.remove_deleted_files()
 
     async def _clean(self) -> None:
-        while not self._stopped and await self._disk.run(self._log_manager.clean_dirtiest):
-            await asyncio.sleep(0)
+        while not self._stopped:
+            if await self._disk.run(self._log_manager.clean_dirtiest) is None:
+                return

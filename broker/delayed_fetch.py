@@ -1,11 +1,13 @@
 """A Fetch that waits for more bytes.
 
-It looks again when the high watermark of one of its partitions has moved. The bytes appended since it
-was parked are compared with what was missing before anything is read, so that a fetch over many
+It looks again when the high watermark of one of its partitions has moved. The bytes appended since
+it was parked are compared with what was missing before anything is read, so that a fetch over many
 partitions with a large `min_bytes` is not read anew for every append.
 """
 
 from collections.abc import Callable
+
+from typing_extensions import override
 
 from broker.partition import Partition
 from broker.purgatory import DelayedOperation
@@ -33,6 +35,7 @@ class DelayedFetch(DelayedOperation):
         self._is_here = is_here
         self._read_and_answer = read_and_answer
 
+    @override
     def try_complete(self) -> bool:
         """Satisfied when enough is readable, or a partition is gone."""
         grown = 0
@@ -46,6 +49,7 @@ class DelayedFetch(DelayedOperation):
         self._read_and_answer = _answered
         return self.complete()
 
+    @override
     def on_complete(self, *, expired: bool) -> None:
         """Time is up: answer with what is there."""
         self._read_and_answer(True)

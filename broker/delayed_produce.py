@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from broker.purgatory import DelayedOperation
 from protocol.error_codes import ErrorCode
 
@@ -14,9 +16,10 @@ if TYPE_CHECKING:
 class DelayedProduce(DelayedOperation):
     """A Produce whose partitions are not all committed yet.
 
-    `waiting` holds (partition, offset that the high watermark must reach, its part of the response).
-    A partition that does not get there in time answers REQUEST_TIMED_OUT: the records are in the log
-    and may yet be committed, so an idempotent producer retries and finds a duplicate.
+    `waiting` holds (partition, offset that the high watermark must reach, its part of the
+    response). A partition that does not get there in time answers REQUEST_TIMED_OUT: the records
+    are in the log and may yet be committed, so an idempotent producer retries and finds a
+    duplicate.
     """
 
     __slots__ = ("_answer", "waiting")
@@ -30,6 +33,7 @@ class DelayedProduce(DelayedOperation):
         self.waiting = waiting
         self._answer = answer
 
+    @override
     def try_complete(self) -> bool:
         """Satisfied when every partition is committed or has failed."""
         still = []
@@ -43,6 +47,7 @@ class DelayedProduce(DelayedOperation):
         self.waiting = still
         return not still and self.complete()
 
+    @override
     def on_complete(self, *, expired: bool) -> None:
         """Answer; what is still waiting has timed out."""
         if expired:
@@ -70,12 +75,14 @@ class DelayedCommit(DelayedOperation):
         self._end_offset = end_offset
         self._on_committed = on_committed
 
+    @override
     def try_complete(self) -> bool:
         """Satisfied when committed, or when the log has failed."""
         if self._partition.commit.failed or self._partition.is_committed(self._end_offset):
             return self.complete()
         return False
 
+    @override
     def on_complete(self, *, expired: bool) -> None:
         """Tell the coordinator."""
         if expired:

@@ -1,4 +1,4 @@
-"""The threads where calls that may wait for a disk run; the loop's own thread never waits for one."""
+"""The threads for calls that may wait for a disk: the loop's own thread never waits for one."""
 
 import asyncio
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class Disk:
     def submit(
         self, function: Callable[[], T], on_done: Callable[[T | None, BaseException | None], None]
     ) -> None:
-        """Call `function` in a thread, then `on_done(result, error)` on the loop: no task needed."""
+        """Call `function` in a thread, then `on_done(result, error)` on the loop: no task."""
         loop = asyncio.get_running_loop()
         self.started += 1
         self.running += 1

@@ -5,9 +5,9 @@
     (any,  0)             everything is listed; open a session     everything, a new session id
     (id, n > 0)           changes since request n - 1              what has changed
 
-The cache holds at most `max.incremental.fetch.session.cache.slots` sessions. When it is full, a session
-unused for two minutes gives way; otherwise a smaller one of that age gives way to a larger one;
-otherwise the client gets no session, which is always correct.
+The cache holds at most `max.incremental.fetch.session.cache.slots` sessions. When it is full, a
+session unused for two minutes gives way; otherwise a smaller one of that age gives way to a larger
+one; otherwise the client gets no session, which is always correct.
 
 Source: Kafka, FetchSession.scala.
 """

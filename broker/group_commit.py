@@ -4,8 +4,9 @@
                          │  ^
                          └──┘ done, but a request came meanwhile: flush again at once
 
-While one fdatasync runs in a thread, further appends go to the page cache; the next flush covers them
-all. With one producer this costs one disk round trip a request, with a hundred it costs the same.
+While one fdatasync runs in a thread, further appends go to the page cache; the next flush covers
+them all. With one producer this costs one disk round trip a request, with a hundred it costs the
+same.
 """
 
 import asyncio

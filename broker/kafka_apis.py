@@ -9,8 +9,9 @@ A handler is one of three kinds, decided once at start-up from its module:
     inline    `def handle`: gets the decoded request, returns the response or a Future of it
     worker    `async def handle`: takes one of the `num.io.threads` workers while it runs
 
-Bytes that cannot be decoded, and API keys or versions that are not served, close the connection with
-one log line, as in Kafka; only ApiVersions is answered in version 0 whatever was asked (KIP-511).
+Bytes that cannot be decoded, and API keys or versions that are not served, close the connection
+with one log line, as in Kafka; only ApiVersions is answered in version 0 whatever was asked
+(KIP-511).
 
 Source of the shape: Kafka, KafkaApis.scala.
 """
@@ -257,7 +258,7 @@ class KafkaApis:
             body: Body = api.codec().encode_response(future.result(), context.api_version)
             return body
         reply = self.open_reply(connection, context)
-        reply.when_abandoned(future.cancel)
+        reply.when_abandoned(lambda: _cancel(future))
 
         def finish(done: "asyncio.Future[Any]") -> None:
             if done.cancelled():
@@ -351,9 +352,18 @@ class KafkaApis:
     def _broken(self, connection: "Connection", api: Api, context: RequestContext) -> None:
         """Our own bug: say where, and end this one connection."""
         api.stats.errors += 1
-        LOGGER.exception("handler failed api=%s version=%d", api.name, context.api_version)
+        LOGGER.error(
+            "handler failed api=%s version=%d",
+            api.name,
+            context.api_version,
+            exc_info=True,  # noqa: LOG014  because every caller is an exception handler
+        )
         connection.close("internal error")
 
 
 def _class_name(api_name: str) -> str:
     return "".join(word.capitalize() for word in api_name.split("_"))
+
+
+def _cancel(future: "asyncio.Future[Any]") -> None:
+    future.cancel()

@@ -3,8 +3,8 @@
     time=2026-01-31T12:00:00.123Z level=INFO logger=broker.app message="broker started" node_id=1
 
 Our own messages are written as `words key=value ...`; the pairs are lifted out of the text, so that
-both formats carry them as fields. A traceback is one field, with its line breaks escaped: a line stays
-a line.
+both formats carry them as fields. A traceback is one field, with its line breaks escaped: a line
+stays a line.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""One partition as this broker leads it: fencing, appends, the high watermark, and who waits for it.
+"""One partition as this broker leads it: fencing, appends, high watermark, and who waits for it.
 
 On one replica a batch is committed as soon as it is in the log - or, with `flush.messages` reached,
-as soon as it is on disk: then the high watermark waits for the flush, so that neither the producer is
-told nor a consumer shown what a power cut could take back.
+as soon as it is on disk: then the high watermark waits for the flush, so that neither the producer
+is told nor a consumer shown what a power cut could take back.
 
     append ──> log ──(nothing to flush)──────────────> high watermark = log end ──> wake fetches
                 └──(flush.messages reached)──> GroupCommit ──fdatasync done──┘

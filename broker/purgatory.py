@@ -4,8 +4,9 @@
        │                                           ├─> on_complete(), exactly once
        └────────time is up──────────────> expired ─┘
 
-An operation is watched by the things it waits for (a partition's `Watchers`); whoever changes such a
-thing calls `Watchers.check()`. There is no task and no lock: everything happens on the loop's thread.
+An operation is watched by the things it waits for (a partition's `Watchers`); whoever changes such
+a thing calls `Watchers.check()`. There is no task and no lock: everything happens on the loop's
+thread.
 
 Source of the idea: Kafka, DelayedOperationPurgatory.
 """
@@ -100,8 +101,8 @@ class Watchers:
 class Purgatory:
     """Counts and times the operations of one kind; `capacity` bounds them.
 
-    `park` answers False when the purgatory is full: the caller completes the operation at once, which
-    for a fetch is an empty answer and never an error.
+    `park` answers False when the purgatory is full: the caller completes the operation at once,
+    which for a fetch is an empty answer and never an error.
     """
 
     __slots__ = ("_timer", "capacity", "completed", "expired", "name", "parked")

@@ -159,8 +159,9 @@ class ReplicaManager:
     # -- waking those who wait for records -------------------------------------------------------
 
     def _wake_later(self, partition: Partition) -> None:
-        """Wake in the loop's next turn: the producer gets its answer first, and a burst of appends
-        wakes a waiting fetch once.
+        """Wake in the loop's next turn.
+
+        So the producer gets its answer first, and a burst of appends wakes a waiting fetch once.
         """
         if not self._ready_to_wake:
             self._loop.call_soon(self._wake)
@@ -212,7 +213,7 @@ class ReplicaManager:
     def read_internal(
         self, topic_partition: TopicPartition, offset: int, max_bytes: int
     ) -> memoryview:
-        """Whole batches and perhaps a part of one, from the batch that holds `offset`; empty at the end.
+        """Whole batches from the one that holds `offset` on; empty at the end.
 
         Raises:
             OffsetOutOfRangeError: Below the log start or above the end.

@@ -1,8 +1,8 @@
 """One shared timer wheel for everything that waits on time.
 
-Long polls arm and disarm a timer per request, so both must cost next to nothing: a timer is a slot in
-the list of its tick, cancelling clears one field. The event loop sees a single timer, for the earliest
-tick that has anybody waiting (a timer of the loop's own per request costs about 3 us more).
+Long polls arm and disarm a timer per request, so both must cost next to nothing: a timer is a slot
+in the list of its tick, cancelling clears one field. The event loop sees a single timer, for the
+earliest tick that has anybody waiting (a timer of the loop's own per request costs 3 us more).
 
     _ticks    heap of tick numbers that have a bucket       one entry per distinct tick
     _buckets  tick number -> timers due then                tick = TICK_MS milliseconds
@@ -106,8 +106,12 @@ class TimerWheel:
                     callback()
                 except Exception:
                     LOGGER.exception("timer callback failed")
-        if ticks and (self._handle is None or ticks[0] < self._next_tick):
-            self._arm(ticks[0], self._clock.monotonic_ms())
+        self._arm_first()
+
+    def _arm_first(self) -> None:
+        """A callback may have armed a timer already; it stands if nothing is due before it."""
+        if self._ticks and (self._handle is None or self._ticks[0] < self._next_tick):
+            self._arm(self._ticks[0], self._clock.monotonic_ms())
 
     def close(self) -> None:
         """Forget every timer."""

@@ -52,6 +52,10 @@ class _Database:
         self._connection = sqlite3.connect(path, isolation_level=None)
         try:
             self._prepare()
+        except sqlite3.OperationalError:
+            # Locked, read-only, out of space: the file may be fine.
+            self._connection.close()
+            raise
         except sqlite3.DatabaseError as error:
             self._connection.close()
             raise StoreFormatError(f"{path} cannot be used as metadata store: {error}") from error

@@ -2,11 +2,12 @@
 
 Behaviour:
 - Lists what this broker serves, nothing else: a client never meets an API that is only announced.
-- A version above ours is answered in version 0 with UNSUPPORTED_VERSION and the range of ApiVersions
-  itself, so that the client can ask again (KIP-511). The router passes None for such a request.
+- A version above ours is answered in version 0 with UNSUPPORTED_VERSION and the range of
+  ApiVersions itself, so that the client can ask again (KIP-511). The router passes None for such a
+  request.
 - Produce is announced from 0 and JoinGroup from 0 although nobody sends those: librdkafka before
-  2.11 concludes from the lower bound whether it may compress, and whether groups exist (KAFKA-18659,
-  KAFKA-19444).
+  2.11 concludes from the lower bound whether it may compress, and whether groups exist
+  (KAFKA-18659, KAFKA-19444).
 
 Versions:
 - 3   flexible; name and version of the client's software   KIP-511

@@ -46,17 +46,13 @@ def handle(
             producers = [
                 ProducerState(
                     producer_id=entry.producer_id,
-                    producer_epoch=entry.producer_epoch,
-                    last_sequence=entry.last_sequence,
+                    producer_epoch=entry.epoch,
+                    last_sequence=entry.batches[-1].last_sequence if entry.batches else -1,
                     last_timestamp=entry.last_timestamp,
                     coordinator_epoch=entry.coordinator_epoch,
-                    current_txn_start_offset=(
-                        -1
-                        if entry.current_txn_first_offset is None
-                        else entry.current_txn_first_offset
-                    ),
+                    current_txn_start_offset=entry.txn_first_offset,
                 )
-                for entry in partition.log.producer_state.entries()
+                for entry in partition.log.producer_state.active_producers()
             ]
             answers.append(PartitionResponse(partition_index=index, active_producers=producers))
         topics.append(TopicResponse(name=topic.name, partitions=answers))

@@ -1,15 +1,15 @@
 """Fetch (API key 1), versions 4 to 18.
 
 Behaviour:
-- Answers when `min_bytes` are readable over all partitions, after `max_wait_ms`, or at once when any
-  partition has an error.
-- Records leave as slices of segment files, from the batch that contains the offset; the last batch may
-  be cut off, clients expect that. The first batch goes out whole even above the limits, so that a
-  consumer always advances (KIP-74).
+- Answers when `min_bytes` are readable over all partitions, after `max_wait_ms`, or at once when
+  any partition has an error.
+- Records leave as slices of segment files, from the batch that contains the offset; the last batch
+  may be cut off, clients expect that. The first batch goes out whole even above the limits, so that
+  a consumer always advances (KIP-74).
 - read_committed sees nothing at or above the last stable offset, and is told which transactions
   within the records were aborted (KIP-98).
-- Nobody replicates from a single node: a fetch that claims to come from a replica is refused, because
-  a forged one could move the high watermark (CVE-2018-1288).
+- Nobody replicates from a single node: a fetch that claims to come from a replica is refused,
+  because a forged one could move the high watermark (CVE-2018-1288).
 
 Versions:
 - 4   isolation level, aborted transactions       KIP-98

@@ -2,12 +2,12 @@
 
 Behaviour:
 - -1: the end, as far as the client's isolation level lets it see (last stable offset or high
-  watermark). -2: the log start. -3: the record with the largest timestamp (KIP-734). A timestamp: the
-  first record at or after it; none found is offset -1, timestamp -1, and no error.
-- -4, the first local offset, is the log start as long as nothing is tiered; -5 and -6, which ask for
-  tiered offsets, find none (-1) (KIP-405, KIP-1005, KIP-1023).
-- Look-ups by time may read old index and log pages, so they run in a thread; the ends are answered on
-  the loop.
+  watermark). -2: the log start. -3: the record with the largest timestamp (KIP-734). A timestamp:
+  the first record at or after it; none found is offset -1, timestamp -1, and no error.
+- -4, the first local offset, is the log start as long as nothing is tiered; -5 and -6, which ask
+  for tiered offsets, find none (-1) (KIP-405, KIP-1005, KIP-1023).
+- Look-ups by time may read old index and log pages, so they run in a thread; the ends are answered
+  on the loop.
 
 Versions:
 - 2   isolation level                             KIP-98

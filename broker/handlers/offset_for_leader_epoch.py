@@ -1,9 +1,9 @@
 """OffsetForLeaderEpoch (API key 23), versions 2 to 4.
 
 Behaviour:
-- Where did the log of this leader epoch end? Answers the largest epoch at or below the one asked for
-  and the offset after its last record; (-1, -1) when nothing that old is known. Consumers use it to
-  notice a truncated log (KIP-320), followers to find where to truncate (KIP-101).
+- Where did the log of this leader epoch end? Answers the largest epoch at or below the one asked
+  for and the offset after its last record; (-1, -1) when nothing that old is known. Consumers use
+  it to notice a truncated log (KIP-320), followers to find where to truncate (KIP-101).
 
 Versions:
 - 3   replica id

@@ -1,8 +1,8 @@
 """Produce (API key 0), versions 3 to 13; advertised from 0, as Kafka does.
 
 Behaviour:
-- One record batch per partition. It is checked as a batch (CRC-32C, sizes, counts, timestamps, codec,
-  producer state), given its offsets in place, and written once to the page cache.
+- One record batch per partition. It is checked as a batch (CRC-32C, sizes, counts, timestamps,
+  codec, producer state), given its offsets in place, and written once to the page cache.
 - acks=0 has no answer; if it fails the connection is closed, so that the client notices.
 - acks=1 and -1 answer when the records are committed: at once on one replica, or after the shared
   fdatasync when `flush.messages` is reached.

@@ -1,7 +1,7 @@
-"""Metric families by Kafka's JMX-exporter names, so that existing dashboards find what they look for.
+"""Metric families by Kafka's JMX-exporter names, so that existing dashboards work.
 
-Names are the MBean's domain, type and name in lower case, joined by underscores, as the usual exporter
-rules make them: `kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec,topic=t` becomes
+Names are the MBean's domain, type and name in lower case, joined by underscores, as the usual
+exporter rules make them: `kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec,topic=t` becomes
 `kafka_server_brokertopicmetrics_bytesin_total{topic="t"}`. What Kafka has no name for begins with
 `varve_`.
 """

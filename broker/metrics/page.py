@@ -42,7 +42,7 @@ def render(families: Sequence[Metric]) -> bytes:
     registry = CollectorRegistry(auto_describe=False)
     ProcessCollector(registry=registry)
     GCCollector(registry=registry)
-    registry.register(_Collected(families))  # type: ignore[arg-type]  # why: a collector is whatever collects
+    registry.register(_Collected(families))
     return generate_latest(registry)
 
 

@@ -1,1 +1,1 @@
-"""Sockets: acceptors take connections, processors move bytes, the request channel holds requests."""
+"""Sockets: acceptors take connections, processors move bytes, a channel holds requests."""

@@ -3,8 +3,8 @@
 Limits, in the order they are checked (Kafka: SocketServer's ConnectionQuotas): total connections
 (`max.connections`), connections of one address (`max.connections.per.ip` and `.overrides`), new
 connections a second (`max.connection.creation.rate`). A connection above a limit is closed at once;
-above the rate, accepting pauses until the second's share is used up, and clients wait in the kernel's
-backlog.
+above the rate, accepting pauses until the second's share is used up, and clients wait in the
+kernel's backlog.
 """
 
 import logging

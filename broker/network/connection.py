@@ -5,15 +5,16 @@
                           └> ReceiveBuffer of its own                         v
     socket <──Sender── responses, in the order of their requests <──── ResponseSlot
 
-The reading half is READING (`_paused` is 0, the poller watches the socket) or PAUSED for one or more
-reasons, a bit each; it reads again when the last bit is cleared:
+The reading half is READING (`_paused` is 0, the poller watches the socket) or PAUSED for one or
+more reasons, a bit each; it reads again when the last bit is cleared:
 
     PAUSED_BY_CHANNEL   the request channel is full            cleared by RequestChannel
     PAUSED_BY_MEMORY    queued.max.request.bytes is used up    cleared by Processor.sweep
     PAUSED_BY_BACKLOG   too many unanswered requests, or       cleared when answers have left
                         answers that the peer does not take
 
-Bytes that had been received before the pause wait in `_unparsed`, at most one shared buffer's worth.
+Bytes that had been received before the pause wait in `_unparsed`, at most one shared buffer's
+worth.
 
 A frame's memoryview is valid until the handler returns or first awaits: whoever needs it longer
 copies it. Requests of one connection start in order and are answered in order; several may be under
@@ -250,8 +251,7 @@ class Connection:
             return
         if not self._sender.idle:
             self._flush()
-        if self.closed:
-            return
+        # Sending may have closed the connection: pausing and resuming then do nothing.
         if self._must_pause():
             self.pause(PAUSED_BY_BACKLOG)
         elif self._paused & PAUSED_BY_BACKLOG:
@@ -323,7 +323,7 @@ class Connection:
         return self._frame.filled if self._frame is not None else 0
 
     def close(self, reason: str | None) -> None:
-        """Close the socket and let go of everything. `reason` None: the peer left, nothing to log."""
+        """Close the socket and let go of everything. `reason` None: nothing to log."""
         if self.closed:
             return
         self.closed = True

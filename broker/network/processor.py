@@ -114,16 +114,17 @@ class Processor:
                 if now - c.last_active_ms > max_idle_ms and not c.unanswered
             ]:
                 connection.close("idle for longer than connections.max.idle.ms")
-        if self.buffers.exhausted:
-            stalled = [
+        stalled = sorted(
+            (
                 c
                 for c in self.connections
                 if c.partial_bytes and now - c.last_active_ms > STALLED_FRAME_MS
-            ]
-            for connection in sorted(stalled, key=lambda c: c.last_active_ms):
-                if not self.buffers.exhausted:
-                    break
-                connection.close("unfinished request without progress while memory is short")
+            ),
+            key=lambda c: c.last_active_ms,
+            reverse=True,
+        )
+        while stalled and self.buffers.exhausted:
+            stalled.pop().close("unfinished request without progress while memory is short")
         if self._memory_waiters and not self.buffers.exhausted:
             waiters, self._memory_waiters = self._memory_waiters, set()
             for connection in waiters:

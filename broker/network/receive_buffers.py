@@ -1,14 +1,14 @@
 """Memory for frames that did not arrive whole.
 
-A frame announces its size in its first four bytes, and a stranger may announce anything. So a buffer
-is *reserved* for the announced size, but only anonymous pages that bytes were really written to
-become memory: 2,000 sockets that each announce 100 MiB and send nothing cost a few pages each, where
-a default Kafka with a 1 GiB heap dies at 16.
+A frame announces its size in its first four bytes, and a stranger may announce anything. So a
+buffer is *reserved* for the announced size, but only anonymous pages that bytes were really written
+to become memory: 2,000 sockets that each announce 100 MiB and send nothing cost a few pages each,
+where a default Kafka with a 1 GiB heap dies at 16.
 
     size class   where it comes from
     <= 4 KiB     a bytearray
-    <= 4 MiB     an anonymous mapping, rounded up to a power of two; a bounded number is kept for reuse,
-                 because touching fresh pages costs more than the receive itself
+    <= 4 MiB     an anonymous mapping, rounded up to a power of two; a bounded number is kept for
+                 reuse, because touching fresh pages costs more than the receive itself
     above        an anonymous mapping of its own, given back to the system after use
 
 `charged` is what the limit `queued.max.request.bytes` is compared with: bytes that arrived.

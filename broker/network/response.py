@@ -18,8 +18,8 @@ class ResponseSlot:
     """The place of one unanswered request in its connection's order of answers.
 
     Lives from the request's start until its pieces have been handed to the socket's queue.
-    `complete` may be called once, from the loop's thread, at any time; after the connection has gone
-    it does nothing.
+    `complete` may be called once, from the loop's thread, at any time; after the connection has
+    gone it does nothing.
     """
 
     __slots__ = ("connection", "done", "on_abandoned", "pieces")

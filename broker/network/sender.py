@@ -71,8 +71,8 @@ def warm(slice_: "FileSlice") -> None:
 class Sender:
     """What one connection still has to send.
 
-    `flush` sends until everything is gone (`idle`), until the socket is full (`blocked`), or until a
-    slice at the head is not in memory (`cold`, the slice to `warm`).
+    `flush` sends until everything is gone (`idle`), until the socket is full (`blocked`), or until
+    a slice at the head is not in memory (`cold`, the slice to `warm`).
     """
 
     __slots__ = ("_queue", "_stream", "bytes_sent", "cold", "queued_bytes")
@@ -196,8 +196,8 @@ class Sender:
         if self.cold is not piece and not is_cached(descriptor, piece.position, piece.length):
             self.cold = piece
             return False
-        # Warmed once is enough: if memory is so short that the pages are gone again, waiting for the
-        # disk is the lesser evil than never sending.
+        # Warmed once is enough: if memory is so short that the pages are gone again, waiting for
+        # the disk is the lesser evil than never sending.
         self.cold = None
         turn = TURN_BYTES_MAX
         while piece.length > 0:

@@ -172,7 +172,7 @@ class NetworkServer:
         await self.channel.stop(timeout_s)
         deadline_ms = self._clock.monotonic_ms() + timeout_s * 1000
         connections = [c for p in self.processors for c in p.connections]
-        while (
+        while (  # noqa: ASYNC110  because the peers' sockets give no event for this
             any(not c.closed and not c.quiet for c in connections)
             and self._clock.monotonic_ms() < deadline_ms
         ):

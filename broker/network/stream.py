@@ -13,7 +13,7 @@ MORE = getattr(socket, "MSG_MORE", 0)
 
 
 class Stream(Protocol):
-    """A connected, non-blocking byte stream. Every call raises BlockingIOError when it would wait."""
+    """A connected byte stream; every call raises BlockingIOError instead of waiting."""
 
     def fileno(self) -> int:
         """What the poller watches."""

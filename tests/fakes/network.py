@@ -1,9 +1,8 @@
 """A socket and a poller in memory: the test plays the peer and the kernel."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import os
 
 
 class FakePoller:

@@ -13,7 +13,7 @@ class ManualLoop:
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
-        self.due: list[tuple[float, "Handle"]] = []
+        self.due: list[tuple[float, Handle]] = []
 
     def call_later(self, delay_s: float, callback: object) -> "Handle":
         handle = Handle(callback)
