@@ -56,6 +56,7 @@ from storage.log_files import (
     log_file_name,
 )
 from storage.offset_map import OffsetMap
+from storage.owner import OnOwner, in_this_thread
 from storage.producer_state import ProducerStateManager
 from storage.retention import SegmentFacts
 from storage.topic_partition import TopicPartition
@@ -124,6 +125,7 @@ class CleanableLog(Protocol):
 
         Raises:
             CleaningAbortedError: The log has been closed or deleted meanwhile.
+            DiskError: The disk refused.
         """
         ...
 
@@ -186,6 +188,7 @@ class Cleaner:
         first_uncleanable_offset: int,
         now_ms: int,
         check_done: Callable[[], None] = _never,
+        on_owner: OnOwner = in_this_thread,
     ) -> CleanerStats:
         """Compact a log.
 
@@ -195,6 +198,7 @@ class Cleaner:
             first_uncleanable_offset: Base offset of a segment; nothing at or above it is touched.
             now_ms: Wall clock, for delete horizons.
             check_done: Called often; raises CleaningAbortedError to stop.
+            on_owner: Where `replace_segments` is to be called.
 
         Returns:
             What was done; `end_offset` is the next run's first dirty offset.
@@ -205,7 +209,7 @@ class Cleaner:
             DecodeError: Records do not parse, or are beyond `DECOMPRESSED_SIZE_MAX`.
             DiskError: The disk refused.
         """
-        run = _Run(self, log, now_ms, first_uncleanable_offset, check_done)
+        run = _Run(self, log, now_ms, first_uncleanable_offset, check_done, on_owner)
         return run.run(first_dirty_offset)
 
     # Shared with _Run, which holds the state of one run.
@@ -266,7 +270,9 @@ class _Run:
         now_ms: int,
         first_uncleanable_offset: int,
         check_done: Callable[[], None],
+        on_owner: OnOwner,
     ) -> None:
+        self._on_owner = on_owner
         self._cleaner = cleaner
         self._filesystem = cleaner._filesystem
         self._log = log
@@ -369,6 +375,7 @@ class _Run:
 
     def _clean_group(self, group: Sequence[CleanableSegment]) -> None:
         base_offset = group[0].base_offset
+        replaced = [segment.base_offset for segment in group]
         config = self._log.config
         cleaned = CleanedSegment(
             self._log.directory, base_offset, self._filesystem, config.index_interval_bytes
@@ -391,7 +398,7 @@ class _Run:
             raise
         self._stats.bytes_written += cleaned.size
         try:
-            self._log.replace_segments(base_offset, [segment.base_offset for segment in group])
+            self._on_owner(lambda: self._log.replace_segments(base_offset, replaced))
         except CleaningAbortedError:
             cleaned.discard()
             raise

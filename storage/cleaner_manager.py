@@ -22,7 +22,7 @@ Source: Kafka, LogCleanerManager.java, LogToClean.java; KIP-354.
 """
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from storage.cleaner import CleanableLog, CleanableSegment, CleaningAbortedError
@@ -86,13 +86,13 @@ def measure(log: CleanableLog, checkpoint: int | None, now_ms: int) -> LogToClea
     bound = min(log.last_stable_offset, segments[-1].base_offset)
     lag_ms = log.config.min_compaction_lag_ms
     if lag_ms > 0:
-        for segment in _from(closed, first_dirty):
+        for segment in _closed_from(segments, first_dirty):
             if segment.largest_timestamp > now_ms - lag_ms:
                 bound = min(bound, segment.base_offset)
                 break
     bound = max(first_dirty, bound)
     uncleanable = next(
-        (segment.base_offset for segment in _from(closed, bound)), segments[-1].base_offset
+        (segment.base_offset for segment in _closed_from(segments, bound)), segments[-1].base_offset
     )
     clean_bytes = cleanable_bytes = 0
     floor = _floor(segments, min(first_dirty, uncleanable))
@@ -109,14 +109,16 @@ def measure(log: CleanableLog, checkpoint: int | None, now_ms: int) -> LogToClea
         uncleanable,
         clean_bytes,
         cleanable_bytes,
-        _compaction_delay_ms(log, _from(closed, first_dirty), now_ms),
+        _compaction_delay_ms(log, _closed_from(segments, first_dirty), now_ms),
     )
 
 
-def _from(segments: Iterable[CleanableSegment], offset: int) -> list[CleanableSegment]:
-    """Segments from the one that holds `offset` on."""
+def _closed_from(segments: Sequence[CleanableSegment], offset: int) -> list[CleanableSegment]:
+    """Closed segments from the one that holds `offset` on; none if that is the active one."""
     kept: list[CleanableSegment] = []
-    for segment in segments:
+    if offset >= segments[-1].base_offset:
+        return kept
+    for segment in segments[:-1]:
         if segment.base_offset <= offset:
             kept.clear()
         kept.append(segment)

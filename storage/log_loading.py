@@ -44,10 +44,10 @@ class LoadProgress:
             self.partitions_total += partitions
             self.bytes_total += recover_bytes
 
-    def done(self, recover_bytes: int) -> None:
-        """Count a job as finished."""
+    def advance(self, partitions: int, recover_bytes: int) -> None:
+        """Count work that is done."""
         with self._lock:
-            self.partitions_done += 1
+            self.partitions_done += partitions
             self.bytes_done += recover_bytes
 
 
@@ -61,7 +61,14 @@ class LoadJob:
             shutdown.
     """
 
-    __slots__ = ("_open", "directory", "recover_bytes", "topic_partition")
+    __slots__ = (
+        "_counted",
+        "_open",
+        "_progress",
+        "directory",
+        "recover_bytes",
+        "topic_partition",
+    )
 
     def __init__(
         self,
@@ -69,15 +76,30 @@ class LoadJob:
         topic_partition: TopicPartition,
         recover_bytes: int,
         open_log: Callable[["LoadJob"], None],
+        progress: LoadProgress,
     ) -> None:
         self.directory = directory
         self.topic_partition = topic_partition
         self.recover_bytes = recover_bytes
         self._open = open_log
+        self._progress = progress
+        self._counted = 0
 
     def __call__(self) -> None:
         """Open the log and hand it over. A disk that fails takes its directory offline."""
         self._open(self)
+
+    def advance(self, bytes_done: int, _bytes_total: int) -> None:
+        """So much of this log has been read again."""
+        done = min(bytes_done, self.recover_bytes)
+        if done > self._counted:
+            self._progress.advance(0, done - self._counted)
+            self._counted = done
+
+    def finish(self) -> None:
+        """The log serves, or has failed."""
+        self._progress.advance(1, self.recover_bytes - self._counted)
+        self._counted = self.recover_bytes
 
     @property
     def rank(self) -> tuple[bool, int]:

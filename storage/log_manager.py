@@ -10,12 +10,14 @@ Several log directories (`log.dirs`): a new partition goes to the one with the f
 whose disk fails goes offline, its partitions with it; the others serve. Without any left the
 broker must stop.
 
-Synchronous. `get` may be called anywhere; all else touches disks and belongs in a thread, where
-calls may overlap: one lock guards the map of logs, held only for moments.
+Synchronous. `get` and `logs` may be called anywhere; all else touches disks and belongs in a
+thread, where calls may overlap: one lock guards the map of logs, held only for moments. A log that
+serves belongs to one thread, though, the loop's; what changes it goes there through `on_owner`, in
+small steps, and only the slow part (fdatasync, reading and writing for compaction, removing) stays.
 
 Passes, each to be called now and then by the broker:
 
-    flush_due             logs whose `flush.ms` is over
+    flush_due             rolled segments, and logs whose `flush.ms` or `flush.messages` is reached
     retention_pass        `log.retention.check.interval.ms`
     expire_producers      `producer.id.expiration.check.interval.ms`
     clean_dirtiest        `log.cleaner.backoff.ms`, again at once while it returns something
@@ -54,9 +56,11 @@ from storage.errors import (
     StorageError,
 )
 from storage.filesystem import Filesystem
+from storage.flush import FlushTicket
 from storage.log import Log
 from storage.log_directory import LogDirectory
 from storage.log_loading import LoadJob, LoadProgress, bytes_to_recover
+from storage.owner import OnOwner, in_this_thread
 from storage.partition_directory import DirectoryState, PartitionDirectory, marked_name
 from storage.partition_metadata import (
     PARTITION_METADATA,
@@ -134,6 +138,7 @@ class LogManager:
         *,
         settings: LogManagerSettings | None = None,
         cleaner_throttle: Callable[[int], None] = _unthrottled,
+        on_owner: OnOwner = in_this_thread,
     ) -> None:
         """Touch nothing yet.
 
@@ -144,6 +149,7 @@ class LogManager:
             log_dirs: Absolute paths.
             settings: See there; default: all defaults.
             cleaner_throttle: See `Cleaner`.
+            on_owner: See there; used by all that changes a log which serves.
         """
         self._filesystem = filesystem
         self._clock = clock
@@ -161,6 +167,7 @@ class LogManager:
             read_bytes=self._settings.log_cleaner_io_buffer_size,
             throttle=cleaner_throttle,
         )
+        self._on_owner = on_owner
         self._lock = threading.RLock()
         self._logs: dict[TopicPartition, Log] = {}
         self._loading: dict[TopicPartition, LogDirectory] = {}
@@ -302,7 +309,7 @@ class LogManager:
         directory.loading.add(topic_partition)
         directory.partition_count += 1
         recover_bytes = bytes_to_recover(self._filesystem, directory, topic_partition)
-        return LoadJob(directory, topic_partition, recover_bytes, open_log)
+        return LoadJob(directory, topic_partition, recover_bytes, open_log, self.progress)
 
     def _topic_id(self, path: str) -> UUID | None:
         try:
@@ -335,26 +342,25 @@ class LogManager:
                 topic_partition,
                 self._topic_id(path) or NIL,
                 config_for(topic_partition.topic),
-                clean_shutdown=directory.had_clean_shutdown,
-                recovery_point=directory.checkpointed(RECOVERY_POINT_CHECKPOINT, topic_partition)
-                or 0,
-                log_start_offset=directory.checkpointed(
-                    LOG_START_OFFSET_CHECKPOINT, topic_partition
-                )
-                or 0,
+                job,
             )
-            with self._lock:
-                if not directory.is_online:
-                    return
-                self._logs[topic_partition] = log
-                self._loading.pop(topic_partition, None)
-                directory.loading.discard(topic_partition)
-            if on_loaded is not None:
+            if self._adopt(directory, log) and on_loaded is not None:
                 on_loaded(log)
         except DiskError as error:
             self._fail(directory, error)
         finally:
-            self.progress.done(job.recover_bytes)
+            job.finish()
+
+    def _adopt(self, directory: LogDirectory, log: Log) -> bool:
+        """Let a log serve; False if its directory has gone offline meanwhile."""
+        with self._lock:
+            if not directory.is_online:
+                log.close(clean=False)
+                return False
+            self._logs[log.topic_partition] = log
+            self._loading.pop(log.topic_partition, None)
+            directory.loading.discard(log.topic_partition)
+            return True
 
     def _open_log(
         self,
@@ -362,11 +368,13 @@ class LogManager:
         topic_partition: TopicPartition,
         topic_id: UUID,
         config: TopicConfig,
-        *,
-        clean_shutdown: bool,
-        recovery_point: int = 0,
-        log_start_offset: int = 0,
+        job: LoadJob | None,
     ) -> Log:
+        """Open a log; without a job a new one, which no checkpoint knows."""
+
+        def checkpointed(name: str) -> int:
+            return (job and directory.checkpointed(name, topic_partition)) or 0
+
         return Log.open(
             join(directory.path, str(topic_partition)),
             topic_partition,
@@ -374,10 +382,13 @@ class LogManager:
             config=config,
             filesystem=self._filesystem,
             clock=self._clock,
-            recovery_point=recovery_point,
-            log_start_offset=log_start_offset,
-            clean_shutdown=clean_shutdown,
+            randomness=self._randomness,
+            recovery_point=checkpointed(RECOVERY_POINT_CHECKPOINT),
+            log_start_offset=checkpointed(LOG_START_OFFSET_CHECKPOINT),
+            high_watermark=checkpointed(HIGH_WATERMARK_CHECKPOINT),
+            clean_shutdown=job is None or directory.had_clean_shutdown,
             producer_id_expiration_ms=self._settings.producer_id_expiration_ms,
+            on_progress=None if job is None else job.advance,
         )
 
     # -- logs --------------------------------------------------------------------------------
@@ -485,7 +496,7 @@ class LogManager:
                 file.truncate(0)
                 file.write_at(encode_partition_metadata(topic_id), 0)
                 file.close()
-            log = self._open_log(directory, topic_partition, topic_id, config, clean_shutdown=True)
+            log = self._open_log(directory, topic_partition, topic_id, config, None)
         self._logs[topic_partition] = log
         directory.partition_count += 1
         return log
@@ -532,16 +543,21 @@ class LogManager:
         with self._lock:
             self._logs.pop(topic_partition, None)
             directory.partition_count -= 1
-            with self._failing(directory):
-                log.close(clean=False)
-                self._filesystem.rename(log.directory, path)
+
+        def leave() -> None:
+            log.close(clean=False)
+            log.rename_directory(path)
+
+        with self._failing(directory):
+            self._on_owner(leave)
         due = self._clock.now_ms() + log.config.file_delete_delay_ms
         self._deleted.append((due, path))
         self.cleaning.forget(topic_partition)
         return directory.path
 
     def remove_deleted(self) -> int:
-        """Remove deleted partitions' directories that are due; returns how many were removed."""
+        """Remove files and directories that left long ago; returns how many directories."""
+        self._each(lambda log: self._on_owner(log.remove_deleted_files))
         now_ms = self._clock.now_ms()
         with self._lock:
             due = [path for when, path in self._deleted if when <= now_ms]
@@ -566,9 +582,28 @@ class LogManager:
     # -- passes ------------------------------------------------------------------------------
 
     def flush_due(self) -> int:
-        """Flush logs whose `flush.ms` is over; returns how many."""
-        now_ms = self._clock.now_ms()
-        return self._each(lambda log: int(log.flush_if_due(now_ms)))
+        """Flush rolled segments, and whole logs whose `flush.ms` is over; returns how many logs.
+
+        Rolled segments are flushed so that a start after a crash need not read them again.
+        """
+
+        def begin(log: Log) -> FlushTicket | None:
+            target = log.flush_target()
+            if target is None and log.recovery_point < log.active_base_offset:
+                target = log.active_base_offset
+            return None if target is None else log.begin_flush(target)
+
+        def flush(log: Log) -> int:
+            if log.recovery_point >= log.log_end_offset:
+                return 0
+            ticket = self._on_owner(lambda: begin(log))
+            if ticket is None:
+                return 0
+            ticket.run()
+            self._on_owner(lambda: log.finish_flush(ticket))
+            return 1
+
+        return self._each(flush)
 
     def retention_pass(self) -> int:
         """Delete old segments of all logs; returns how many.
@@ -580,7 +615,7 @@ class LogManager:
             if not self.cleaning.try_pause(log.topic_partition):
                 return 0
             try:
-                return log.delete_old_segments()
+                return self._on_owner(log.delete_old_segments)
             finally:
                 self.cleaning.resume(log.topic_partition)
 
@@ -589,7 +624,13 @@ class LogManager:
     def expire_producers(self) -> int:
         """Forget producers idle for `producer.id.expiration.ms`; returns how many."""
         now_ms = self._clock.now_ms()
-        return self._each(lambda log: log.producer_state.remove_expired(now_ms))
+
+        def expire(log: Log) -> int:
+            if log.producer_state.is_empty:
+                return 0
+            return self._on_owner(lambda: log.producer_state.remove_expired(now_ms))
+
+        return self._each(expire)
 
     def _each(self, act: Callable[[Log], int]) -> int:
         total = 0
@@ -620,6 +661,7 @@ class LogManager:
         try:
             stats = self._cleaner.clean(
                 chosen.log,
+                on_owner=self._on_owner,
                 first_dirty_offset=chosen.first_dirty_offset,
                 first_uncleanable_offset=chosen.first_uncleanable_offset,
                 now_ms=now_ms,
@@ -718,8 +760,9 @@ class LogManager:
             directory.go_offline(str(error))
             logs = self.logs_in(directory)
             partitions = [log.topic_partition for log in logs]
-            for topic_partition in partitions:
-                self._logs.pop(topic_partition, None)
+            for log in logs:
+                log.fail(error)
+                self._logs.pop(log.topic_partition, None)
             for topic_partition in directory.loading:
                 self._loading.pop(topic_partition, None)
             partitions.extend(directory.loading)
