@@ -131,6 +131,7 @@ class TopicConfig(Settings):
         default=(),
         text="Replicas whose fetching counts against the follower's replication quota.",
         source="KIP-73",
+        difference="No effect on a single node.",
         dynamic=True,
     )
     index_interval_bytes: int = config_key(
@@ -156,6 +157,7 @@ class TopicConfig(Settings):
         default=(),
         text="Replicas that count against the leader's replication quota when they are served.",
         source="KIP-73",
+        difference="No effect on a single node.",
         dynamic=True,
     )
     local_retention_bytes: int = config_key(
@@ -250,6 +252,7 @@ class TopicConfig(Settings):
         text="With acks=all a write needs this many replicas in sync; below it the producer sees "
         "NOT_ENOUGH_REPLICAS.",
         synonyms=("min.insync.replicas",),
+        difference="No effect on a single node.",
         dynamic=True,
     )
     preallocate: bool = config_key(
@@ -277,6 +280,7 @@ class TopicConfig(Settings):
         default=False,
         text="Stop copying a tiered topic; what has been copied stays readable.",
         source="KIP-950",
+        difference="Accepted; remote storage is not there yet.",
         dynamic=True,
     )
     remote_log_delete_on_disable: bool = config_key(
@@ -285,6 +289,7 @@ class TopicConfig(Settings):
         default=False,
         text="Delete the copied data when tiering is switched off for the topic.",
         source="KIP-950",
+        difference="Accepted; remote storage is not there yet.",
         dynamic=True,
     )
     remote_storage_enable: bool = config_key(
@@ -293,6 +298,7 @@ class TopicConfig(Settings):
         default=False,
         text="Copy closed segments of this topic to remote storage.",
         source="KIP-405",
+        difference="Refused when true, as by a Kafka without remote storage: it is not there yet.",
         dynamic=True,
     )
     retention_bytes: int = config_key(
@@ -357,6 +363,7 @@ class TopicConfig(Settings):
         text="Let a replica that was not in sync lead when no other is left: available again, at "
         "the price of acknowledged records.",
         synonyms=("unclean.leader.election.enable",),
+        difference="No effect on a single node.",
         dynamic=True,
     )
 

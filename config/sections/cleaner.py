@@ -19,6 +19,7 @@ class CleanerSettings(Settings):
         count(0, "threads"),
         default=1,
         text="Logs that are cleaned at the same time.",
+        difference="No effect: one log is cleaned at a time, in one thread.",
         dynamic=True,
     )
     log_cleaner_io_max_bytes_per_second: float = config_key(
@@ -26,6 +27,7 @@ class CleanerSettings(Settings):
         Double("bytes per second"),
         default=DOUBLE_MAX,
         text="Most bytes the cleaner reads and writes in a second, all threads together.",
+        difference="No effect: cleaning is not throttled yet.",
         dynamic=True,
     )
     log_cleaner_dedupe_buffer_size: int = config_key(

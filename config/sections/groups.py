@@ -69,6 +69,7 @@ class GroupSettings(Settings):
         size(1),
         default=5_242_880,
         text="Bytes read at a time when a coordinator loads its groups.",
+        difference="No effect: the size is chosen by what is there.",
     )
     offsets_retention_minutes: int = config_key(
         "offsets.retention.minutes",

@@ -62,9 +62,10 @@ class NetworkSettings(Settings):
         "num.io.threads",
         count(1, "threads"),
         default=8,
-        text="Requests that may wait for the disk at the same time.",
-        difference="Produce and cached Fetch run on the event loop and take none of these; they "
-        "bound the requests that block: uncached reads, syncs, topic and offset administration.",
+        text="Requests that may be at work at the same time.",
+        difference="Handlers that may be at work at the same time. They are tasks on the event "
+        "loop: those that wait for the disk borrow a thread of `background.threads`, Produce and "
+        "cached Fetch need none.",
         dynamic=True,
     )
     queued_max_requests: int = config_key(
@@ -80,6 +81,8 @@ class NetworkSettings(Settings):
         default=-1,
         text="Bytes of requests that have arrived and are not answered yet. When it is reached no "
         "more is read from any connection until some are.",
+        difference="Without a limit, unfinished requests may still hold no more than a quarter "
+        "of the memory.",
     )
     socket_send_buffer_bytes: int = config_key(
         "socket.send.buffer.bytes",

@@ -96,7 +96,8 @@ class NodeSettings(Settings):
         count(1, "threads"),
         default=10,
         text="Threads for retention, flushing and file deletion.",
-        difference="An upper bound: the work shares the disk threads (`num.io.threads`).",
+        difference="Size of the pool, never below 4, in which everything runs that waits for the "
+        "disk, also uncached reads and syncs.",
         dynamic=True,
     )
     controlled_shutdown_enable: bool = config_key(

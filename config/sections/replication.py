@@ -12,6 +12,7 @@ class ReplicationSettings(Settings):
         milliseconds(),
         default=5000,
         text="How often high watermarks are written down.",
+        difference="At least every five seconds.",
     )
     replica_lag_time_max_ms: int = config_key(
         "replica.lag.time.max.ms",

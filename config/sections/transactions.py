@@ -14,6 +14,7 @@ class TransactionSettings(Settings):
         text="Longest transaction timeout a producer may ask for; a longer one is answered with "
         "INVALID_TRANSACTION_TIMEOUT.",
         source="KIP-98",
+        difference="Accepted; the transaction coordinator that uses it is not there yet.",
     )
     transactional_id_expiration_ms: int = config_key(
         "transactional.id.expiration.ms",

@@ -21,7 +21,7 @@ class _Admin(BaseHTTPRequestHandler):
         self.wfile.write(b"recovering 3 of 7")
 
     @override
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  as the base has it
+    def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
 
 
