@@ -231,6 +231,8 @@ def test_random_bytes_decode_or_are_a_decode_error(version: int) -> None:
 HEAD_V7 = bytes(25)
 HEAD_V15 = bytes(21)
 PARTITION = bytes(32)
+END = b"\0\x01\x01\0" + bytes(20)
+"""What follows a partition in a valid request: no tags, nothing forgotten, no rack."""
 
 
 @pytest.mark.parametrize(
@@ -260,8 +262,11 @@ PARTITION = bytes(32)
         (12, HEAD_V7 + b"\x01\x01\0\0"),
         (12, HEAD_V7 + b"\x01\x01\x01\x01\0\x02\x05abcd"),
         (15, HEAD_V15 + b"\x01\x01\x01\x01\x01\x04" + bytes(40)),
-        (17, HEAD_V15 + b"\x02" + bytes(16) + b"\x02" + PARTITION + b"\x01\0\x08" + bytes(40)),
-        (18, HEAD_V15 + b"\x02" + bytes(16) + b"\x02" + PARTITION + b"\x01\x01\x04" + bytes(40)),
+        (17, HEAD_V15 + b"\x02" + bytes(16) + b"\x02" + PARTITION + b"\x01\0\x08" + bytes(8) + END),
+        (
+            18,
+            HEAD_V15 + b"\x02" + bytes(16) + b"\x02" + PARTITION + b"\x01\x01\x04" + bytes(4) + END,
+        ),
         (18, HEAD_V15 + b"\x02" + bytes(16) + b"\x02" + PARTITION + b"\x01\x09\x7f\0\x01\x01\0"),
     ],
 )

@@ -270,6 +270,15 @@ def test_lies_inside_a_record_are_refused(block: bytes) -> None:
         walk(batch_of(block, 1))
 
 
+@pytest.mark.parametrize("wrong_by", [1, -1])
+def test_record_length_must_agree_with_its_content(wrong_by: int) -> None:
+    """Also when the walk would end at the right byte all the same."""
+    good = record(b"\0\0\0", b"\x01", b"\x01", b"\0")
+    bad = bytes((good[0] + 2 * wrong_by,)) + good[1:]
+    with pytest.raises(DecodeError):
+        walk(batch_of(bad + good, 2))
+
+
 def test_null_in_more_bytes_than_it_needs_is_null() -> None:
     """-1 as a two-byte varint is odd, but -1."""
     got = walk(batch_of(record(b"\0\0\0", b"\x81\0", b"\x81\0", b"\0"), 1))
