@@ -3,8 +3,9 @@
 Run it by `python -m tests.golden.frames.capture`.
 
 Starts Kafka, and in front of it a proxy that its advertised listener points to, then lets each
-client produce, consume with a group, use the admin calls and (Java) transactions. Of every client,
-API and version one request and one answer are kept in `frames.jsonl`, one JSON object a line:
+client produce, consume with a group, commit, and use admin calls and transactions where it has
+them. Of every client, API and version one request and one answer are kept in `frames.jsonl`, one
+JSON object a line:
 
     origin        client and broker with their versions
     api_key, api_version
@@ -13,7 +14,7 @@ API and version one request and one answer are kept in `frames.jsonl`, one JSON 
 
 The broker itself connects to its advertised address as well: WriteTxnMarkers and some
 AddPartitionsToTxn are its own, under the name of whichever client ran at that moment. Of several
-frames of one kind the longest is kept, since it says most, up to `FRAME_SIZE_MAX`. The file is checked in; this is how to make it anew.
+frames of one kind the longest is kept, since it says most, up to `FRAME_SIZE_MAX`.
 """
 
 import asyncio
@@ -24,6 +25,7 @@ import threading
 import warnings
 from pathlib import Path
 from struct import Struct
+from typing import Any
 
 from bench.kafka_release import (
     CONFIGS,
@@ -105,9 +107,11 @@ class Recorder:
 def run_confluent(address: str, topic: str) -> None:
     """librdkafka: admin, idempotent producer, group consumer."""
     from confluent_kafka import Consumer, Producer
-    from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic
+    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.admin._config import ConfigResource
+    from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-    settings = {"bootstrap.servers": address, "client.id": "golden"}
+    settings: dict[str, Any] = {"bootstrap.servers": address, "client.id": "golden"}
     admin = AdminClient(settings)
     for future in admin.create_topics([NewTopic(topic, 2, 1)]).values():
         future.result(20)
