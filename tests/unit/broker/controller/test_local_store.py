@@ -68,7 +68,7 @@ async def test_waiting_transactions_are_bounded(monkeypatch: pytest.MonkeyPatch)
 
 
 async def test_lease_whose_end_cannot_be_stored_ends_later() -> None:
-    """The deletion is tried again until it is durable; meanwhile nobody can keep the lease alive."""
+    """The deletion is tried again until it is durable."""
     timer = ManualTimer()
     store = MemoryStore(timer)
     lease = await store.grant_lease(1000)

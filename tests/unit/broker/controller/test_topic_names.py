@@ -24,11 +24,13 @@ def test_legal_names(name: str) -> None:
         ("a" * 250, f"the length of '{'a' * 250}' is longer than the max allowed length 249"),
         (
             "a b",
-            "'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'",
+            "'a b' contains one or more characters other than ASCII alphanumerics, "
+            "'.', '_' and '-'",
         ),
         (
             "tür",
-            "'tür' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'",
+            "'tür' contains one or more characters other than ASCII alphanumerics, "
+            "'.', '_' and '-'",
         ),
     ],
 )
