@@ -19,9 +19,10 @@ def read_batch_header(file: File, position: int, end: int) -> BatchHeader | None
 
     `end` is where the log ends. None also for bytes that are no batch: what led here is wrong.
     """
-    if end - position < HEADER_SIZE:
+    if position < 0 or end - position < HEADER_SIZE:
         return None
-    return _header(file.read_at(HEADER_SIZE, position), 0, end - position)
+    data = file.read_at(HEADER_SIZE, position)
+    return _header(data, 0, end - position) if len(data) == HEADER_SIZE else None
 
 
 def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:

@@ -8,8 +8,8 @@ A sum covers a batch from byte 21 on. The bytes before it are judged by what sur
     base offset    follows on the batch before. Compaction leaves gaps, so in a compacted topic it
                    may be greater, unless the next batch then lies below it
     batch length   a wrong one makes the sum wrong
-    leader epoch   one that never began (the checkpoint is written before the first batch of an
-                   epoch) is set right in place
+    leader epoch   of no consequence: the checkpoint is on disk before the first batch of an epoch,
+                   so batches are asked only where there is no checkpoint
 
 Runs in any thread; reading and summing release the interpreter lock.
 
@@ -18,7 +18,6 @@ Source: Kafka, LogSegment.java (recover).
 
 import logging
 from collections.abc import Callable
-from struct import Struct
 from typing import Final
 
 from protocol.errors import DecodeError
@@ -43,8 +42,6 @@ _log = logging.getLogger(__name__)
 CHUNK_BYTES: Final = 8 * 1024 * 1024
 """Read at once; a larger batch gets a buffer of its own size."""
 
-_EPOCH: Final = Struct(">i")
-_EPOCH_POSITION: Final = 12
 _unpack = HEADER.unpack_from
 
 
@@ -67,7 +64,7 @@ class SegmentRecovery:
     __slots__ = (
         "_buffer",
         "_gaps_allowed",
-        "_known_epochs",
+        "_epochs_known",
         "_leader_epochs",
         "_on_bytes",
         "_producer_state",
@@ -92,7 +89,7 @@ class SegmentRecovery:
         """
         self._producer_state = producer_state
         self._leader_epochs = leader_epochs
-        self._known_epochs = {epoch for epoch, _ in leader_epochs.entries()}
+        self._epochs_known = leader_epochs.latest_epoch is not None
         self._gaps_allowed = gaps_allowed
         self._on_bytes = on_bytes
         self._buffer = bytearray()
@@ -139,7 +136,7 @@ class SegmentRecovery:
         next_offset = base_of_segment
         jumped_at: int | None = None
         jumped_from = 0
-        last_epoch = self._leader_epochs.latest_epoch
+        last_epoch = -1
         gaps_allowed = self._gaps_allowed
         view = self._view(min(CHUNK_BYTES, file_size))
         try:
@@ -169,8 +166,9 @@ class SegmentRecovery:
                         jumped_at = None
                     if fields[6] < 0 or last_offset - base_of_segment > RELATIVE_OFFSET_MAX:
                         return position + at, next_offset
-                    if fields[2] != last_epoch and fields[2] >= 0:
-                        last_epoch = self._check_epoch(segment, position + at, fields)
+                    if fields[2] != last_epoch and not self._epochs_known:
+                        last_epoch = fields[2]
+                        self._add_epoch(last_epoch, base_offset)
                     builder.add(position + at, needed, last_offset, fields[8])
                     if fields[9] >= 0:
                         self._replay(segment, fields, view[at:end])
@@ -196,26 +194,10 @@ class SegmentRecovery:
             self._buffer = bytearray(size)
         return memoryview(self._buffer)
 
-    def _check_epoch(self, segment: Segment, position: int, fields: tuple[int, ...]) -> int:
-        """Take in a batch's epoch; returns the epoch that counts from here on."""
-        base_offset, epoch = fields[0], fields[2]
-        epochs = self._leader_epochs
-        if self._known_epochs and epoch not in self._known_epochs:
-            owner = epochs.epoch_for_offset(base_offset)
-            if owner is not None:
-                _log.warning(
-                    "epoch %d at %d of %s never began, set to %d",
-                    epoch,
-                    position,
-                    segment.path,
-                    owner,
-                )
-                segment.open_file().write_at(_EPOCH.pack(owner), position + _EPOCH_POSITION)
-                return owner
-        latest = epochs.latest_epoch
-        if latest is None or epoch > latest:
-            epochs.assign(epoch, base_offset)
-        return epoch
+    def _add_epoch(self, epoch: int, start_offset: int) -> None:
+        latest = self._leader_epochs.latest_epoch
+        if epoch >= 0 and (latest is None or epoch > latest):
+            self._leader_epochs.assign(epoch, start_offset)
 
     def _replay(self, segment: Segment, fields: tuple[int, ...], batch: memoryview) -> None:
         replay_batch(self._producer_state, segment, BatchHeader._make(fields), batch)

@@ -42,9 +42,7 @@ class Event(NamedTuple):
 
 
 class _Fault:
-    def __init__(
-        self, kind: str, code: int, path: str, skip: int, times: int, partial: bool
-    ) -> None:
+    def __init__(self, kind: str, code: int, path: str, skip: int, times: int) -> None:
         self.kind = kind
         self.code = code
         self.path = path
