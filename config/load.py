@@ -8,7 +8,6 @@ Every mistake is found before any is reported: somebody who starts a broker on a
 wants to correct them in one go.
 """
 
-import difflib
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from config.errors import ConfigLoadError, InvalidConfigError, Mistake
 from config.foreign import is_passed_over, is_refused
 from config.properties import Property, parse_properties
 from config.topic import TOPIC_KEYS
-from config.yaml_file import parse_yaml
 
 FILE_SIZE_MAX = 1024 * 1024
 """Largest settings file, in bytes."""
@@ -166,6 +164,9 @@ def _from_file(
         text = data.decode("utf-8-sig")
         parse: Callable[[str], list[Property]] = parse_properties
         if Path(path).suffix.lower() in _YAML_SUFFIXES:
+            # Imported here for the sake of every start that needs no YAML.
+            from config.yaml_file import parse_yaml
+
             parse = parse_yaml
         settings = parse(text)
     except OSError as error:
@@ -218,6 +219,8 @@ def _unknown(key: str) -> str:
         names = " or ".join(synonym.key for synonym in row.synonyms)
         hint = f"; its default for all topics is {names}" if names else ""
         return f"is a setting of topics{hint}"
+    import difflib  # needed by mistakes only
+
     close = difflib.get_close_matches(key, BROKER_KEYS, n=1, cutoff=0.8)
     return f"unknown setting, did you mean {close[0]}?" if close else "unknown setting"
 

@@ -1,0 +1,269 @@
+"""The shape of the project, checked like its behaviour."""
+
+import ast
+import importlib.util
+import re
+import subprocess
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+from config.broker import BROKER_KEYS
+from config.topic import TOPIC_KEYS
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PACKAGES: list[str] = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+
+GENERATED = ROOT / "protocol" / "messages"
+
+TESTED_ELSEWHERE = {
+    # Tables, and modules that a program wrote: one test module looks at all of them.
+    "config/sections": "tests/unit/config/test_sections.py",
+    "protocol/messages": "tests/unit/protocol/test_messages.py",
+    # What the generator writes is what is tested.
+    "protocol/codegen": "tests/unit/protocol/codegen/test_module.py",
+    # The composition root is run whole, as a process.
+    "broker/app.py": "tests/interop/test_container.py",
+}
+"""Folders and modules without a test module of their own, and what tests them instead."""
+
+
+def _files(*patterns: str) -> list[Path]:
+    """Tracked files, and new ones that Git does not ignore."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *patterns],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return [path for line in listed.stdout.splitlines() if (path := ROOT / line).is_file()]
+
+
+MODULES = [
+    path
+    for path in _files("*.py")
+    if path.relative_to(ROOT).parts[0] in PACKAGES and path.name != "__init__.py"
+]
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_import_name_is_ours(name: str) -> None:
+    """No dependency brings a package with one of our plain names."""
+    spec = importlib.util.find_spec(name)
+    assert spec is not None
+    assert spec.origin is not None
+    assert Path(spec.origin).is_relative_to(ROOT)
+    assert set(packages_distributions().get(name, ())) <= {"varve"}
+
+
+def test_top_level_folders_are_known() -> None:
+    """A new one is a decision: it is a package of the wheel, or on this short list."""
+    folders = {path.relative_to(ROOT).parts[0] for path in _files() if path.parent != ROOT}
+    others = {".ci", "bench", "docker", "docs", "tests"}
+    assert folders <= others | set(PACKAGES)
+
+
+def test_docker_folder_is_not_a_package() -> None:
+    """An `__init__.py` there would hide the Docker SDK that test tools import."""
+    assert not (ROOT / "docker" / "__init__.py").exists()
+
+
+def test_every_test_folder_is_a_package() -> None:
+    """Otherwise pytest imports `tests/unit/storage` as `storage`, and hides ours."""
+    tests = ROOT / "tests"
+    folders = {path.parent for path in tests.rglob("test_*.py")}
+    missing = [
+        folder
+        for leaf in folders
+        for folder in (leaf, *leaf.parents)
+        if folder.is_relative_to(tests) and not (folder / "__init__.py").exists()
+    ]
+    assert missing == []
+
+
+def test_every_package_folder_is_a_package() -> None:
+    """A folder without `__init__.py` would be left out by some tools and found by others."""
+    folders = {path.parent for path in MODULES}
+    assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []
+
+
+def _has_behaviour(path: Path) -> bool:
+    """Whether there is more than declarations: some function decides, repeats or handles."""
+    decisions = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match, ast.comprehension)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return any(isinstance(node, decisions) for function in functions for node in ast.walk(function))
+
+
+TEST_MODULES = [str(path.relative_to(ROOT)) for path in _files("tests/unit/*.py")]
+
+
+def _has_test_module(module: Path) -> bool:
+    elsewhere = TESTED_ELSEWHERE.get(str(module)) or TESTED_ELSEWHERE.get(str(module.parent))
+    if elsewhere is not None:
+        return (ROOT / elsewhere).exists()
+    package, *folders = module.parent.parts
+    name = module.stem.strip("_")
+    spelt = "/".join(("tests/unit", package, *folders, f"test_{name}"))
+    joined = f"tests/unit/{package}/test_{'_'.join((*folders, name))}"
+    pattern = re.compile(rf"({re.escape(spelt)}|{re.escape(joined)})(_\w+)?\.py")
+    return any(pattern.fullmatch(path) for path in TEST_MODULES)
+
+
+def test_every_module_has_a_test_module() -> None:
+    """Nobody has to look for it: storage/log.py has tests/unit/storage/test_log.py.
+
+    It may have several (`test_log_reads.py`), and a sub-package may be part of the name
+    (`test_records_batch.py`). A module of mere declarations needs none.
+    """
+    modules = [path.relative_to(ROOT) for path in MODULES if _has_behaviour(path)]
+    assert [str(module) for module in modules if not _has_test_module(module)] == []
+
+
+def _sources() -> list[Path]:
+    return [path for path in _files("*.py") if not path.is_relative_to(GENERATED)]
+
+
+def test_packages_are_not_imported_whole() -> None:
+    """`import config` would clash with every variable of that name: import names instead."""
+    whole = []
+    for path in _sources():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                whole += [(path.name, name.name) for name in node.names if name.name in PACKAGES]
+    assert whole == []
+
+
+def test_no_setting_is_silently_without_effect() -> None:
+    """Each is read somewhere, is a topic's default, or its documentation says that it is not."""
+    parts = [path for path in MODULES if path.relative_to(ROOT).parts[0] in {"storage", "broker"}]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in parts)
+    inherited = {synonym.key for row in TOPIC_KEYS.values() for synonym in row.synonyms}
+    rows = [row for name, row in BROKER_KEYS.items() if name not in inherited]
+    silent = [
+        row.name
+        for row in (*rows, *TOPIC_KEYS.values())
+        if not re.search(rf"\b{row.field_name}\b", code)
+        and not row.difference.startswith(("No effect", "Accepted"))
+        and not row.internal
+    ]
+    # Read by `BrokerConfig.protocol_of`, when the settings are checked.
+    assert set(silent) <= {"listener.security.protocol.map"}
+
+
+def test_names_say_what_is_inside() -> None:
+    """`utils`, `helpers`, `common` and `misc` are where things are put that nobody finds again."""
+    vague = {"util", "utils", "helper", "helpers", "common", "misc", "shared"}
+    parts = {
+        part for path in _files("*.py") for part in path.relative_to(ROOT).with_suffix("").parts
+    }
+    assert parts & vague == set()
+
+
+SEAMS = {
+    "storage/clock.py": {"time"},
+    "storage/filesystem.py": {"os"},
+    "storage/randomness.py": {"random", "uuid4"},
+}
+"""Where the clock, the disk and chance are asked; everywhere else they are passed in."""
+
+IMPURE = {
+    ("time", "time"),
+    ("time", "time_ns"),
+    ("time", "monotonic"),
+    ("time", "monotonic_ns"),
+    ("time", "sleep"),
+    ("random", "random"),
+    ("random", "randrange"),
+    ("random", "randint"),
+    ("random", "choice"),
+    ("uuid", "uuid4"),
+    ("uuid", "uuid1"),
+    ("os", "urandom"),
+    ("datetime", "now"),
+    ("datetime", "utcnow"),
+}
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        path.relative_to(ROOT)
+        for path in MODULES
+        if path.relative_to(ROOT).parts[0] in {"config", "protocol", "storage"}
+    ],
+    ids=str,
+)
+def test_time_and_chance_are_passed_in(module: Path) -> None:
+    """A simulation moves the clock by hand and repeats a run from its seed."""
+    if str(module) in SEAMS:
+        return
+    tree = ast.parse((ROOT / module).read_text(encoding="utf-8"))
+    called = [
+        f"{node.func.value.id}.{node.func.attr}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and (node.func.value.id, node.func.attr) in IMPURE
+    ]
+    assert called == []
+
+
+def test_every_suppression_gives_its_reason() -> None:
+    """Whoever meets it later can tell whether it still holds."""
+    mute = re.compile(r"#\s*(noqa(:\s*[A-Z0-9, ]+)?|type:\s*ignore(\[[\w, -]+\])?)\s*$")
+    silent = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in _sources()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if mute.search(line)
+    ]
+    assert silent == []
+
+
+def test_locks_hold_hashes_and_no_address() -> None:
+    """They say what is installed, not from where."""
+    for path in _files("*.lock"):
+        text = path.read_text(encoding="utf-8")
+        assert "://" not in text
+        assert "index-url" not in text
+        pinned = re.findall(r"^[a-z0-9._-]+==", text, flags=re.MULTILINE)
+        assert pinned
+        assert len(re.findall(r"^[a-z0-9._-]+==[^\n]*\\\n    --hash=", text, re.MULTILINE)) == len(
+            pinned
+        )
+
+
+def _pinned(name: str) -> set[str]:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return set(re.findall(r"^[a-z0-9._-]+==[^ \\;]+", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-build.lock"])
+def test_the_development_lock_holds_the_others(name: str) -> None:
+    """In the same versions: one environment serves all, and what is tested is what is shipped."""
+    assert _pinned(name) <= _pinned("requirements-dev.lock")
+
+
+def test_files_name_no_machine() -> None:
+    """A path or host of whoever wrote it means nothing to whoever reads it."""
+    homes = re.compile(r"/(?:home|Users|root)/[a-z]|/work/[a-z]")
+    named = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in _files()
+        if path.suffix in {".py", ".md", ".toml", ".yaml", ".lock", ""} and path != Path(__file__)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if homes.search(line)
+    ]
+    assert named == []
+
+
+def test_binary_and_large_files_stay_out() -> None:
+    """Golden bytes are small; anything else belongs into a build."""
+    large = [str(path.relative_to(ROOT)) for path in _files() if path.stat().st_size > 512 * 1024]
+    assert large == []
