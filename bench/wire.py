@@ -154,6 +154,12 @@ class Reader:
         """How often the items of the next array are to be read."""
         return range(self.int32())
 
+    def times_then_skip(self, item_size: int) -> range:
+        """Step over an array of items of one size; its range says how many there were."""
+        times = self.times()
+        self.take(len(times) * item_size)
+        return times
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionInfo:

@@ -1,0 +1,162 @@
+"""ABAB: both brokers alive, one loaded at a time, pair after pair.
+
+Every pair gives one ratio; the median of them and their spread are reported. A pair in which the
+machine was disturbed is taken again, at most as often as there are pairs.
+"""
+
+import contextlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from bench.calibration import calibrate
+from bench.node import KafkaNode, Node, OwnedNode, VarveNode
+from bench.process import machine_times, pin
+from bench.report import RowResult
+from bench.rows import BROKER_CORE, Bench, Disturbed, Row
+
+KINDS: dict[str, type[OwnedNode]] = {"varve": VarveNode, "kafka": KafkaNode}
+
+# Both brokers alike: what a newcomer gets, except that one run may hold many topics.
+PROPERTIES = {"offsets.topic.num.partitions": "50"}
+
+STOLEN_LIMIT = 0.02
+
+
+class Runner:
+    """Runs rows on one or two brokers; brokers that were given are never started or stopped."""
+
+    def __init__(
+        self,
+        brokers: Sequence[str],
+        directory: Path,
+        *,
+        given: Mapping[str, Node],
+        warm_up_s: float,
+        pairs: int,
+        log: bool = True,
+    ) -> None:
+        self.brokers = list(brokers)
+        self.directory = directory
+        self.given = dict(given)
+        self.warm_up_s = warm_up_s
+        self.pairs = pairs
+        self.log = log
+        self.shared: dict[str, Node] = {}
+        self._nodes = 0
+
+    def new_node(self, kind: str, properties: Mapping[str, str]) -> OwnedNode:
+        """A broker with a fresh directory below ours."""
+        self._nodes += 1
+        where = Path(tempfile.mkdtemp(prefix=f"{kind}-{self._nodes}-", dir=self.directory))
+        # "kafka-2" is a second Kafka: how the method shows that it sees no difference where
+        # there is none.
+        node = KINDS[kind.partition("-")[0]](where, {**PROPERTIES, **properties})
+        node.name = kind
+        return node
+
+    def say(self, text: str) -> None:
+        """Progress, for whoever waits."""
+        if self.log:
+            print(text, flush=True)
+
+    @contextlib.contextmanager
+    def running(self, bench: Bench, rows: Sequence[Row]) -> Iterator[None]:
+        """Both brokers up and warm for the rows that share them."""
+        owned: list[OwnedNode] = []
+        try:
+            if any(row.run for row in rows):
+                for kind in self.brokers:
+                    if kind in self.given:
+                        self.shared[kind] = self.given[kind]
+                        continue
+                    node = self.new_node(kind, {})
+                    owned.append(node)
+                    self.say(f"{kind}: up after {node.start():.2f} s")
+                    self.shared[kind] = node
+                self._warm_up(bench)
+            yield
+        finally:
+            self.shared.clear()
+            for node in owned:
+                with contextlib.suppress(Exception):
+                    node.stop()
+
+    def _warm_up(self, bench: Bench) -> None:
+        """Give the JIT what it needs, with the same kinds of load that will be measured."""
+        from bench.rows import ROWS  # the table is long; only names are needed here
+
+        warming = [row for row in ROWS if row.name in {"produce-100-pipelined", "consume"}]
+        before, bench.duration_s = bench.duration_s, min(5.0, self.warm_up_s / 4)
+        for kind, node in self.shared.items():
+            begin = time.monotonic()
+            while time.monotonic() - begin < self.warm_up_s:
+                for row in warming:
+                    if row.run is not None:
+                        row.run(bench, node)
+            self.say(f"{kind}: warm after {time.monotonic() - begin:.0f} s of load")
+        bench.duration_s = before
+
+    def run_row(self, bench: Bench, row: Row) -> RowResult:
+        """All pairs of one row."""
+        result = RowResult(row, {kind: [] for kind in self.brokers})
+        pairs = min(self.pairs, row.pairs_max or self.pairs)
+        retries_left = pairs
+        self.say(f"{row.name}: {row.title}")
+        while len(result.samples[self.brokers[-1]]) < pairs:
+            calibration = calibrate()
+            try:
+                pair = {kind: self._sample(bench, row, kind) for kind in self.brokers}
+            except Disturbed as error:
+                result.disturbed += 1
+                self.say(f"  pair discarded: {error}")
+                retries_left -= 1
+                if retries_left < 0:
+                    result.error = f"machine too busy: {error}"
+                    break
+                continue
+            except Exception as error:  # noqa: BLE001  because the other rows go on
+                result.error = f"{type(error).__name__}: {error}"
+                self.say(f"  failed: {result.error}")
+                break
+            result.calibrations.append(calibration.as_dict())
+            for kind, sample in pair.items():
+                result.samples[kind].append(sample)
+            self.say(f"  {self._pair_line(row, pair)}   [{calibration}]")
+        return result
+
+    def _pair_line(self, row: Row, pair: Mapping[str, Mapping[str, float]]) -> str:
+        parts = []
+        for metric in row.metrics:
+            values = [pair[kind].get(metric.name, 0.0) for kind in self.brokers]
+            text = " : ".join(f"{value:,.4g}" for value in values)
+            if len(values) == 2 and values[1]:
+                text += f" = {values[0] / values[1]:.2f}"
+            parts.append(f"{metric.name} {text}")
+        return "; ".join(parts)
+
+    def _sample(self, bench: Bench, row: Row, kind: str) -> dict[str, float]:
+        # Dirty pages of the run before are not this run's business.
+        os.sync()
+        times, begin = machine_times(), time.monotonic()
+        if row.run_own is not None:
+            if kind in self.given:
+                raise RuntimeError("needs a broker of its own: leave --kafka and --varve away")
+            try:
+                sample = row.run_own(bench, kind)
+            finally:
+                # Some rows leave gigabytes.
+                for path in self.directory.iterdir():
+                    shutil.rmtree(path, ignore_errors=True)
+        else:
+            assert row.run is not None
+            node = self.shared[kind]
+            pin(node.pid, {BROKER_CORE} if row.pinned else range(os.cpu_count() or 1))
+            sample = row.run(bench, node)
+        stolen = (machine_times().stolen - times.stolen) / (time.monotonic() - begin)
+        if stolen > STOLEN_LIMIT * (os.cpu_count() or 1):
+            raise Disturbed(f"the hypervisor took {stolen:.1%} of a core")
+        return sample
