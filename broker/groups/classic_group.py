@@ -219,14 +219,15 @@ class ClassicGroup:
         self.pending_members.pop(member.member_id, None)
 
     def remove(self, member_id: str) -> None:
-        """Let a member go, and its timer with it; another one leads if it was the leader."""
+        """Let a member go, and its timer with it; another one leads if it was the leader.
+
+        The caller has answered what was parked for it.
+        """
         member = self.members.pop(member_id, None)
         if member is not None:
+            assert member.join_reply is None
             member.session.cancel()
             self._count_protocols(member, -1)
-            if member.join_reply is not None:
-                member.join_reply = None
-                self.awaiting_join -= 1
             if self.static_members.get(member.group_instance_id or "") == member_id:
                 del self.static_members[member.group_instance_id or ""]
         if self.leader_id == member_id:

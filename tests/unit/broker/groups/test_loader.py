@@ -67,7 +67,7 @@ def test_stable_group_comes_back_whole() -> None:
     assert after.state is ClassicGroupState.STABLE
     assert (after.generation, after.leader_id) == (generation, before.leader_id)
     assert (after.protocol_type, after.protocol_name) == ("consumer", "range")
-    assert after.subscribed_topics == {"t"}
+    assert after.subscribed_topics == frozenset({"t"})
     assert list(after.members) == ids
     for member_id in ids:
         old, new = before.members[member_id], after.members[member_id]

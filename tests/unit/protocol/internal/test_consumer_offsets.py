@@ -74,7 +74,7 @@ OFFSET = OffsetCommitValue(
     metadata="mëta",
     commit_timestamp_ms=1700000000123,
 )
-MEMBERS = (
+MEMBERS: tuple[MemberMetadata, ...] = (
     MemberMetadata("m-1", "inst", "c1", "/127.0.0.1", 60000, 10000, b"\1\2\3", b"\4\5"),
     MemberMetadata("m-2", None, "c2", "/10.0.0.1", 61000, 11000, b"", b""),
 )

@@ -1,0 +1,318 @@
+"""The coordinator as a whole: shards that come and go, and what handlers are told meanwhile."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+
+from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
+from broker.groups.offset_manager import OffsetCommit
+from broker.request import ConnectionInfo, RequestContext
+from config.broker import BrokerConfig
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.internal.consumer_offsets import NO_TOPIC_ID
+from protocol.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from protocol.messages.leave_group import MemberIdentity
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitResponsePartition,
+)
+from protocol.messages.sync_group import (
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
+)
+from storage.randomness import SeededRandomness
+from tests.fakes.clock import ManualClock
+from tests.fakes.offsets_partition import FakeController, FakeReplicaManager, topic_image
+from tests.fakes.timer import ManualTimer
+
+
+class Broker:
+    """A coordinator on fakes; `restart` is what kill -9 leaves: the log."""
+
+    def __init__(self, manager: FakeReplicaManager | None = None, partitions: int = 2) -> None:
+        self.clock = ManualClock()
+        self.timer = ManualTimer(self.clock)
+        self.manager = manager or FakeReplicaManager(range(partitions))
+        self.controller = FakeController(
+            topic_image(OFFSETS_TOPIC, 99, partitions), topic_image("t", 1, 3)
+        )
+        self.groups = GroupCoordinator(
+            BrokerConfig(),
+            self.clock,
+            self.timer,
+            SeededRandomness(2),
+            cast("Any", self.manager),
+            cast("Any", self.controller),
+        )
+
+    async def start(self) -> "Broker":
+        await self.groups.start()
+        for index in self.manager.batches:
+            self.groups.on_elected(index)
+        await self.loaded()
+        return self
+
+    async def loaded(self) -> None:
+        for _ in range(10_000):
+            if not self.groups.is_loading:
+                return
+            await asyncio.sleep(0)
+        raise AssertionError("still loading")
+
+    def context(self, version: int) -> RequestContext:
+        return RequestContext(
+            ApiKey.JOIN_GROUP, version, 1, "app", ConnectionInfo("PLAINTEXT", "10.1.2.3")
+        )
+
+    def join(
+        self, group: str = "g", member_id: str = "", *, version: int = 9, session_ms: int = 10_000
+    ) -> "JoinGroupResponse | asyncio.Future[JoinGroupResponse]":
+        return self.groups.join_group(
+            self.context(version),
+            JoinGroupRequest(
+                group_id=group,
+                member_id=member_id,
+                session_timeout_ms=session_ms,
+                rebalance_timeout_ms=60_000,
+                protocol_type="consumer",
+                protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+            ),
+        )
+
+    def commit(
+        self, group: str = "g", offset: int = 5, *, member_id: str = "", generation: int = -1
+    ) -> list[ErrorCode]:
+        codes: list[ErrorCode] = []
+        commit = OffsetCommit(
+            "t",
+            NO_TOPIC_ID,
+            OffsetCommitRequestPartition(partition_index=0, committed_offset=offset),
+            OffsetCommitResponsePartition(partition_index=0),
+        )
+        request = OffsetCommitRequest(
+            group_id=group, member_id=member_id, generation_id_or_member_epoch=generation
+        )
+        self.groups.commit_offsets(request, 9, [commit], codes.append)
+        return codes
+
+    def fetch(self, group: str = "g") -> tuple[ErrorCode, int]:
+        code, topics = self.groups.fetch_offsets(
+            group, [("t", NO_TOPIC_ID, [0])], require_stable=True
+        )
+        return code, topics[0][0].offset if topics else -1
+
+    async def stable_member(self, group: str = "g") -> tuple[str, int]:
+        first = self.join(group)
+        assert isinstance(first, JoinGroupResponse)
+        parked = self.join(group, first.member_id)
+        assert isinstance(parked, asyncio.Future)
+        self.timer.advance(3_000)
+        joined = await parked
+        answer = self.groups.sync_group(
+            SyncGroupRequest(
+                group_id=group,
+                member_id=joined.member_id,
+                generation_id=joined.generation_id,
+                assignments=[
+                    SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"a")
+                ],
+            )
+        )
+        assert isinstance(answer, SyncGroupResponse)
+        assert answer.assignment == b"a"
+        return joined.member_id, joined.generation_id
+
+
+@pytest.fixture
+async def broker() -> AsyncIterator[Broker]:
+    broker = await Broker().start()
+    yield broker
+    await broker.groups.stop()
+
+
+async def test_group_lives_through_a_crash(broker: Broker) -> None:
+    """Members go on under their generation, offsets are there, sessions run anew."""
+    member, generation = await broker.stable_member()
+    assert broker.commit(member_id=member, generation=generation) == [ErrorCode.NONE]
+    after = await Broker(broker.manager).start()
+    assert after.groups.heartbeat("g", member, None, generation) is ErrorCode.NONE
+    assert after.fetch() == (ErrorCode.NONE, 5)
+    after.timer.advance(10_000)
+    assert after.groups.heartbeat("g", member, None, generation) is ErrorCode.UNKNOWN_MEMBER_ID
+    await after.groups.stop()
+
+
+async def test_join_is_checked_before_anything_else(broker: Broker) -> None:
+    """group.min.session.timeout.ms, group.max.session.timeout.ms, and a name."""
+    for options, code in (
+        ({"session_ms": 5_999}, ErrorCode.INVALID_SESSION_TIMEOUT),
+        ({"session_ms": 1_800_001}, ErrorCode.INVALID_SESSION_TIMEOUT),
+        ({"group": ""}, ErrorCode.INVALID_GROUP_ID),
+        ({"group": "g" * 40_000}, ErrorCode.INVALID_GROUP_ID),
+    ):
+        answer = broker.join(**cast("Any", options))
+        assert isinstance(answer, JoinGroupResponse)
+        assert answer.error_code == code
+
+
+async def test_member_knows_its_host_and_client(broker: Broker) -> None:
+    """As Kafka's tools show them: the address with its slash."""
+    await broker.stable_member()
+    _, group = broker.groups.find_group("g")
+    assert group is not None
+    (member,) = group.members.values()
+    assert (member.client_id, member.client_host) == ("app", "/10.1.2.3")
+
+
+@pytest.mark.parametrize("version", [0, 6, 7])
+async def test_old_versions_have_no_null_protocol_name(broker: Broker, version: int) -> None:
+    answer = broker.join(member_id="x", version=version)
+    assert isinstance(answer, JoinGroupResponse)
+    assert answer.protocol_name == (None if version >= 7 else "")
+
+
+async def test_stopped_coordinator_is_not_available(broker: Broker) -> None:
+    await broker.groups.stop()
+    assert broker.commit() == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert broker.groups.heartbeat("g", "m", None, 1) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert broker.timer.pending == 0
+
+
+async def test_partitions_of_others_are_not_coordinated_here(broker: Broker) -> None:
+    broker.groups.on_resigned(0)
+    broker.groups.on_resigned(1)
+    code = ErrorCode.NOT_COORDINATOR
+    assert broker.commit() == [code]
+    assert broker.fetch() == (code, -1)
+    assert broker.groups.heartbeat("g", "m", None, 1) is code
+    assert broker.groups.leave_group("g", [MemberIdentity(member_id="m")]) == (code, [])
+    assert broker.groups.find_group("g") == (code, None)
+    join = broker.join()
+    assert isinstance(join, JoinGroupResponse)
+    assert join.error_code == code
+
+
+async def test_while_loading_clients_are_held_off() -> None:
+    """Heartbeats are taken on trust; a SyncGroup starts over, its rebalance is lost anyway."""
+    broker = Broker()
+    await broker.groups.start()
+    for index in (0, 1):
+        broker.groups.on_elected(index)
+    code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert broker.groups.is_loading
+    assert broker.commit() == [code]
+    assert broker.fetch() == (code, -1)
+    assert broker.groups.heartbeat("g", "m", None, 1) is ErrorCode.NONE
+    sync = broker.groups.sync_group(SyncGroupRequest(group_id="g", member_id="m"))
+    assert isinstance(sync, SyncGroupResponse)
+    assert sync.error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    await broker.loaded()
+    assert broker.commit() == [ErrorCode.NONE]
+    await broker.groups.stop()
+
+
+async def test_resigning_while_loading_forgets_the_load() -> None:
+    broker = Broker()
+    await broker.groups.start()
+    for index in (0, 1):
+        broker.groups.on_elected(index)
+    await asyncio.sleep(0)
+    for index in (0, 1):
+        broker.groups.on_resigned(index)
+    await asyncio.sleep(0)
+    assert broker.commit() == [ErrorCode.NOT_COORDINATOR]
+    await broker.groups.stop()
+
+
+async def test_partition_that_cannot_be_read_is_not_served(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Better no coordinator than one that has forgotten offsets; the others are served."""
+    broker.commit()
+    index = broker.groups.partition_for("g")
+    damaged = broker.manager.batches[index][0]
+    broker.manager.batches[index][0] = damaged[:62] + b"\xff" * (len(damaged) - 62)
+    after = await Broker(broker.manager).start()
+    assert after.commit() == [ErrorCode.NOT_COORDINATOR]
+    assert after.groups.stats.load_failures == 1
+    assert "cannot be loaded" in caplog.text
+    other = next(f"g{n}" for n in range(100) if after.groups.partition_for(f"g{n}") != index)
+    assert after.commit(other) == [ErrorCode.NONE]
+    await after.groups.stop()
+
+
+async def test_resigning_answers_parked_requests(broker: Broker) -> None:
+    first = broker.join()
+    assert isinstance(first, JoinGroupResponse)
+    parked = broker.join(member_id=first.member_id)
+    assert isinstance(parked, asyncio.Future)
+    broker.groups.on_resigned(broker.groups.partition_for("g"))
+    assert (await parked).error_code == ErrorCode.NOT_COORDINATOR
+
+
+async def test_electing_twice_is_electing_once(broker: Broker) -> None:
+    broker.commit()
+    for index in (0, 1):
+        broker.groups.on_elected(index)
+    assert broker.fetch() == (ErrorCode.NONE, 5)
+
+
+async def test_deleted_topics_take_their_offsets_along(broker: Broker) -> None:
+    broker.commit()
+    await broker.controller.set_topics(topic_image(OFFSETS_TOPIC, 99, 2))
+    assert broker.fetch() == (ErrorCode.NONE, -1)
+
+
+async def test_offsets_expire_at_every_check(broker: Broker) -> None:
+    broker.commit()
+    broker.timer.advance(7 * 24 * 60 * 60_000)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert broker.groups.committed_offset_count == 0
+    assert broker.groups.group_counts() == {}
+    assert broker.groups.stats.offset_expirations == 1
+
+
+async def test_metrics_see_groups_members_and_offsets(broker: Broker) -> None:
+    member, generation = await broker.stable_member("a")
+    broker.commit("a", 7, member_id=member, generation=generation)
+    broker.commit("b", 8)
+    assert broker.groups.group_counts() == {"Stable": 1, "Empty": 1}
+    assert {tuple(s) for s in broker.groups.snapshots()} == {
+        ("a", "Stable", "consumer", 1, 1, 1),
+        ("b", "Empty", "", 0, 0, 1),
+    }
+    assert {tuple(o) for o in broker.groups.committed_offsets()} == {
+        ("a", "t", 0, 7),
+        ("b", "t", 0, 8),
+    }
+    assert broker.groups.committed_offset_count == 2
+    assert broker.groups.stats.offset_commits == 2
+    assert broker.groups.stats.completed_rebalances == 1
+
+
+async def test_long_logs_are_loaded_without_holding_up_the_loop() -> None:
+    """The loop gets a turn at least every few hundred records."""
+    broker = await Broker(partitions=1).start()
+    for number in range(2_000):
+        broker.commit(f"g{number % 50}", number)
+    after = Broker(broker.manager, partitions=1)
+    await after.groups.start()
+    after.groups.on_elected(0)
+    turns = 0
+    while after.groups.is_loading:
+        await asyncio.sleep(0)
+        turns += 1
+    assert turns >= 2_000 // 250
+    assert after.groups.committed_offset_count == 50
+    await after.groups.stop()
+    await broker.groups.stop()
