@@ -37,7 +37,7 @@ def commit(
         topic = topics.setdefault(
             name,
             commit_messages.OffsetCommitRequestTopic(
-                **({"topic_id": IDS[name]} if version >= 10 else {"name": name})  # type: ignore[arg-type]  # because only one of them is written
+                **({"topic_id": IDS[name]} if version >= 10 else {"name": name})
             ),
         )
         topic.partitions.append(
@@ -80,7 +80,7 @@ def fetch(
         if topics is not None:
             asked = [
                 fetch_messages.OffsetFetchRequestTopics(
-                    **({"topic_id": IDS[n]} if version >= 10 else {"name": n}),  # type: ignore[arg-type]  # because only one of them is written
+                    **({"topic_id": IDS[n]} if version >= 10 else {"name": n}),
                     partition_indexes=p,
                 )
                 for n, p in topics.items()
