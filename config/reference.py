@@ -41,10 +41,10 @@ out), of the Java machinery, and tuning of features that are not there yet. Sett
 something Varve would silently not do, such as TLS, SASL, authorizers and remote storage, are
 refused.
 
-A setting marked *dynamic* may be changed while the broker runs (AlterConfigs). For topics, and for the
-broker settings that are a default for all topics, the change counts at once. Changes to the other
-dynamic broker settings (listeners, limits, threads, cleaner) are kept and shown, but the broker goes
-on with what it was started with.
+A setting marked *dynamic* may be changed while the broker runs (AlterConfigs). For topics, and for
+the broker settings that are a default for all topics, the change counts at once. Changes to the
+other dynamic broker settings (listeners, limits, threads, cleaner) are kept and shown, but the
+broker goes on with what it was started with.
 
 ## Large numbers
 
