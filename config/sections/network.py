@@ -115,9 +115,10 @@ class NetworkSettings(Settings):
         "max.connections",
         count(0, "connections"),
         default=INT_MAX,
-        text="Connections of the whole broker. Beyond it the listener stops accepting until one "
-        "closes.",
+        text="Connections of the whole broker. A further one is closed as soon as it is accepted.",
         source="KIP-402",
+        difference="Kafka accepts no more until one closes, which leaves clients waiting without "
+        "a word.",
         dynamic=True,
     )
     max_connections_per_ip: int = config_key(
@@ -138,7 +139,8 @@ class NetworkSettings(Settings):
         "max.connection.creation.rate",
         count(0, "connections per second"),
         default=INT_MAX,
-        text="New connections of the whole broker in a second; beyond it accepting waits.",
+        text="New connections of the whole broker in a second. Beyond it accepting waits for the "
+        "next second.",
         source="KIP-612",
         dynamic=True,
     )
