@@ -98,8 +98,10 @@ class Log:
         "_filesystem",
         "_flush_messages",
         "_generation",
+        "_is_new_directory",
         "_latest_leader_epoch",
         "_randomness",
+        "_sealed",
         "_segment_bytes",
         "_segment_ms",
         "_segments",
@@ -149,8 +151,10 @@ class Log:
         self.highest_remote_offset = -1
         self.last_flush_ms = clock.now_ms()
         self.failure: DiskError | None = None
-        # Names in the directory (and, for a new one, its own) changed since they were last synced.
+        # Names in the directory changed since it was last synced; its own name is new.
         self._directory_changed = True
+        self._is_new_directory = True
+        self._sealed: list[Segment] | None = None
         self._unsynced_snapshots: list[int] | None = None
         # Segments with the suffix .deleted: to be removed after file.delete.delay.ms.
         self._deleted: deque[tuple[float, Segment]] | None = None
@@ -207,7 +211,11 @@ class Log:
             clock=clock,
             randomness=randomness,
         )
-        filesystem.mkdir(directory)
+        if filesystem.exists(directory):
+            log._is_new_directory = False
+            log._directory_changed = not clean_shutdown
+        else:
+            filesystem.mkdir(directory)
         loader = LogLoader(
             directory,
             filesystem,
@@ -605,6 +613,9 @@ class Log:
         old.seal()
         segment = self._create_segment(base_offset)
         self._segments.add(segment)
+        if self._sealed is None:
+            self._sealed = []
+        self._sealed.append(old)
         # A snapshot for each segment: recovery of the segment begins with it.
         self._take_snapshot(base_offset)
         return segment
@@ -677,14 +688,23 @@ class Log:
             DiskError: A file could not be opened.
         """
         end_offset = self.log_end_offset if up_to is None else min(up_to, self.log_end_offset)
-        if end_offset <= self.recovery_point:
-            return None
+        return self._make_ticket(end_offset) if end_offset > self.recovery_point else None
+
+    def _make_ticket(self, end_offset: int) -> FlushTicket:
+        segments = {
+            segment.base_offset: segment
+            for segment in self._segments.from_offset(self.recovery_point)
+            if segment.base_offset < end_offset
+        }
+        # What was sealed when all its records had been flushed: its indexes have not.
+        sealed, self._sealed = self._sealed, None
+        for segment in sealed or ():
+            if self._segments.floor(segment.base_offset) is segment:
+                segments[segment.base_offset] = segment
         files = []
         side_files: list[SideFile] = []
         active = self._segments.active
-        for segment in self._segments.from_offset(self.recovery_point):
-            if segment.base_offset >= end_offset:
-                break
+        for segment in segments.values():
             files.append(segment.open_file())
             if segment is not active:
                 side_files += (segment.offset_index, segment.time_index)
@@ -693,8 +713,11 @@ class Log:
         snapshots = [at for at in self._unsynced_snapshots or () if at <= end_offset]
         directories = []
         if self._directory_changed:
-            directories = [self.directory, self.directory.rpartition("/")[0] or "."]
+            directories.append(self.directory)
             self._directory_changed = False
+        if self._is_new_directory:
+            directories.append(self.directory.rpartition("/")[0] or ".")
+            self._is_new_directory = False
         return FlushTicket(
             self._filesystem,
             end_offset,
@@ -901,10 +924,13 @@ class Log:
             return True
         self._generation += 1
         at = self._segments.index_of(offset)
-        for segment in list(self._segments)[at + 1 :]:
+        # From the end, and on disk before the last is cut: wherever this stops, there is no gap.
+        later = list(self._segments)[at + 1 :]
+        for segment in reversed(later):
             self._remove_now(segment)
+        if later:
+            self._filesystem.sync_directory(self.directory)
         end = self._segments.active.truncate_to(offset)
-        self._filesystem.sync_directory(self.directory)
         self._end_at(end)
         self.producer_state.truncate_and_reload(self.log_start_offset, end, self._clock.now_ms())
         if self.producer_state.map_end_offset < end:
@@ -935,8 +961,7 @@ class Log:
             DiskError: The disk refused.
         """
         self._generation += 1
-        old = list(self._segments)
-        for segment in old:
+        for segment in reversed(list(self._segments)):
             self._remove_now(segment)
         self._segments.add(self._create_segment(offset))
         self._filesystem.sync_directory(self.directory)
@@ -1085,12 +1110,13 @@ class Log:
         """
         if clean and self.failure is None:
             active = self._segments.active
-            active.seal()
+            changed = active.seal()
             self._take_snapshot(self.log_end_offset)
-            self._directory_changed = True
-            ticket = self.begin_flush()
-            if ticket is not None:
-                ticket.side_files += (active.offset_index, active.time_index)
+            if changed or self._directory_changed or self.log_end_offset > self.recovery_point:
+                self._directory_changed = True
+                ticket = self._make_ticket(self.log_end_offset)
+                if changed:
+                    ticket.side_files += (active.offset_index, active.time_index)
                 ticket.run()
                 self.finish_flush(ticket)
         for segment in self._segments:

@@ -130,12 +130,12 @@ class LogLoader:
                 break
             except SuspectBatchError as error:
                 _log.warning("cutting the log: %s", error)
+                self._drop_all(
+                    [s for s in self._segments if s.base_offset > error.segment.base_offset]
+                )
                 file = error.segment.open_file()
                 file.truncate(error.position)
                 file.sync()
-                for segment in list(self._segments):
-                    if segment.base_offset > error.segment.base_offset:
-                        self._drop(segment)
                 self._segments.clear()
         segments = self._segments
         if len(segments) and log_end_offset < self._log_start_offset:
@@ -145,8 +145,7 @@ class LogLoader:
                 log_end_offset,
                 self._log_start_offset,
             )
-            for segment in list(segments):
-                self._drop(segment)
+            self._drop_all(list(segments))
             self.leader_epochs.clear()
             self.producer_state.truncate_fully_and_start_at(self._log_start_offset)
         is_new = not len(segments)
@@ -242,11 +241,20 @@ class LogLoader:
                 self._filesystem.unlink(self._path(log_file_name(*name)))
                 del live[name]
 
-    def _drop(self, segment: Segment) -> None:
-        """Delete a segment and its producer snapshot at once: nobody reads it yet."""
-        self._segments.remove(segment)
-        segment.delete_files()
-        self.producer_state.delete_snapshot(segment.base_offset)
+    def _drop_all(self, segments: list[Segment]) -> None:
+        """Delete segments and their producer snapshots at once: nobody reads them yet.
+
+        The last goes first, and all before this returns: wherever it stops, what is left has no
+        gap, and nothing comes back behind new records after the next crash.
+        """
+        live = [segment for segment in reversed(segments) if segment in list(self._segments)]
+        for segment in live:
+            _log.warning("removing %s, which the log does not reach", segment.path)
+            self._segments.remove(segment)
+            segment.delete_files()
+            self.producer_state.delete_snapshot(segment.base_offset)
+        if live:
+            self._filesystem.sync_directory(self._directory)
 
     # -- the end of the log ------------------------------------------------------------------
 
@@ -271,6 +279,11 @@ class LogLoader:
                 return next_offset
             _log.warning("%s does not end with a whole batch", segments.active.path)
             scan_from = segments.active.base_offset
+        # The segment before may still have the space it was preallocated with, if the power went
+        # while it was being closed.
+        at = segments.index_of(scan_from) - 1
+        if at >= 0 and segments[at].find_end() is None:
+            scan_from = segments[at].base_offset
         return self._scan(segments.from_offset(scan_from))
 
     def _check_epochs(self) -> None:
@@ -310,18 +323,14 @@ class LogLoader:
         )
         for at, segment in enumerate(unflushed):
             self.producer_state.take_snapshot(segment.base_offset)
-            good = recovery.recover(segment)
             rest = unflushed[at + 1 :]
+            good = recovery.recover(segment, lambda rest=rest: self._drop_all(rest))  # type: ignore[misc]  # bound now
             if rest and not self._gaps_allowed and recovery.next_offset != rest[0].base_offset:
                 # The kernel writes pages back in any order: a later segment may have reached the
                 # disk while the end of this one did not.
                 good = False
             if not good:
-                for later in rest:
-                    _log.warning("removing %s, which comes after a bad batch", later.path)
-                    self._drop(later)
-                # Or what was dropped could come back after the next crash, behind new records.
-                self._filesystem.sync_directory(self._directory)
+                self._drop_all(rest)
                 break
         self.producer_state.map_end_offset = recovery.next_offset
         self.producer_state.take_snapshot(recovery.next_offset)

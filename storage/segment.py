@@ -265,16 +265,24 @@ class Segment:
         self.time_index.close()
         self._hints = None
 
-    def seal(self) -> None:
+    def seal(self) -> bool:
         """Nothing more is appended: final time index entry, indexes saved, preallocation cut off.
 
         Not synced: see `storage.flush`.
+
+        Returns:
+            Whether an index file changed.
         """
-        if self.size > 0:
-            self.time_index.maybe_append(self.max_timestamp, self._max_timestamp_offset)
-        self.offset_index.save()
-        self.time_index.save()
+
+        def save_indexes() -> bool:
+            if self.size > 0:
+                self.time_index.maybe_append(self.max_timestamp, self._max_timestamp_offset)
+            saved = self.offset_index.save()
+            return self.time_index.save() or saved
+
+        changed = self._with_rebuild(save_indexes)
         self.trim()
+        return changed
 
     def trim(self) -> None:
         """Cut the file to its log: preallocated space, or what a failed write left."""

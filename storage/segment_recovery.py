@@ -63,8 +63,8 @@ class SegmentRecovery:
 
     __slots__ = (
         "_buffer",
-        "_gaps_allowed",
         "_epochs_known",
+        "_gaps_allowed",
         "_leader_epochs",
         "_on_bytes",
         "_producer_state",
@@ -95,8 +95,13 @@ class SegmentRecovery:
         self._buffer = bytearray()
         self.next_offset = -1
 
-    def recover(self, segment: Segment) -> bool:
+    def recover(self, segment: Segment, before_cut: Callable[[], None]) -> bool:
         """Rebuild the segment's indexes and cut it after its last good batch.
+
+        Args:
+            segment: The next one.
+            before_cut: Called when it must be cut, to remove what comes after it first: or a crash
+                in between would leave a gap.
 
         Returns:
             Whether the whole file was good. If not, what comes after it is not part of the log.
@@ -118,6 +123,7 @@ class SegmentRecovery:
                 end,
                 next_offset,
             )
+            before_cut()
             file = segment.open_file()
             file.truncate(end)
             file.sync()

@@ -137,7 +137,9 @@ def check(case: Case, changes: dict[str, bytes | None], expected: list[bytes], w
     filesystem = case.disk(changes)
     log = open_log(filesystem, case.config)
     found = read_batches(log)
-    assert [_without_epoch(batch) for batch in found] == expected, f"{case.name}, {what}: {len(found)} of {len(expected)} batches"
+    assert [_without_epoch(batch) for batch in found] == expected, (
+        f"{case.name}, {what}: {len(found)} of {len(expected)} batches"
+    )
     if len(expected) == len(case.batches):
         assert log.leader_epochs.entries() == case.epochs, f"{case.name}, {what}"
     info = append(log, make_batch(b"new", timestamp_ms=NOW_MS), leader_epoch=2)
