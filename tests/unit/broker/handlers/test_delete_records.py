@@ -1,0 +1,113 @@
+"""DeleteRecords, in every version."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from broker.controller.topics import NewTopic
+from broker.handlers import delete_records
+from config.topic import TopicConfig
+from protocol.error_codes import ErrorCode
+from protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from storage.errors import DiskError
+from tests.fakes.controller import open_controller, services_of
+from tests.fakes.wire import call, versions_of
+
+
+class FakeLog:
+    """Records 10 to 99, committed up to 90."""
+
+    def __init__(self, policy: set[str] | None = None) -> None:
+        self.config = TopicConfig(cleanup_policy=frozenset(policy or {"delete"}))
+        self.log_start_offset = 10
+        self.high_watermark = 90
+        self.calls: list[int] = []
+        self.failure: Exception | None = None
+
+    def delete_records(self, before_offset: int) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.calls.append(before_offset)
+        self.log_start_offset = before_offset
+
+
+async def ask(log: FakeLog | None, *offsets: int, topic: str = "t", version: int = 2) -> Any:
+    controller = await open_controller()
+    await controller.create_topics([NewTopic("t", 1, 1)])
+    await controller.ensure_internal_topic("__consumer_offsets")
+    partition = SimpleNamespace(log=log) if log else None
+    replicas = SimpleNamespace(get_partition=lambda _topic, _index: partition)
+    request = DeleteRecordsRequest(
+        topics=[
+            DeleteRecordsTopic(
+                name=topic,
+                partitions=[
+                    DeleteRecordsPartition(partition_index=0, offset=offset) for offset in offsets
+                ],
+            )
+        ]
+    )
+    services = services_of(controller, replica_manager=replicas)
+    response = await call(delete_records, services, request, version)
+    ((result,),) = (t.partitions for t in response.topics)
+    return ErrorCode(result.error_code), result.low_watermark
+
+
+@pytest.mark.parametrize("version", versions_of(delete_records))
+async def test_log_start_is_raised(version: int) -> None:
+    log = FakeLog()
+    assert await ask(log, 50, version=version) == (ErrorCode.NONE, 50)
+    assert log.calls == [50]
+
+
+async def test_minus_one_is_the_high_watermark() -> None:
+    assert await ask(FakeLog(), -1) == (ErrorCode.NONE, 90)
+
+
+async def test_log_start_is_never_lowered() -> None:
+    """The answer is what holds."""
+    log = FakeLog()
+    assert await ask(log, 5) == (ErrorCode.NONE, 10)
+    assert log.calls == []
+
+
+@pytest.mark.parametrize("offset", [91, -2])
+async def test_offsets_out_of_range(offset: int) -> None:
+    """Not committed, or not an offset."""
+    log = FakeLog()
+    assert await ask(log, offset) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
+    assert log.calls == []
+
+
+async def test_compacted_topics_refuse() -> None:
+    """Unless old records may be deleted too."""
+    assert await ask(FakeLog({"compact"}), 50) == (ErrorCode.POLICY_VIOLATION, -1)
+    assert await ask(FakeLog({"compact", "delete"}), 50) == (ErrorCode.NONE, 50)
+
+
+async def test_partitions_that_are_not_here() -> None:
+    """Unknown, internal, or without a log."""
+    log = FakeLog()
+    assert (await ask(log, 50, topic="u"))[0] is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert (await ask(log, 50, topic="__consumer_offsets"))[0] is (
+        ErrorCode.INVALID_TOPIC_EXCEPTION
+    )
+    assert (await ask(None, 50))[0] is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert log.calls == []
+
+
+async def test_disk_that_fails() -> None:
+    log = FakeLog()
+    log.failure = DiskError("cannot write", "/data")
+    assert await ask(log, 50) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
+
+
+async def test_of_a_partition_named_twice_the_last_counts() -> None:
+    log = FakeLog()
+    assert await ask(log, 50, 60) == (ErrorCode.NONE, 60)
+    assert log.calls == [60]
