@@ -9,6 +9,7 @@ Source: Kafka 4.2, LogConfig.java, TopicConfig.java, ServerTopicConfigSynonyms.j
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from config.compound_kinds import ThrottledReplicas
 from config.definition import (
     ConfigKey,
     Settings,
@@ -25,7 +26,6 @@ from config.kinds import (
     Choice,
     Double,
     Integer,
-    ThrottledReplicas,
     WordList,
 )
 from config.topic_rules import check_combinations

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
+from config.compound_kinds import CountByHost, Listeners, ProtocolMap
 from config.definition import Settings, config_key, count, milliseconds, size
-from config.kinds import INT_MAX, CountByHost, Integer, Listeners, ProtocolMap, Text
+from config.kinds import INT_MAX, Integer, Text
 from config.listeners import Listener
 
 

@@ -2,8 +2,9 @@
 
 from typing import Literal
 
+from config.compound_kinds import HostPort
 from config.definition import Settings, config_key, count
-from config.kinds import Boolean, Choice, HostPort, Text
+from config.kinds import Boolean, Choice, Text
 from config.listeners import Endpoint
 
 
