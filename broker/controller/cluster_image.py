@@ -149,7 +149,7 @@ class _Update:
     def __init__(self, image: ClusterImage) -> None:
         self._image = image
         self._cluster_id = image.cluster_id
-        self._configs = dict(image.configs)
+        self._configs: dict[ConfigResource, Mapping[str, str]] | None = None
         self._topic_ids: dict[str, UUID | None] = {}
         self._chunks: dict[UUID, dict[int, list[PartitionImage]]] = {}
         self._overrides: dict[str, Mapping[str, str]] = {}
@@ -174,7 +174,10 @@ class _Update:
         settings = decode_config(key, value) if value is not None else {}
         if resource.type is ResourceType.TOPIC:
             self._overrides[resource.name] = MappingProxyType(settings)
-        elif settings:
+            return
+        if self._configs is None:
+            self._configs = dict(self._image.configs)
+        if settings:
             self._configs[resource] = MappingProxyType(settings)
         else:
             self._configs.pop(resource, None)
@@ -199,7 +202,8 @@ class _Update:
             cluster_id=self._cluster_id,
             topics=topics,
             topics_by_id=topics_by_id,
-            configs=self._configs,
+            # The same object while nothing is set anew: others compute from it once.
+            configs=image.configs if self._configs is None else self._configs,
             revision=revision,
         )
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from broker.controller.cluster_image import ClusterImage, ConfigResource, ResourceType
+from broker.controller.metadata_records import config_key, encode_config
 from broker.controller.resource_configs import (
     CLIENT_METRICS_KEYS,
     GROUP_KEYS,
@@ -31,6 +32,7 @@ from broker.controller.resource_configs import (
 from broker.controller.topic_names import name_problem
 from broker.errors import ApiError
 from config.broker import BROKER_KEYS, BrokerConfig
+from config.broker_rules import conflicts
 from config.definition import ConfigKey
 from config.errors import InvalidConfigError
 from config.kinds import WireType
@@ -85,6 +87,8 @@ class ConfigRules:
 
     def __init__(self, settings: BrokerConfig) -> None:
         self._settings = settings
+        self._resolved = settings
+        self._resolved_for: Mapping[ConfigResource, Mapping[str, str]] | None = None
 
     def keys(self, kind: ResourceType) -> Mapping[str, ConfigKey]:
         """Rows of a kind of resource by name."""
@@ -191,7 +195,7 @@ class ConfigRules:
                 problem = name_problem(resource.name)
                 if problem is not None:
                     raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
-                validate_topic_overrides(new, self._settings)
+                validate_topic_overrides(new, self.effective(image))
             case ResourceType.BROKER:
                 self._check_broker(resource.name, new, current, image)
             case ResourceType.GROUP:
@@ -229,6 +233,11 @@ class ConfigRules:
                     f"specified: {', '.join(single)}"
                 )
         effective = self.effective(image)
+        changed = image.updated(
+            [(config_key(ConfigResource(ResourceType.BROKER, name)), encode_config(new))],
+            image.revision,
+        )
+        _check_together(effective, effective_settings(self._settings, changed), image)
         for key in THREAD_COUNT_KEYS & values.keys():
             if new[key] != current.get(key):
                 _check_thread_count(
@@ -237,7 +246,10 @@ class ConfigRules:
 
     def effective(self, image: ClusterImage) -> BrokerConfig:
         """This broker's settings with what was set at run time, on all brokers and on it."""
-        return effective_settings(self._settings, image)
+        if image.configs is not self._resolved_for:
+            self._resolved = effective_settings(self._settings, image)
+            self._resolved_for = image.configs
+        return self._resolved
 
 
 def effective_settings(settings: BrokerConfig, image: ClusterImage) -> BrokerConfig:
@@ -273,6 +285,25 @@ def check_broker_name(name: str, node_id: int) -> None:
             ErrorCode.INVALID_REQUEST,
             f"Unexpected broker id, expected {node_id}, but received {name}",
         )
+
+
+def _check_together(before: BrokerConfig, after: BrokerConfig, image: ClusterImage) -> None:
+    """Refuse settings that contradict each other, or what is set on a topic.
+
+    What contradicted itself before (a start with odd settings) does not count against the change.
+    """
+    known = set(conflicts(before))
+    for conflict in conflicts(after):
+        if conflict not in known:
+            raise InvalidResourceConfigError(f"{conflict.key} {conflict.problem}")
+    for topic in image.topics.values():
+        if topic.overrides:
+            try:
+                validate_topic_overrides(topic.overrides, after)
+            except InvalidConfigError as error:
+                raise InvalidResourceConfigError(
+                    f"Contradicts what is set on topic {topic.name}: {error}"
+                ) from error
 
 
 def _check_thread_count(key: str, new: object, old: int) -> None:

@@ -86,7 +86,7 @@ async def take(watch: Watch, count: int) -> list[Event]:
 
 
 def aiter_of(watch: Watch) -> AsyncIterator[Event]:
-    return aiter(watch)  # type: ignore[arg-type]  # Watch has both methods of an async iterator
+    return aiter(watch)
 
 
 async def settle() -> None:

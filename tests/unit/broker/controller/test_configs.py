@@ -1,5 +1,7 @@
 """What may be set at run time, on what, and what it amounts to."""
 
+from uuid import UUID
+
 import pytest
 
 from broker.controller.cluster_image import ClusterImage, ConfigResource, ResourceType
@@ -11,7 +13,12 @@ from broker.controller.configs import (
     check_broker_name,
     effective_settings,
 )
-from broker.controller.metadata_records import config_key, encode_config
+from broker.controller.metadata_records import (
+    config_key,
+    encode_config,
+    encode_topic,
+    topic_key,
+)
 from broker.errors import ApiError
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
@@ -160,6 +167,46 @@ def test_steps_count_from_what_is_set_now() -> None:
         {"num.io.threads": "16", "log.cleaner.backoff.ms": "1"},
         {"num.io.threads": "16"},
         shrunk,
+    )
+
+
+def test_settings_that_contradict_each_other_are_refused() -> None:
+    """As at a start: the broker must not run into it later."""
+    assert (
+        refusal(
+            ME,
+            {
+                "log.cleaner.min.compaction.lag.ms": "1000",
+                "log.cleaner.max.compaction.lag.ms": "500",
+            },
+        )[0]
+        is ErrorCode.INVALID_REQUEST
+    )
+
+
+def test_settings_that_contradict_a_topic_are_refused() -> None:
+    """The topic has a lag of its own that the new default would exceed."""
+    resource = ConfigResource(ResourceType.TOPIC, "t")
+    image = NOTHING.updated(
+        [
+            (topic_key("t"), encode_topic(UUID(int=7))),
+            (config_key(resource), encode_config({"min.compaction.lag.ms": "1000"})),
+        ],
+        2,
+    )
+    RULES.check(ALL, {"log.cleaner.max.compaction.lag.ms": "2000"}, {}, image)
+    code, message = refusal(ALL, {"log.cleaner.max.compaction.lag.ms": "500"}, {}, image)
+    assert code is ErrorCode.INVALID_REQUEST
+    assert message is not None
+    assert "topic t" in message
+
+
+def test_topic_is_judged_with_what_brokers_use_now() -> None:
+    """The default that was set at run time counts, not the one of the start."""
+    image = image_with(ALL, {"log.cleaner.max.compaction.lag.ms": "500"})
+    RULES.check(TOPIC, {"min.compaction.lag.ms": "1000"}, {}, NOTHING)
+    assert refusal(TOPIC, {"min.compaction.lag.ms": "1000"}, {}, image)[0] is (
+        ErrorCode.INVALID_CONFIG
     )
 
 

@@ -68,15 +68,15 @@ async def test_every_acknowledged_transaction_survives_kill_9(tmp_path: Path) ->
                 acknowledged[lane] = (int(n), int(revision))
         store = await open_store(path)
         found = await store.range("")
-        newest = max(revision for _, revision in acknowledged.values())
+        newest = max(at for _, at in acknowledged.values())
         assert newest > last_revision
         assert found.revision >= newest
-        for lane, (n, _) in acknowledged.items():
+        for lane, (count, _) in acknowledged.items():
             first, second = await store.get(f"{lane}/a"), await store.get(f"{lane}/b")
             assert first is not None
             assert second is not None
             assert first.value == second.value
-            assert int(first.value) >= n
+            assert int(first.value) >= count
             assert first.mod_revision == second.mod_revision
         last_revision = found.revision
         await store.aclose()
