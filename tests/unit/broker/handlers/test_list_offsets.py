@@ -1,0 +1,91 @@
+"""ListOffsets: ends, times, and versions that do not know them yet."""
+
+from typing import Any
+
+import pytest
+
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from tests.unit.broker.world import World, batch
+
+T0 = 1_700_000_000_000
+
+
+async def ask(world: World, timestamp: int, version: int = 11, **options: Any) -> Any:
+    wanted = ListOffsetsPartition(
+        partition_index=0,
+        timestamp=timestamp,
+        current_leader_epoch=options.pop("current_leader_epoch", -1),
+    )
+    message = ListOffsetsRequest(
+        replica_id=-1, topics=[ListOffsetsTopic(name="t", partitions=[wanted])], **options
+    )
+    world.send(ApiKey.LIST_OFFSETS, version, message)
+    await world.until(lambda: world.has_answer)
+    (topic,) = world.answer(ApiKey.LIST_OFFSETS, version).topics
+    (partition,) = topic.partitions
+    return partition
+
+
+async def fill(world: World) -> Any:
+    partition = world.add("t")
+    for i, ms in enumerate((T0, T0 + 30, T0 + 20)):
+        partition.append(memoryview(batch(b"%d" % i, timestamp_ms=ms)), world.clock.now_ms())
+    return partition
+
+
+@pytest.mark.parametrize("version", range(1, 12))
+async def test_ends(world: World, version: int) -> None:
+    partition = await fill(world)
+    partition.log.delete_records(1)
+    latest = await ask(world, -1, version)
+    assert (latest.error_code, latest.offset, latest.timestamp) == (0, 3, -1)
+    earliest = await ask(world, -2, version)
+    assert (earliest.error_code, earliest.offset) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "offset", "found"),
+    [(T0 - 1, 0, T0), (T0, 0, T0), (T0 + 1, 1, T0 + 30), (T0 + 30, 1, T0 + 30), (T0 + 31, -1, -1)],
+)
+async def test_the_first_record_at_or_after_a_time(
+    world: World, timestamp: int, offset: int, found: int
+) -> None:
+    await fill(world)
+    answer = await ask(world, timestamp)
+    assert (answer.error_code, answer.offset, answer.timestamp) == (0, offset, found)
+
+
+async def test_the_record_with_the_largest_timestamp(world: World) -> None:
+    await fill(world)
+    answer = await ask(world, -3)
+    assert (answer.offset, answer.timestamp) == (1, T0 + 30)
+    assert (await ask(world, -3, version=6)).error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+async def test_nothing_is_tiered(world: World) -> None:
+    await fill(world)
+    assert (await ask(world, -4, 8)).offset == 0
+    assert (await ask(world, -5, 9)).offset == -1
+    assert (await ask(world, -6, 11)).offset == -1
+    assert (await ask(world, -6, 10)).error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+async def test_read_committed_ends_at_the_open_transaction(world: World) -> None:
+    partition = await fill(world)
+    data = batch(b"open", transactional=True, producer_id=9, producer_epoch=0, base_sequence=0)
+    partition.append(memoryview(data), world.clock.now_ms())
+    assert (await ask(world, -1, isolation_level=1)).offset == 3
+    assert (await ask(world, -1, isolation_level=0)).offset == 4
+
+
+async def test_unknown_partitions_and_epochs(world: World) -> None:
+    assert (await ask(world, -1)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    await fill(world)
+    answer = await ask(world, -1, current_leader_epoch=9)
+    assert answer.error_code == ErrorCode.UNKNOWN_LEADER_EPOCH

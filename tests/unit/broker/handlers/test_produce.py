@@ -1,0 +1,208 @@
+"""Produce: what is written, what is refused, and when the answer comes."""
+
+from typing import Any
+
+import pytest
+
+from broker.replica_manager import ReplicaManager
+from config.topic import TopicConfig
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from storage.errors import DiskError
+from tests.unit.broker.world import World, batch, topic_id
+
+
+def request(
+    records: bytes | bytearray | None, topic: str = "t", acks: int = -1, **options: Any
+) -> ProduceRequest:
+    data = PartitionProduceData(index=0, records=records)
+    return ProduceRequest(
+        acks=acks,
+        timeout_ms=1000,
+        topic_data=[TopicProduceData(name=topic, topic_id=topic_id(topic), partition_data=[data])],
+        **options,
+    )
+
+
+def only(response: Any) -> Any:
+    (topic,) = response.responses
+    (partition,) = topic.partition_responses
+    return partition
+
+
+@pytest.mark.parametrize("version", range(3, 14))
+async def test_offsets_are_given_in_order(world: World, version: int) -> None:
+    partition = world.add("t")
+    first = only(world.ask(ApiKey.PRODUCE, version, request(batch(b"a", b"b"))))
+    second = only(world.ask(ApiKey.PRODUCE, version, request(batch(b"c"))))
+    assert (first.error_code, first.base_offset) == (0, 0)
+    assert (second.error_code, second.base_offset) == (0, 2)
+    assert partition.log.log_end_offset == partition.log.high_watermark == 3
+
+
+async def test_requests_in_one_receive_share_the_answer(world: World) -> None:
+    """Pipelined requests are appended in order and answered in order, in one send."""
+    world.add("t")
+    for _ in range(3):
+        world.send(ApiKey.PRODUCE, 9, request(batch(b"a")))
+    offsets = [only(world.answer(ApiKey.PRODUCE, 9)).base_offset for _ in range(3)]
+    assert offsets == [0, 1, 2]
+
+
+async def test_acks_0_has_no_answer(world: World) -> None:
+    partition = world.add("t")
+    world.send(ApiKey.PRODUCE, 9, request(batch(b"a"), acks=0))
+    assert not world.has_answer
+    assert partition.log.log_end_offset == 1
+    assert not world.h.connection.closed
+
+
+async def test_failed_acks_0_closes_the_connection(world: World) -> None:
+    """There is no answer that could carry the error."""
+    world.send(ApiKey.PRODUCE, 9, request(batch(b"a"), acks=0))
+    assert world.h.connection.closed
+
+
+@pytest.mark.parametrize(
+    ("records", "code"),
+    [
+        (None, ErrorCode.INVALID_RECORD),
+        (b"", ErrorCode.INVALID_RECORD),
+        (bytes(batch(b"a") + batch(b"b")), ErrorCode.INVALID_RECORD),
+        (bytes(batch(b"a"))[:-1] + b"\xff", ErrorCode.CORRUPT_MESSAGE),
+        (bytes(batch(b"a"))[:40], ErrorCode.CORRUPT_MESSAGE),
+        (b"\0" * 11 + b"\x41" + b"\0" * 4 + b"\1" + b"\0" * 60, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT),
+        (bytes(batch(b"x" * 2000)), ErrorCode.MESSAGE_TOO_LARGE),
+        (bytes(batch(b"a", transactional=True, producer_id=1, producer_epoch=0, base_sequence=0)),
+         ErrorCode.INVALID_TXN_STATE),
+    ],
+)  # fmt: skip
+async def test_bad_batches_are_refused_and_nothing_is_written(
+    world: World, records: bytes | None, code: ErrorCode
+) -> None:
+    partition = world.add("t", config=TopicConfig(max_message_bytes=1000))
+    answer = only(world.ask(ApiKey.PRODUCE, 9, request(records)))
+    assert (ErrorCode(answer.error_code), answer.base_offset) == (code, -1)
+    assert partition.log.log_end_offset == 0
+    assert only(world.ask(ApiKey.PRODUCE, 9, request(batch(b"fine")))).error_code == 0
+
+
+async def test_unknown_topics_partitions_and_ids(world: World) -> None:
+    world.add("t")
+    answer = only(world.ask(ApiKey.PRODUCE, 9, request(batch(b"a"), topic="other")))
+    assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    answer = only(world.ask(ApiKey.PRODUCE, 13, request(batch(b"a"), topic="other")))
+    assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+async def test_a_partition_that_still_recovers_is_worth_another_try(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replicas: ReplicaManager = world.replicas
+    replicas.is_known = lambda topic, index: (topic, index) == ("t", 0)
+    answer = only(world.ask(ApiKey.PRODUCE, 9, request(batch(b"a"))))
+    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert ErrorCode(answer.error_code).retriable
+
+
+@pytest.mark.parametrize("acks", [-2, 2, 100])
+async def test_acks_must_be_one_of_three(world: World, acks: int) -> None:
+    world.add("t")
+    answer = only(world.ask(ApiKey.PRODUCE, 9, request(batch(b"a"), acks=acks)))
+    assert answer.error_code == ErrorCode.INVALID_REQUIRED_ACKS
+
+
+async def test_clients_do_not_write_internal_topics(world: World) -> None:
+    world.add("__consumer_offsets")
+    answer = only(world.ask(ApiKey.PRODUCE, 9, request(batch(b"a"), topic="__consumer_offsets")))
+    assert answer.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+async def test_a_retry_gets_the_offsets_of_the_original(world: World) -> None:
+    """Idempotence (KIP-98): sent twice, written once."""
+    partition = world.add("t")
+    data = bytes(batch(b"a", b"b", producer_id=7, producer_epoch=0, base_sequence=0))
+    assert only(world.ask(ApiKey.PRODUCE, 9, request(data))).base_offset == 0
+    again = only(world.ask(ApiKey.PRODUCE, 9, request(data)))
+    assert (again.error_code, again.base_offset) == (0, 0)
+    assert partition.log.log_end_offset == 2
+    gap = bytes(batch(b"a", producer_id=7, producer_epoch=0, base_sequence=5))
+    assert only(world.ask(ApiKey.PRODUCE, 9, request(gap))).error_code == (
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    )
+
+
+async def test_zstd_needs_version_7(world: World) -> None:
+    world.add("t")
+    data = batch(b"a" * 100, codec=4)
+    assert only(world.ask(ApiKey.PRODUCE, 6, request(data))).error_code == (
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    )
+    assert only(world.ask(ApiKey.PRODUCE, 7, request(data))).error_code == 0
+
+
+async def test_with_flush_messages_acknowledged_means_on_disk(world: World) -> None:
+    """The answer, and the high watermark, wait for the flush."""
+    partition = world.add("t", config=TopicConfig(flush_messages=1))
+    world.send(ApiKey.PRODUCE, 9, request(batch(b"a")))
+    world.send(ApiKey.PRODUCE, 9, request(batch(b"b")))
+    assert not world.has_answer
+    assert partition.log.high_watermark == 0
+    await world.until(lambda: partition.log.high_watermark == 2)
+    answers = [only(world.answer(ApiKey.PRODUCE, 9)) for _ in range(2)]
+    assert [(a.error_code, a.base_offset) for a in answers] == [(0, 0), (0, 1)]
+    assert partition.log.recovery_point == 2
+
+
+async def test_concurrent_requests_share_a_flush(world: World) -> None:
+    """Group commit: while one fdatasync runs, the others gather for the next."""
+    partition = world.add("t", config=TopicConfig(flush_messages=1))
+    for _ in range(50):
+        world.send(ApiKey.PRODUCE, 9, request(batch(b"a")))
+    await world.until(lambda: partition.log.high_watermark == 50)
+    assert partition.commit.flushes <= 3
+
+
+async def test_a_failed_flush_is_an_error_and_never_retried(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partition = world.add("t", config=TopicConfig(flush_messages=1))
+    attempts: list[int] = []
+
+    def fail(ticket: Any) -> None:
+        attempts.append(1)
+        raise DiskError("cannot sync", "path", 5)
+
+    monkeypatch.setattr("storage.flush.FlushTicket.run", fail)
+    world.send(ApiKey.PRODUCE, 9, request(batch(b"a")))
+    await world.until(lambda: world.has_answer)
+    assert only(world.answer(ApiKey.PRODUCE, 9)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert partition.log.failure is not None
+    answer = only(world.ask(ApiKey.PRODUCE, 9, request(batch(b"b"))))
+    assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert attempts == [1]
+
+
+async def test_log_append_time_is_told(world: World) -> None:
+    world.add("t", config=TopicConfig(message_timestamp_type="LogAppendTime"))
+    answer = only(world.ask(ApiKey.PRODUCE, 9, request(batch(b"a"))))
+    assert answer.log_append_time_ms == world.clock.now_ms()
+
+
+async def test_errors_of_single_records_are_named(world: World) -> None:
+    """A compacted topic needs keys; the record at fault is told by its index (KIP-467)."""
+    world.add("t", config=TopicConfig(cleanup_policy=frozenset({"compact"})))
+    answer = only(world.ask(ApiKey.PRODUCE, 9, request(batch(b"no key"))))
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+    assert [e.batch_index for e in answer.record_errors] == [0]
+    assert answer.error_message
+
+
+async def test_a_client_that_leaves_is_not_waited_for(world: World) -> None:
+    partition = world.add("t", config=TopicConfig(flush_messages=1))
+    world.send(ApiKey.PRODUCE, 9, request(batch(b"a")))
+    assert world.replicas.delayed_produce.parked == 1
+    world.h.receive(b"")
+    assert world.replicas.delayed_produce.parked == 0
+    await world.until(lambda: partition.log.high_watermark == 1)

@@ -1,0 +1,141 @@
+"""Partitions on a real disk behind the real router, with time and the network in the test's hands."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from broker.disk import Disk
+from broker.fetch_sessions import FetchSessionCache
+from broker.handlers import (
+    api_versions,
+    describe_producers,
+    fetch,
+    list_offsets,
+    offset_for_leader_epoch,
+    produce,
+)
+from broker.handlers.fetch import FetchHandler
+from broker.handlers.produce import ProduceHandler
+from broker.kafka_apis import Api, KafkaApis
+from broker.partition import Partition
+from broker.replica_manager import ReplicaManager
+from config.topic import TopicConfig
+from protocol.api_keys import FIRST_FLEXIBLE_VERSION, ApiKey
+from protocol.headers import encode_request_header
+from protocol.messages import module_of
+from protocol.records.builder import build_batch
+from storage.filesystem import LocalFilesystem
+from storage.log import Log
+from storage.randomness import SeededRandomness
+from storage.topic_partition import TopicPartition
+from tests.fakes.timer import ManualTimer
+from tests.unit.broker.network.harness import Harness
+
+HANDLERS = (
+    api_versions,
+    produce,
+    fetch,
+    list_offsets,
+    offset_for_leader_epoch,
+    describe_producers,
+)
+
+
+class ServicesOfWorld:
+    """What the handlers above use."""
+
+    def __init__(self, replicas: ReplicaManager, disk: Disk) -> None:
+        self.replica_manager = replicas
+        self.disk = disk
+        self.advertised_apis: list[tuple[int, int, int]] = []
+
+
+class World:
+    """One connection to a broker with partitions made by `add`."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.h = Harness(workers=4)
+        self.clock = self.h.clock
+        self.timer = ManualTimer(self.clock)
+        self.disk = Disk(2)
+        self.filesystem = LocalFilesystem()
+        self.replicas = ReplicaManager(
+            clock=self.clock,
+            timer=self.timer,
+            disk=self.disk,
+            loop=asyncio.get_running_loop(),
+        )
+        self.sessions = FetchSessionCache(10, self.clock, SeededRandomness(1))
+        self.services: Any = ServicesOfWorld(self.replicas, self.disk)
+        self.apis = KafkaApis(self.services, map(Api, HANDLERS), self.clock)
+        self.apis.by_key[ApiKey.PRODUCE].hot = ProduceHandler(
+            self.replicas, self.clock, self.apis.open_reply
+        )
+        self.apis.by_key[ApiKey.FETCH].hot = FetchHandler(
+            self.replicas, self.sessions, self.apis.open_reply, max_bytes=50 << 20
+        )
+        self.h.channel.connect(self.apis)
+        self._correlation_id = 0
+
+    def add(self, topic: str, index: int = 0, config: TopicConfig | None = None) -> Partition:
+        """Lead an empty partition."""
+        topic_partition = TopicPartition(topic, index)
+        log = Log.open(
+            str(self.directory / str(topic_partition)),
+            topic_partition,
+            topic_id=topic_id(topic),
+            config=config or TopicConfig(),
+            filesystem=self.filesystem,
+            clock=self.clock,
+        )
+        return self.replicas.add_partition(topic_partition, topic_id(topic), log, 0)
+
+    def send(self, key: ApiKey, version: int, request: Any) -> int:
+        """Send a request; returns its correlation id."""
+        self._correlation_id += 1
+        body = module_of(key).encode_request(request, version)
+        data = encode_request_header(key, version, self._correlation_id, "client") + body
+        self.h.receive(len(data).to_bytes(4, "big") + data)
+        return self._correlation_id
+
+    def answer(self, key: ApiKey, version: int) -> Any:
+        """Take the oldest answer, which must be to this API and version."""
+        sent = self.h.stream.sent
+        assert sent, "no answer yet"
+        size = int.from_bytes(sent[:4], "big")
+        frame = bytes(sent[4 : 4 + size])
+        assert len(frame) == size
+        del sent[: 4 + size]
+        flexible = version >= FIRST_FLEXIBLE_VERSION.get(key, 99) and key != ApiKey.API_VERSIONS
+        return module_of(key).decode_response(memoryview(frame)[5 if flexible else 4 :], version)
+
+    def ask(self, key: ApiKey, version: int, request: Any) -> Any:
+        """Send, and take the answer that must be there at once."""
+        self.send(key, version, request)
+        return self.answer(key, version)
+
+    @property
+    def has_answer(self) -> bool:
+        return bool(self.h.stream.sent)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Let threads and the loop work until something holds (they have five seconds)."""
+        async with asyncio.timeout(5):
+            while not condition():
+                await asyncio.sleep(0.001)
+
+    def close(self) -> None:
+        self.disk.close()
+
+
+def topic_id(topic: str) -> UUID:
+    """A fixed id per name."""
+    return UUID(bytes=(topic.encode() * 16)[:16], version=4)
+
+
+def batch(*values: bytes, timestamp_ms: int = 1_700_000_000_000, **options: Any) -> bytearray:
+    """One record batch."""
+    return build_batch([(None, value, (), timestamp_ms) for value in values], **options)
