@@ -447,6 +447,7 @@ class Segment:
         length = end_position - position
         if length <= 0:
             return None
+        self.remember(offset, position)
         if length > max_bytes:
             length = self._whole_batches(position, position + max_bytes, min_one_batch) - position
         file = self.file

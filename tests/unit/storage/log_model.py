@@ -141,7 +141,9 @@ def read_records(log: Log, *, max_bytes: int = 1 << 20) -> list[Stored]:
     """All records at or above the log start."""
     records = []
     for batch in read_batches(log, max_bytes=max_bytes):
-        for record in iterate_records(memoryview(batch), max_size=1 << 20):
-            if record.offset >= log.log_start_offset:
-                records.append(Stored(record.offset, record.key, record.value))
+        records += [
+            Stored(record.offset, record.key, record.value)
+            for record in iterate_records(memoryview(batch), max_size=1 << 20)
+            if record.offset >= log.log_start_offset
+        ]
     return records

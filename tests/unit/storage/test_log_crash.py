@@ -1,9 +1,9 @@
 """Power cuts: a scripted run over two logs is stopped after every change of the disk.
 
 After each write, truncation, fsync, creation, rename and unlink the disk is copied as a power cut
-would leave it: once without anything that was not synced, once with a random part of it (torn writes
-included) or, as when only the process dies, with all of it. Each copy is started again and compared
-with a model:
+would leave it: once without anything that was not synced, once with a random part of it (torn
+writes included) or, as when only the process dies, with all of it. Each copy is started again and
+compared with a model:
 
     nothing invented    every batch was appended, at this offset
     nothing lost        all that a flush had acknowledged is there, from the log start on
@@ -12,8 +12,10 @@ with a model:
 """
 
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -257,7 +259,7 @@ class Run:
         total, allowed = log.size(), self.config.retention_bytes
         gone = log.log_start_offset
         segments = log.segment_facts()
-        for segment, following in zip(segments, segments[1:], strict=False):
+        for segment, following in pairwise(segments):
             if total - allowed >= segment.size:
                 total -= segment.size
                 gone = following.base_offset
@@ -392,7 +394,7 @@ def test_the_stops_are_enough(
     if request.session.testscollected < len(SEEDS):
         pytest.skip("only meaningful after the runs")
     with capsys.disabled():
-        print(f" {totals['points']} stops, {totals['restarts']} restarts", end="")
+        sys.stdout.write(f" {totals['points']} stops, {totals['restarts']} restarts ")
     assert totals["points"] >= 5_000
 
 

@@ -1,10 +1,11 @@
 """A damaged log: after an unclean stop it is what was whole before the damage, and nothing else.
 
-The last three batches are cut at every byte and flipped in every bit; side files go missing, are cut,
-filled with noise and flipped. Each case opens the damaged copy and compares every record.
+The last three batches are cut at every byte and flipped in every bit; side files go missing, are
+cut, filled with noise and flipped. Each case opens the damaged copy and compares every record.
 """
 
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from random import Random
 
@@ -202,7 +203,7 @@ def test_the_cases_are_enough(cases: list[Case], capsys: pytest.CaptureFixture[s
     """Prefixes and flipped bits together are at least 50,000."""
     sizes = [len(batch) for case in cases for _, _, batch in last_three(case)]
     with capsys.disabled():
-        print(f" {sum(sizes)} prefixes, {8 * sum(sizes)} flipped bits", end="")
+        sys.stdout.write(f" {sum(sizes)} prefixes, {8 * sum(sizes)} flipped bits ")
     assert 9 * sum(sizes) >= 50_000
 
 
@@ -230,7 +231,8 @@ def test_side_files_are_made_again(
 ) -> None:
     """Whatever happens to an index, a snapshot or a checkpoint, every record is found and in place.
 
-    A transaction index can only be made again from the log, so it is damaged for unclean stops only.
+    A transaction index can only be made again from the log, which a clean stop does not have read;
+    so it is damaged for unclean stops only.
     """
     random = Random(11)
     count = 0
