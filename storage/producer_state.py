@@ -322,7 +322,7 @@ class ProducerStateManager:
         Args:
             header: Of any batch, also of one without a producer id.
             marker: (control type, coordinator epoch) for a control batch that still has its
-                record; compaction leaves empty ones, which change nothing.
+                record; compaction leaves empty ones, which keep only the producer's epoch.
 
         Returns:
             A transaction that it ended, to be given to `complete_transaction` (and, if aborted,
@@ -351,8 +351,19 @@ class ProducerStateManager:
                     header.base_offset,
                     header.max_timestamp,
                 )
+            elif header.records_count == 0:
+                self._fence(header)
         self.map_end_offset = last_offset + 1
         return completed
+
+    def _fence(self, header: BatchHeader) -> None:
+        """Take the epoch of a marker whose record is gone; its transaction was gone before it."""
+        entry = self._producers.get(header.producer_id)
+        if entry is None:
+            entry = self._producers[header.producer_id] = ProducerEntry(header.producer_id)
+        if header.producer_epoch > entry.epoch:
+            entry.move_to_epoch(header.producer_epoch)
+            entry.last_timestamp = header.max_timestamp
 
     # -- offsets that move -------------------------------------------------------------------
 

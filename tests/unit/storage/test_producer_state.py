@@ -454,11 +454,16 @@ def test_replay_rebuilds_what_appending_built(state: ProducerStateManager) -> No
     assert state.check(PID, 0, 2, 2) is None
 
 
-def test_emptied_marker_changes_nothing(state: ProducerStateManager) -> None:
-    """Compaction has removed the whole transaction before."""
-    write(state, 0, transactional=True)
-    assert state.replay(header(1, count=0, attributes=0x30), None) is None
-    assert state.first_undecided_offset == 0
+def test_emptied_marker_only_fences(state: ProducerStateManager) -> None:
+    """Compaction has removed its transaction; the epoch it carried is still the producer's."""
+    emptied = header(0, epoch=4, attributes=0x30)._replace(records_count=0)
+    assert state.replay(emptied, None) is None
+    assert state.first_undecided_offset is None
+    with pytest.raises(InvalidProducerEpochError):
+        write(state, 0, epoch=3)
+    write(state, 0, epoch=4, transactional=True)
+    assert state.replay(emptied._replace(base_offset=2), None) is None
+    assert state.first_undecided_offset == 1
 
 
 # -- against a model -------------------------------------------------------------------------
