@@ -10,6 +10,7 @@ Source: Kafka 4.2, KRaftMetadataCache.scala.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from broker.controller.cluster_image import ClusterImage, PartitionImage, TopicImage
 from protocol.error_codes import ErrorCode
@@ -73,10 +74,7 @@ class TopicMetadata:
         found = kept.get(topic.name)
         if found is not None and found[0] is topic:
             return found[1]
-        partitions = [
-            describe_partition(image, partition, listener, version)
-            for partition in topic.partitions
-        ]
+        partitions = describe_partitions(image, topic.partitions, listener, version)
         kept[topic.name] = (topic, partitions)
         return partitions
 
@@ -91,10 +89,20 @@ def _dialect(version: int) -> int:
     return 0 if version == 0 else 1 if version < 6 else 6
 
 
-def describe_partition(
+@dataclass(frozen=True, slots=True)
+class _Placement:
+    """What partitions with the same leader, replicas and ISR have in common."""
+
+    error: int
+    leader: int
+    replicas: list[int]
+    isr: list[int]
+    away: list[int]
+
+
+def _describe_placement(
     image: ClusterImage, partition: PartitionImage, listener: str, version: int
-) -> MetadataResponsePartition:
-    """One partition for clients of `listener`."""
+) -> _Placement:
     away = offline_replicas(image, partition.replicas, listener)
     replicas, isr = list(partition.replicas), list(partition.isr)
     error = ErrorCode.NONE
@@ -109,15 +117,33 @@ def describe_partition(
     elif listener not in broker.listeners:
         leader = NO_LEADER
         error = ErrorCode.LISTENER_NOT_FOUND if version >= 6 else ErrorCode.LEADER_NOT_AVAILABLE
-    return MetadataResponsePartition(
-        error_code=int(error),
-        partition_index=partition.index,
-        leader_id=leader,
-        leader_epoch=partition.leader_epoch,
-        replica_nodes=replicas,
-        isr_nodes=isr,
-        offline_replicas=away,
-    )
+    return _Placement(int(error), leader, replicas, isr, away)
+
+
+def describe_partitions(
+    image: ClusterImage, partitions: Sequence[PartitionImage], listener: str, version: int
+) -> list[MetadataResponsePartition]:
+    """Partitions for clients of `listener`; those placed alike share their lists."""
+    placements: dict[tuple[object, ...], _Placement] = {}
+    described = []
+    for partition in partitions:
+        key = (partition.leader, partition.replicas, partition.isr)
+        placement = placements.get(key)
+        if placement is None:
+            placement = _describe_placement(image, partition, listener, version)
+            placements[key] = placement
+        described.append(
+            MetadataResponsePartition(
+                error_code=placement.error,
+                partition_index=partition.index,
+                leader_id=placement.leader,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=placement.replicas,
+                isr_nodes=placement.isr,
+                offline_replicas=placement.away,
+            )
+        )
+    return described
 
 
 def offline_replicas(image: ClusterImage, replicas: Sequence[int], listener: str) -> list[int]:
