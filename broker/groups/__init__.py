@@ -3,12 +3,15 @@
 Order, top to bottom; each knows only those below it:
 
     coordinator       group -> shard; life of the shards; what the handlers call
-    shard             one partition of __consumer_offsets: its groups, its offsets, its log
-    classic_protocol  join, sync, heartbeat, leave: the rebalance as a state machine
+    loader            the log, read back into a shard
     offset_manager    commit, fetch, delete, expire
-    loader            the log, read back
+    classic_protocol  what join, sync, heartbeat and leave do to a group
+    rebalance         from one generation to the next; timeouts
+    parked            answers to requests that wait in a group
+    shard             one partition of __consumer_offsets: its groups, its offsets, its log
     offsets_log       writes, and what happens when they fail
     classic_group     state of one group;  offset_store  committed offsets, packed
 
-Everything runs on the event loop and nothing here awaits, except the loader between its slices.
+Everything runs on the event loop and nothing here awaits, except the loader, the expiry and the
+deletion of topics between their slices.
 """

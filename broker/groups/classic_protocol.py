@@ -7,8 +7,8 @@ One generation, seen from a member:
                                                 then everybody gets their part (Stable)
     Heartbeat ... until it says REBALANCE_IN_PROGRESS, and the member joins again
 
-What ends a wait: everybody is there; the rebalance timeout; for a first rebalance
-`group.initial.rebalance.delay.ms`, extended while new members arrive; a member's session timeout.
+Here is what the requests do; how a group gets from one generation to the next is in
+`broker.groups.rebalance`.
 
 Source: Kafka, GroupMetadataManager.java (classicGroup...), GroupCoordinator.scala before it;
 KIP-134 (initial delay), 345 (static members), 394 (member id required), 559 (protocol type and
@@ -16,27 +16,28 @@ name), 800 (reasons), 814 (static leader skips the assignment).
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from broker.groups.classic_group import (
-    ClassicGroup,
-    ClassicMember,
-    JoinReply,
-    Protocols,
-    SyncReply,
-)
+from broker.groups.classic_group import ClassicGroup, ClassicMember, SyncReply
 from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.deadline import Deadline
 from broker.groups.group_records import group_record
+from broker.groups.join_attempt import JoinAttempt
+from broker.groups.log_value import log_value
+from broker.groups.parked import (
+    answer_and_remove,
+    answer_join,
+    answer_sync,
+    hand_out,
+    joined,
+    synced,
+)
+from broker.groups.rebalance import Rebalance
 from broker.groups.shard import GroupShard, TooManyGroupsError
 from broker.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
-from protocol.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupResponse,
-    JoinGroupResponseMember,
-)
+from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from protocol.messages.leave_group import MemberIdentity, MemberResponse
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from storage.clock import Clock
@@ -60,53 +61,6 @@ _STABLE = ClassicGroupState.STABLE
 _DEAD = ClassicGroupState.DEAD
 
 
-class JoinAttempt:
-    """One JoinGroup request, with what is known of its sender."""
-
-    __slots__ = (
-        "api_version",
-        "client_host",
-        "client_id",
-        "group_instance_id",
-        "protocol_type",
-        "protocols",
-        "reason",
-        "rebalance_timeout_ms",
-        "reply",
-        "session_timeout_ms",
-    )
-
-    def __init__(
-        self,
-        request: JoinGroupRequest,
-        *,
-        api_version: int,
-        client_id: str,
-        client_host: str,
-        reply: JoinReply,
-    ) -> None:
-        self.api_version = api_version
-        self.client_id = client_id
-        self.client_host = client_host
-        self.group_instance_id = request.group_instance_id
-        self.session_timeout_ms = request.session_timeout_ms
-        # Version 0 has no rebalance timeout.
-        self.rebalance_timeout_ms = (
-            request.rebalance_timeout_ms if api_version >= 1 else request.session_timeout_ms
-        )
-        self.protocol_type = request.protocol_type
-        protocols: dict[str, bytes] = {}
-        for protocol in request.protocols:
-            protocols.setdefault(protocol.name, protocol.metadata)
-        self.protocols: Protocols = tuple(protocols.items())
-        self.reason = request.reason or "not provided"
-        self.reply = reply
-
-    def refuse(self, code: ErrorCode, member_id: str = "") -> None:
-        """Answer with an error."""
-        self.reply(JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=None))
-
-
 class ClassicProtocol:
     """Runs the rebalances of one shard's groups."""
 
@@ -123,7 +77,12 @@ class ClassicProtocol:
         self._clock = clock
         self._timer = timer
         self._randomness = randomness
-        self._initial_delay_ms = settings.group_initial_rebalance_delay_ms
+        self._rebalance = Rebalance(
+            shard,
+            initial_delay_ms=settings.group_initial_rebalance_delay_ms,
+            clock=clock,
+            timer=timer,
+        )
         self._group_max_size = settings.group_max_size
         self._stats = shard.stats
 
@@ -148,7 +107,7 @@ class ClassicProtocol:
         if not self._accepts(group, member_id):
             group.remove(member_id)
             attempt.refuse(ErrorCode.GROUP_MAX_SIZE_REACHED)
-            self._maybe_complete_join_phase(group)
+            self._rebalance.maybe_complete_join(group)
         elif not group.supports_protocols(attempt.protocol_type, attempt.protocols):
             attempt.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id)
         elif member_id:
@@ -185,7 +144,9 @@ class ClassicProtocol:
             # The client joins again with the id. If its answer gets lost, nobody but an id that
             # nobody uses has to time out, instead of a member the rebalance waits for (KIP-394).
             pending = Deadline(
-                self._timer, self._clock, lambda: self._expire_pending(group, new_member_id)
+                self._timer,
+                self._clock,
+                lambda: self._rebalance.expire_pending(group, new_member_id),
             )
             pending.set(attempt.session_timeout_ms)
             group.pending_members[new_member_id] = pending
@@ -215,10 +176,10 @@ class ClassicProtocol:
             or (group.state is _STABLE and leads)
         ):
             self._update_member(group, member, attempt)
-            self._rebalance_or_complete_join(group, f"{member_id} joins: {attempt.reason}")
+            self._rebalance.prepare_or_complete_join(group, f"{member_id} joins: {attempt.reason}")
         else:
             # It did not get the answer of this generation; here it is again.
-            attempt.reply(self._joined(group, member, members=leads and group.state is _COMPLETING))
+            attempt.reply(joined(group, member, members=leads and group.state is _COMPLETING))
 
     def _add_member(self, group: ClassicGroup, member_id: str, attempt: JoinAttempt) -> None:
         member = ClassicMember(
@@ -229,7 +190,7 @@ class ClassicProtocol:
             rebalance_timeout_ms=attempt.rebalance_timeout_ms,
             session_timeout_ms=attempt.session_timeout_ms,
             protocols=attempt.protocols,
-            session=self.session(group, member_id),
+            session=self._rebalance.session(group, member_id),
         )
         member.is_new = True
         if group.state is _PREPARING and group.previous_state is _EMPTY:
@@ -239,7 +200,7 @@ class ClassicProtocol:
             pending.cancel()
         group.add(member, attempt.reply, attempt.protocol_type)
         member.session.set(NEW_MEMBER_JOIN_TIMEOUT_MS)
-        self._rebalance_or_complete_join(group, f"new member {member_id}: {attempt.reason}")
+        self._rebalance.prepare_or_complete_join(group, f"new member {member_id}: {attempt.reason}")
 
     def _update_member(
         self, group: ClassicGroup, member: ClassicMember, attempt: JoinAttempt
@@ -266,8 +227,8 @@ class ClassicProtocol:
     ) -> None:
         """A static member has come back, without its member id: KIP-345."""
         old_leader_id = group.leader_id
-        self._answer_join(group, old, ErrorCode.FENCED_INSTANCE_ID)
-        self._answer_sync(old, ErrorCode.FENCED_INSTANCE_ID)
+        answer_join(group, old, ErrorCode.FENCED_INSTANCE_ID)
+        answer_sync(old, ErrorCode.FENCED_INSTANCE_ID)
         member = ClassicMember(
             member_id=new_member_id,
             group_instance_id=old.group_instance_id,
@@ -276,7 +237,7 @@ class ClassicProtocol:
             rebalance_timeout_ms=attempt.rebalance_timeout_ms,
             session_timeout_ms=attempt.session_timeout_ms,
             protocols=attempt.protocols,
-            session=self.session(group, new_member_id),
+            session=self._rebalance.session(group, new_member_id),
             assignment=old.assignment,
         )
         member.join_reply = attempt.reply
@@ -287,9 +248,9 @@ class ClassicProtocol:
             self._persist_static_member(group, old, member, old_leader_id, attempt)
         elif group.state is _STABLE or group.state is _COMPLETING:
             # In CompletingRebalance the leader knows the old id only, and would assign to that.
-            self._prepare_rebalance(group, reason)
+            self._rebalance.prepare(group, reason)
         else:
-            self._maybe_complete_join_phase(group)
+            self._rebalance.maybe_complete_join(group)
 
     def _persist_static_member(
         self,
@@ -307,16 +268,16 @@ class ClassicProtocol:
                 return
             if code is not ErrorCode.NONE:
                 group.set_join_reply(new, None)
-                self._answer_sync(new, code)
+                answer_sync(new, code)
                 new.session.cancel()
                 group.replace_static(new, old)
                 old.session.set(old.session_timeout_ms)
                 attempt.refuse(code)
-                self._maybe_complete_join_phase(group)
+                self._rebalance.maybe_complete_join(group)
             elif group.state is _STABLE and group.generation == generation:
                 reply, new_leads = new.join_reply, group.leader_id == new.member_id
                 group.set_join_reply(new, None)
-                response = self._joined(group, new, members=new_leads and attempt.api_version >= 9)
+                response = joined(group, new, members=new_leads and attempt.api_version >= 9)
                 if attempt.api_version >= 9:
                     response.skip_assignment = new_leads
                 else:
@@ -329,155 +290,10 @@ class ClassicProtocol:
 
         self._shard.log.append([group_record(group)], lambda _: None, done)
 
-    # -- the join phase --
-
-    def _rebalance_or_complete_join(self, group: ClassicGroup, reason: str) -> None:
-        if group.can_rebalance:
-            self._prepare_rebalance(group, reason)
-        else:
-            self._maybe_complete_join_phase(group)
-
     def prepare_over_capacity(self, group: ClassicGroup) -> None:
         """Rebalance a loaded group that is larger than `group.max.size` now allows."""
         if len(group.members) > self._group_max_size:
-            self._prepare_rebalance(group, "over capacity when loaded")
-
-    def _prepare_rebalance(self, group: ClassicGroup, reason: str) -> None:
-        """Start to wait for joins."""
-        if group.state is _COMPLETING:
-            for member in group.members.values():
-                member.assignment = b""
-                self._answer_sync(member, ErrorCode.REBALANCE_IN_PROGRESS)
-        self._cancel_sync_timer(group)
-        group.pending_sync.clear()
-        is_initial = group.state is _EMPTY
-        group.transition_to(_PREPARING, self._clock.now_ms())
-        self._stats.started_rebalances += 1
-        logger.info(
-            "group %s: preparing to rebalance, generation %d (%s)",
-            group.group_id,
-            group.generation,
-            reason,
-        )
-        if is_initial:
-            group.new_member_added = False
-            delay_ms = self._initial_delay_ms
-            remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
-            self._schedule_initial(group, delay_ms, remaining_ms)
-        elif group.has_all_members_joined:
-            self._complete_join(group)
-        else:
-            self._schedule_join(group, group.rebalance_timeout_ms, self._complete_join)
-
-    def _schedule_join(
-        self, group: ClassicGroup, delay_ms: int, callback: Callable[[ClassicGroup], None]
-    ) -> None:
-        if group.join_timer is not None:
-            group.join_timer.cancel()
-
-        def fire() -> None:
-            group.join_timer = None
-            if group.state is _PREPARING:
-                callback(group)
-
-        group.join_timer = self._timer.call_later_ms(delay_ms, fire)
-
-    def _schedule_initial(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
-        """Complete the first join phase after a delay; start over if somebody new came by."""
-
-        def complete_or_extend(group: ClassicGroup) -> None:
-            if group.new_member_added and remaining_ms > 0:
-                group.new_member_added = False
-                self._schedule_initial(
-                    group,
-                    min(self._initial_delay_ms, remaining_ms),
-                    max(remaining_ms - delay_ms, 0),
-                )
-            else:
-                self._complete_join(group)
-
-        self._schedule_join(group, delay_ms, complete_or_extend)
-
-    def _maybe_complete_join_phase(self, group: ClassicGroup) -> None:
-        if (
-            group.state is _PREPARING
-            and group.previous_state is not _EMPTY
-            and group.has_all_members_joined
-        ):
-            self._complete_join(group)
-
-    def _complete_join(self, group: ClassicGroup) -> None:
-        """End the join phase: drop who did not come, start the generation, answer everybody."""
-        if group.join_timer is not None:
-            group.join_timer.cancel()
-            group.join_timer = None
-        # Static members may be away for their session timeout without a rebalance.
-        late = [m.member_id for m in group.not_yet_rejoined() if m.group_instance_id is None]
-        for member_id in late:
-            group.remove(member_id)
-        if late:
-            logger.info("group %s: removed %d who did not rejoin", group.group_id, len(late))
-        if group.members and not group.elect_joined_leader():
-            # Only static members are left and none has come: wait for them or for their session
-            # timeouts.
-            self._schedule_join(group, group.rebalance_timeout_ms, self._complete_join)
-            return
-        group.start_generation(self._clock.now_ms())
-        if group.state is _EMPTY:
-            self._persist_empty(group)
-            return
-        logger.info(
-            "group %s: generation %d has %d members, protocol %s",
-            group.group_id,
-            group.generation,
-            len(group.members),
-            group.protocol_name,
-        )
-        for member in group.members.values():
-            reply = member.join_reply
-            leads = group.leader_id == member.member_id
-            group.set_join_reply(member, None)
-            member.is_new = False
-            member.session.set(member.session_timeout_ms)
-            group.pending_sync.add(member.member_id)
-            if reply is not None:
-                reply(self._joined(group, member, members=leads))
-        self._schedule_sync(group)
-
-    def _persist_empty(self, group: ClassicGroup) -> None:
-        logger.info("group %s: generation %d is empty", group.group_id, group.generation)
-
-        def done(code: ErrorCode) -> None:
-            if code is not ErrorCode.NONE:
-                # The generation before it becomes current again if the broker stops now; its
-                # members then time out. So this is no more than a warning.
-                logger.warning("group %s: emptiness not recorded: %s", group.group_id, code.name)
-
-        self._shard.log.append([group_record(group)], lambda _: None, done)
-
-    def _joined(
-        self, group: ClassicGroup, member: ClassicMember, *, members: bool
-    ) -> JoinGroupResponse:
-        """The answer to a member of the present generation; the list is for its leader."""
-        return JoinGroupResponse(
-            error_code=ErrorCode.NONE,
-            generation_id=group.generation,
-            protocol_type=group.protocol_type,
-            protocol_name=group.protocol_name,
-            leader=group.leader_id or "",
-            skip_assignment=False,
-            member_id=member.member_id,
-            members=[
-                JoinGroupResponseMember(
-                    member_id=other.member_id,
-                    group_instance_id=other.group_instance_id,
-                    metadata=other.metadata(group.protocol_name),
-                )
-                for other in group.members.values()
-            ]
-            if members
-            else [],
-        )
+            self._rebalance.prepare(group, "over capacity when loaded")
 
     # -- sync --
 
@@ -498,14 +314,14 @@ class ClassicProtocol:
         member = group.members[request.member_id]
         if group.state is _COMPLETING:
             # The same member on another connection: nobody reads the first answer any more.
-            self._answer_sync(member, ErrorCode.REBALANCE_IN_PROGRESS)
+            answer_sync(member, ErrorCode.REBALANCE_IN_PROGRESS)
             member.sync_reply = reply
-            self._remove_pending_sync(group, member.member_id)
+            self._rebalance.remove_pending_sync(group, member.member_id)
             if group.leader_id == member.member_id:
                 self._assign(group, {a.member_id: a.assignment for a in request.assignments})
         else:
-            self._remove_pending_sync(group, member.member_id)
-            reply(self._synced(group, member))
+            self._rebalance.remove_pending_sync(group, member.member_id)
+            reply(synced(group, member))
 
     def _validate_sync(self, group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
         code = group.validate_member(request.member_id, request.group_instance_id)
@@ -540,63 +356,14 @@ class ClassicProtocol:
                 self._stats.completed_rebalances += 1
                 for member in group.members.values():
                     member.assignment = assignments.get(member.member_id, b"")
-                    self._propagate(group, member)
+                    hand_out(group, member)
             else:
                 for member in group.members.values():
                     member.assignment = b""
-                    self._answer_sync(member, code)
-                self._prepare_rebalance(group, f"assignment not recorded: {code.name}")
+                    answer_sync(member, code)
+                self._rebalance.prepare(group, f"assignment not recorded: {code.name}")
 
         self._shard.log.append([group_record(group, assignments)], lambda _: None, done)
-
-    def _propagate(self, group: ClassicGroup, member: ClassicMember) -> None:
-        reply, member.sync_reply = member.sync_reply, None
-        if reply is not None:
-            self._restart_session(member)
-            reply(self._synced(group, member))
-
-    @staticmethod
-    def _restart_session(member: ClassicMember) -> None:
-        """Its session may have run out while it was parked, which is excused: it starts anew."""
-        member.session.set(member.session_timeout_ms)
-
-    def _synced(self, group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
-        return SyncGroupResponse(
-            error_code=ErrorCode.NONE,
-            protocol_type=group.protocol_type,
-            protocol_name=group.protocol_name,
-            assignment=member.assignment,
-        )
-
-    def _schedule_sync(self, group: ClassicGroup) -> None:
-        self._cancel_sync_timer(group)
-        generation = group.generation
-
-        def fire() -> None:
-            group.sync_timer = None
-            if group.generation == generation and group.state in (_COMPLETING, _STABLE):
-                self._expire_pending_sync(group)
-
-        group.sync_timer = self._timer.call_later_ms(group.rebalance_timeout_ms, fire)
-
-    def _expire_pending_sync(self, group: ClassicGroup) -> None:
-        """Members took the generation and never asked for their assignment: let them go."""
-        silent = list(group.pending_sync)
-        if not silent:
-            return
-        for member_id in silent:
-            self._answer_and_remove(group, group.members[member_id])
-        self._prepare_rebalance(group, f"{len(silent)} members sent no SyncGroup")
-
-    def _remove_pending_sync(self, group: ClassicGroup, member_id: str) -> None:
-        group.pending_sync.discard(member_id)
-        if not group.pending_sync:
-            self._cancel_sync_timer(group)
-
-    def _cancel_sync_timer(self, group: ClassicGroup) -> None:
-        if group.sync_timer is not None:
-            group.sync_timer.cancel()
-            group.sync_timer = None
 
     # -- heartbeat --
 
@@ -624,33 +391,6 @@ class ClassicProtocol:
         if member is not None and group.state in (_STABLE, _PREPARING):
             member.session.set(member.session_timeout_ms)
 
-    def session(self, group: ClassicGroup, member_id: str) -> Deadline:
-        """A member's session timer, not yet running."""
-        return Deadline(self._timer, self._clock, lambda: self._expire_session(group, member_id))
-
-    def _expire_session(self, group: ClassicGroup, member_id: str) -> None:
-        member = group.members.get(member_id)
-        if group.state is _DEAD or member is None or member.has_satisfied_heartbeat:
-            return
-        logger.info("group %s: session of member %s has expired", group.group_id, member_id)
-        self._stats.expired_members += 1
-        self._answer_and_remove(group, member)
-        self._after_removal(group, f"session of {member_id} has expired")
-
-    def _expire_pending(self, group: ClassicGroup, member_id: str) -> None:
-        if group.state is _DEAD or member_id not in group.pending_members:
-            return
-        group.remove(member_id)
-        if group.state is _PREPARING:
-            self._after_removal(group, "")
-
-    def _after_removal(self, group: ClassicGroup, reason: str) -> None:
-        if group.state in (_STABLE, _COMPLETING):
-            self._prepare_rebalance(group, reason)
-        elif group.state is _PREPARING and group.has_all_members_joined:
-            # Here even a first rebalance ends early: nobody is left who could still come.
-            self._complete_join(group)
-
     # -- leave --
 
     def leave(self, group_id: str, identities: Iterable[MemberIdentity]) -> list[MemberResponse]:
@@ -676,9 +416,9 @@ class ClassicProtocol:
             )
         if group is not None and left:
             if group.state in (_STABLE, _COMPLETING):
-                self._prepare_rebalance(group, f"{left} members left")
+                self._rebalance.prepare(group, f"{left} members left")
             else:
-                self._maybe_complete_join_phase(group)
+                self._rebalance.maybe_complete_join(group)
         return responses
 
     def _leave_one(self, group: ClassicGroup, identity: MemberIdentity) -> ErrorCode:
@@ -695,46 +435,19 @@ class ClassicProtocol:
             if code is not ErrorCode.NONE:
                 return code
         logger.info(
-            "group %s: member %s leaves (%s)",
-            group.group_id,
-            member_id,
-            identity.reason or "not provided",
+            "member leaves group=%s member=%s reason=%s",
+            log_value(group.group_id),
+            log_value(member_id),
+            log_value(identity.reason or "not provided"),
         )
-        self._answer_and_remove(group, group.members[member_id])
+        answer_and_remove(group, group.members[member_id])
         return ErrorCode.NONE
 
-    # -- answers to parked requests --
+    def session(self, group: ClassicGroup, member_id: str) -> Deadline:
+        """A member's session timer, not yet running."""
+        return self._rebalance.session(group, member_id)
 
-    def _answer_and_remove(self, group: ClassicGroup, member: ClassicMember) -> None:
-        """Remove a member; if it is alive after all, what was parked tells it to join anew."""
-        self._answer_join(group, member, ErrorCode.UNKNOWN_MEMBER_ID, member_id="")
-        self._answer_sync(member, ErrorCode.UNKNOWN_MEMBER_ID)
-        group.remove(member.member_id)
-
-    def _answer_join(
-        self,
-        group: ClassicGroup,
-        member: ClassicMember,
-        code: ErrorCode,
-        *,
-        member_id: str | None = None,
-    ) -> None:
-        reply = member.join_reply
-        if reply is not None:
-            group.set_join_reply(member, None)
-            reply(
-                JoinGroupResponse(
-                    error_code=code,
-                    member_id=member.member_id if member_id is None else member_id,
-                    protocol_name=None,
-                )
-            )
-
-    def _answer_sync(self, member: ClassicMember, code: ErrorCode) -> None:
-        reply, member.sync_reply = member.sync_reply, None
-        if reply is not None:
-            self._restart_session(member)
-            reply(SyncGroupResponse(error_code=code))
+    # -- the end --
 
     def close(self) -> None:
         """This broker is no longer the coordinator: answer everybody, stop every timer."""
@@ -745,7 +458,7 @@ class ClassicProtocol:
             for pending in group.pending_members.values():
                 pending.cancel()
             for member in group.members.values():
-                self._answer_join(group, member, ErrorCode.NOT_COORDINATOR)
-                self._answer_sync(member, ErrorCode.NOT_COORDINATOR)
+                answer_join(group, member, ErrorCode.NOT_COORDINATOR)
+                answer_sync(member, ErrorCode.NOT_COORDINATOR)
                 member.session.cancel()
             group.transition_to(_DEAD, self._clock.now_ms())

@@ -18,7 +18,8 @@ from uuid import UUID
 
 from broker.groups.answer import Answer
 from broker.groups.classic_group import ClassicGroup
-from broker.groups.classic_protocol import ClassicProtocol, JoinAttempt
+from broker.groups.classic_protocol import ClassicProtocol
+from broker.groups.join_attempt import JoinAttempt
 from broker.groups.loader import LogReader, fill_shard
 from broker.groups.offset_manager import FetchedOffset, OffsetCommit, OffsetManager
 from broker.groups.offsets_log import Done, OffsetsLog
@@ -127,7 +128,7 @@ class GroupCoordinator:
         active = self._active.pop(partition_index, None)
         if active is not None:
             active.protocol.close()
-            logger.info("%s-%d: unloaded", OFFSETS_TOPIC, partition_index)
+            logger.info("groups unloaded partition=%d", partition_index)
 
     async def _load_waiting(self) -> None:
         while self._to_load:
@@ -140,7 +141,9 @@ class GroupCoordinator:
                 # It stays without a coordinator: to serve it empty would forget offsets.
                 self.stats.load_failures += 1
                 self._loading.discard(partition_index)
-                logger.error("%s-%d: cannot be loaded: %s", OFFSETS_TOPIC, partition_index, error)
+                logger.error(
+                    "groups cannot be loaded partition=%d error=%s", partition_index, error
+                )
                 continue
             if partition_index in self._loading:
                 self._loading.discard(partition_index)
@@ -163,8 +166,8 @@ class GroupCoordinator:
         self.stats.loading_ms += took_ms
         if reader.records:
             logger.info(
-                "%s: loaded %d groups and %d offsets from %d records in %d ms",
-                topic_partition,
+                "groups loaded partition=%d groups=%d offsets=%d records=%d elapsed_ms=%d",
+                partition_index,
                 len(active.shard.groups),
                 active.shard.offsets.count,
                 reader.records,

@@ -144,8 +144,8 @@ async def fill_shard(shard: GroupShard, protocol: ClassicProtocol, log: LogReade
             except DecodeError as error:
                 shard.stats.skipped_records += 1
                 logger.warning(
-                    "%s: record %d is passed over: %s",
-                    shard.log.topic_partition,
+                    "record passed over partition=%d offset=%d error=%s",
+                    shard.log.topic_partition.partition,
                     record_offset,
                     error,
                 )

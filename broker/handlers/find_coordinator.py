@@ -59,7 +59,7 @@ async def _create_and_answer(
         await services.groups.ensure_topic()
     except ApiError as error:
         # The client is told to ask again; why it failed is for the operator.
-        logger.warning("%s cannot be created: %s", OFFSETS_TOPIC, error)
+        logger.warning("topic cannot be created topic=%s error=%s", OFFSETS_TOPIC, error)
     return _answer(services, context, request)
 
 

@@ -5,7 +5,8 @@ from typing import Any, cast
 
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_group_state import ClassicGroupState
-from broker.groups.classic_protocol import ClassicProtocol, JoinAttempt
+from broker.groups.classic_protocol import ClassicProtocol
+from broker.groups.join_attempt import JoinAttempt
 from broker.groups.loader import LogReader, fill_shard
 from broker.groups.offset_manager import OffsetCommit, OffsetManager
 from broker.groups.offset_store import OffsetAndMetadata

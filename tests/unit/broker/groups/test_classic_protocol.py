@@ -6,6 +6,7 @@ from broker.groups import classic_protocol
 from broker.groups import shard as shard_module
 from broker.groups.classic_group_state import ClassicGroupState
 from protocol.error_codes import ErrorCode
+from storage.randomness import SeededRandomness
 from tests.unit.broker.groups.harness import (
     INITIAL_DELAY_MS,
     PROTOCOLS,
@@ -584,7 +585,7 @@ def test_group_over_capacity_when_loaded_rebalances() -> None:
         settings=small.settings,
         clock=small.clock,
         timer=small.timer,
-        randomness=h.protocol._randomness,
+        randomness=SeededRandomness(4),
     )
     small.protocol.prepare_over_capacity(small.group())
     assert small.group().state is PREPARING
