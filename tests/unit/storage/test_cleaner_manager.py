@@ -36,14 +36,13 @@ class FakeLog:
     log_start_offset: int = 0
     last_stable_offset: int = 50
     directory: str = "/d/a-0"
+    producer_state: ProducerStateManager = field(
+        default_factory=lambda: ProducerStateManager(A, "/d", FakeFilesystem())
+    )
 
     @property
     def log_end_offset(self) -> int:
         return self.segments * 10
-
-    @property
-    def producer_state(self) -> ProducerStateManager:
-        return ProducerStateManager(self.topic_partition, "/d", FakeFilesystem())
 
     def segment_facts(self) -> Sequence[Facts]:
         return [

@@ -232,7 +232,7 @@ def test_crash_leaves_the_old_or_the_new_epochs(filesystem: FakeFilesystem) -> N
     """The checkpoint is replaced as a whole, whatever was written when the power went."""
     filesystem.sync_directory("/")
     LeaderEpochCache(PATH, filesystem).assign(1, 10)
-    seen = set()
+    seen: set[tuple[tuple[int, int], ...]] = set()
 
     def observe(_event: object) -> None:
         for keep in (None, "all", Random(len(seen))):

@@ -1,6 +1,7 @@
 """All logs of a broker, over several directories."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -41,7 +42,7 @@ class Disk:
         self.directories = directories or ("/one",)
         self.seed = 0
 
-    def manager(self, *, claim: bool = True, **settings: int) -> LogManager:
+    def manager(self, *, claim: bool = True, **settings: Any) -> LogManager:
         """A broker's logs before `load`."""
         self.seed += 1
         manager = LogManager(

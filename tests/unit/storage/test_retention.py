@@ -1,6 +1,7 @@
 """Which segments may go, and why."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -33,12 +34,12 @@ def plan(
     remote: bool = False,
     highest_remote_offset: int = -1,
     segments: list[Facts] = SEGMENTS,
-    **config: object,
+    **config: Any,
 ) -> RetentionPlan:
     settings = {"retention_ms": -1, "retention_bytes": -1, **config}
     return plan_retention(
         segments,
-        TopicConfig(**settings),  # type: ignore[arg-type]  # keys are the model's
+        TopicConfig(**settings),
         log_start_offset=start,
         high_watermark=high_watermark,
         log_end_offset=50,
@@ -100,7 +101,7 @@ def test_young_segment_protects_those_behind() -> None:
 
 def test_policy_compact_ignores_time_and_size() -> None:
     """Only the log start counts."""
-    config = {"retention_ms": 1, "retention_bytes": 1}
+    config: dict[str, Any] = {"retention_ms": 1, "retention_bytes": 1}
     assert len(plan(cleanup_policy=frozenset({"compact"}), **config)) == 0
     assert len(plan(cleanup_policy=frozenset({"compact", "delete"}), **config)) == 4
     assert len(plan(cleanup_policy=frozenset(), **config)) == 0
@@ -119,7 +120,7 @@ def test_reasons_follow_each_other() -> None:
 
 def test_remote_storage_counts_local_limits_and_copies() -> None:
     """A segment that was not copied stays, unless it lies below the log start (KIP-405)."""
-    config = {"local_retention_ms": 1, "retention_ms": 10**9}
+    config: dict[str, Any] = {"local_retention_ms": 1, "retention_ms": 10**9}
     assert len(plan(**config)) == 0
     assert len(plan(remote=True, highest_remote_offset=-1, **config)) == 0
     assert len(plan(remote=True, highest_remote_offset=18, **config)) == 1
