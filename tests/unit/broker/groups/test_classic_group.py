@@ -43,7 +43,7 @@ def member(
     )
 
 
-@pytest.mark.parametrize(("source", "target"), product(STATES, STATES))
+@pytest.mark.parametrize(("source", "target"), list(product(STATES, STATES)))
 def test_only_the_drawn_arrows_exist(source: ClassicGroupState, target: ClassicGroupState) -> None:
     """Kafka's ClassicGroupState; everything may die."""
     group = group_in(source)

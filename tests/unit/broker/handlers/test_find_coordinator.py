@@ -1,0 +1,70 @@
+"""FindCoordinator: every served version, end to end."""
+
+from typing import Any
+
+import pytest
+
+from broker.handlers import (
+    find_coordinator,
+)
+from protocol.error_codes import ErrorCode
+from protocol.messages import find_coordinator as find_messages
+from tests.unit.broker.handlers.groups_fixture import (
+    Groups,
+    versions,
+)
+
+
+def find(groups: Groups, version: int, key: str = "g", key_type: int = 0) -> Any:
+    if version >= 4:
+        request = find_messages.FindCoordinatorRequest(coordinator_keys=[key])
+    else:
+        request = find_messages.FindCoordinatorRequest(key=key)
+    if version >= 1:
+        request.key_type = key_type
+    return groups.send(find_coordinator, find_messages, request, version)
+
+
+def place(answer: Any, version: int) -> tuple[int, int, str, int]:
+    one = answer.coordinators[0] if version >= 4 else answer
+    return one.error_code, one.node_id, one.host, one.port
+
+
+@pytest.mark.parametrize("version", versions(find_coordinator))
+async def test_coordinator_is_found_in_every_version(groups: Groups, version: int) -> None:
+    """By what the listener of the request is advertised as."""
+    assert place(find(groups, version), version) == (ErrorCode.NONE, 1, "broker.test", 9092)
+
+
+@pytest.mark.parametrize("version", versions(find_coordinator))
+async def test_first_request_creates_the_topic(version: int) -> None:
+    groups = Groups(with_offsets_topic=False)
+    groups.controller.on_created = lambda: groups.coordinator.on_elected(0)
+    await groups.start(elect=False)
+    answer = await find(groups, version)
+    assert place(answer, version) == (ErrorCode.NONE, 1, "broker.test", 9092)
+    await groups.coordinator.stop()
+
+
+async def test_topic_that_cannot_be_created_is_tried_again_later(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    groups = Groups(with_offsets_topic=False)
+    groups.controller.refuse_with = ErrorCode.INVALID_REPLICATION_FACTOR
+    await groups.start(elect=False)
+    answer = await find(groups, 4)
+    assert place(answer, 4) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, "", -1)
+    assert "cannot be created" in caplog.text
+    await groups.coordinator.stop()
+
+
+async def test_other_kinds_of_coordinators(groups: Groups) -> None:
+    for key_type, code in (
+        (1, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (2, ErrorCode.INVALID_REQUEST),
+        (9, ErrorCode.INVALID_REQUEST),
+    ):
+        answer = find(groups, 6, "k", key_type)
+        assert place(answer, 6) == (code, -1, "", -1)
+        assert answer.coordinators[0].key == "k"
+        assert answer.coordinators[0].error_message
