@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from broker import handlers
 from broker.admin_http import AdminServer, Page
 from broker.background import Background
+from broker.controller.adoption import adopt, look_around
 from broker.controller.cluster_image import BrokerEndpoint
 from broker.controller.controller import ClusterIdError, Controller
 from broker.controller.metadata_store import StoreError
@@ -145,6 +146,7 @@ class Broker:
             self._store = await SqliteStore.open(
                 join(self.log_dirs[0], METADATA_FILE), timer=self.timer
             )
+            await self._adopt(self._store)
             controller = await Controller.open(
                 self._store,
                 settings,
@@ -178,6 +180,17 @@ class Broker:
         await self._listen(controller)
         self.lag.start()
         self._loading = asyncio.create_task(self._load(lifecycle))
+
+    async def _adopt(self, store: SqliteStore) -> None:
+        """The first start on directories that a released Kafka wrote takes over its topics."""
+        if (await store.range("")).items or self.log_manager.stored_cluster_id is None:
+            return
+        found = await self.disk.run(look_around, self.filesystem, self.log_dirs)
+        if found.topics:
+            count = await adopt(
+                store, found, node_id=self.settings.node_id, randomness=self.randomness
+            )
+            LOGGER.info("took over log directories topics=%d", count)
 
     def _build_apis(self, controller: Controller) -> None:
         assert self.groups is not None

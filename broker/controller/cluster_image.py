@@ -186,17 +186,19 @@ class _Update:
         image = self._image
         topics = dict(image.topics)
         topics_by_id = dict(image.topics_by_id)
-        touched = {*self._topic_ids, *self._overrides}
-        touched.update(
+        extended = [
             topics_by_id[topic_id].name for topic_id in self._chunks if topic_id in topics_by_id
-        )
-        for name in touched:
-            old = topics.pop(name, None)
+        ]
+        # Not a set: topics keep the order in which they came.
+        for name in dict.fromkeys((*self._topic_ids, *self._overrides, *extended)):
+            old = topics.get(name)
             if old is not None:
                 del topics_by_id[old.topic_id]
             new = self._topic(name, old)
             if new is not None:
                 topics[name] = topics_by_id[new.topic_id] = new
+            elif old is not None:
+                del topics[name]
         return replace(
             image,
             cluster_id=self._cluster_id,

@@ -15,22 +15,19 @@ import logging
 from collections.abc import (
     Awaitable,
     Callable,
-    Collection,
     Coroutine,
     Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
+from broker.controller.auto_creation import AutoCreation
 from broker.controller.cluster_image import (
     BrokerEndpoint,
     BrokerImage,
     ClusterImage,
-    PartitionImage,
     TopicImage,
 )
 from broker.controller.configs import ConfigOperation, ConfigRules
@@ -38,10 +35,8 @@ from broker.controller.metadata_records import (
     CLUSTER_ID_KEY,
     ConfigResource,
     ResourceType,
-    chunks,
     config_key,
     encode_config,
-    encode_topic,
     partitions_prefix,
     topic_key,
 )
@@ -50,7 +45,6 @@ from broker.controller.metadata_store import (
     Delete,
     MetadataStore,
     Put,
-    RequestTooLargeError,
     StoreError,
     key_absent,
     key_present,
@@ -61,19 +55,13 @@ from broker.controller.producer_ids import (
     ProducerIds,
 )
 from broker.controller.response_cache import ResponseCache
-from broker.controller.store_writer import ConflictError, StoreWriter, Unit
+from broker.controller.results import CreateTopicResult, Result, result_of
+from broker.controller.store_writer import StoreWriter, Unit
 from broker.controller.topic_metadata import TopicMetadata
-from broker.controller.topic_names import INTERNAL_TOPICS, collision_key, may_collide, name_problem
+from broker.controller.topic_planner import TopicPlanner, fresh_id
 from broker.controller.topics import (
-    PARTITIONS_PER_REQUEST_MAX,
     NewPartitions,
     NewTopic,
-    added_partitions,
-    automatic_topic,
-    check_new_name,
-    check_request_size,
-    new_partitions_of,
-    requested_configs,
 )
 from broker.errors import ApiError
 from config.broker import BrokerConfig
@@ -82,12 +70,6 @@ from storage.randomness import Randomness
 from storage.uuid_text import format_uuid
 
 LOGGER = logging.getLogger(__name__)
-
-AUTO_CREATIONS_MAX: Final = 10_000
-"""Topics that may be on their way to be created without being asked for; more are left alone."""
-
-RESERVED_IDS: Final = frozenset({UUID(int=0), UUID(int=1)})
-"""Topic ids Kafka keeps for itself: none, and its metadata log."""
 
 Listener = Callable[[ClusterImage, ClusterImage], Awaitable[None]]
 """Called with the old and the new image, after the commit, before the answer."""
@@ -104,24 +86,6 @@ class ClusterIdError(Exception):
         self.found = found
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What became of one item of a request."""
-
-    error: ErrorCode = ErrorCode.NONE
-    message: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CreateTopicResult:
-    """What became of one topic to create; with an error `topic` is None."""
-
-    name: str
-    error: ErrorCode = ErrorCode.NONE
-    message: str | None = None
-    topic: TopicImage | None = None
-
-
 class Controller:
     """See the module; made by `Controller.open`. Runs on the loop's thread."""
 
@@ -135,16 +99,20 @@ class Controller:
         self._store = store
         self._writer = StoreWriter(store)
         self._settings = settings
-        self._randomness = randomness
         self._image = image
         self._listeners: list[Listener] = []
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._auto_creating: dict[str, asyncio.Future[CreateTopicResult]] = {}
-        self._auto_queue: list[str] = []
         self._blocks = ProducerIdBlocks(store)
         self.producer_ids = ProducerIds(self._blocks)
         self.config_rules = ConfigRules(settings)
+        self._planner = TopicPlanner(settings, self.config_rules, randomness)
+        self._auto_creation = AutoCreation(
+            settings,
+            image=lambda: self._image,
+            create=self.create_topics,
+            start=self._start,
+        )
         self.response_cache = ResponseCache()
         self.topic_metadata = TopicMetadata()
 
@@ -179,7 +147,7 @@ class Controller:
             ((item.key, item.value) for item in content.items), content.revision
         )
         if not image.cluster_id:
-            chosen = wanted or format_uuid(_fresh_id(randomness))
+            chosen = wanted or format_uuid(fresh_id(randomness))
             result = await store.txn(
                 compare=[key_absent(CLUSTER_ID_KEY)], then=[Put(CLUSTER_ID_KEY, chosen.encode())]
             )
@@ -241,11 +209,11 @@ class Controller:
         created whole or not at all; the request may be carried out for a part of its topics.
         """
         if validate_only:
-            return [result for result, _ in self._plan_topics(topics)]
+            return [result for result, _ in self._planner.plan_topics(self._image, topics)]
         return await self._run(self._create_topics(topics))
 
     async def _create_topics(self, topics: Sequence[NewTopic]) -> list[CreateTopicResult]:
-        planned = self._plan_topics(topics)
+        planned = self._planner.plan_topics(self._image, topics)
         units = [unit for _, unit in planned if unit is not None]
         outcomes = iter(await self._commit(units))
         results = []
@@ -254,60 +222,9 @@ class Controller:
             if error is None:
                 results.append(result)
             else:
-                failed = _result_of(error)
+                failed = result_of(error)
                 results.append(CreateTopicResult(result.name, failed.error, failed.message))
         return results
-
-    def _plan_topics(
-        self, topics: Sequence[NewTopic]
-    ) -> list[tuple[CreateTopicResult, Unit | None]]:
-        image = self._image
-        collisions = {collision_key(n): n for n in image.topics if may_collide(n)}
-        taken: set[UUID] = set()
-        try:
-            check_request_size(topics, self._settings)
-        except ApiError as error:
-            return [
-                (CreateTopicResult(topic.name, error.code, error.message), None) for topic in topics
-            ]
-        planned: list[tuple[CreateTopicResult, Unit | None]] = []
-        for topic in topics:
-            try:
-                new, unit = self._plan_topic(topic, image, collisions, taken)
-            except ApiError as error:
-                planned.append((CreateTopicResult(topic.name, error.code, error.message), None))
-                continue
-            taken.add(new.topic_id)
-            if may_collide(new.name):
-                collisions[collision_key(new.name)] = new.name
-            planned.append((CreateTopicResult(topic.name, topic=new), unit))
-        return planned
-
-    def _plan_topic(
-        self,
-        topic: NewTopic,
-        image: ClusterImage,
-        collisions: Mapping[str, str],
-        taken: Collection[UUID],
-    ) -> tuple[TopicImage, Unit]:
-        check_new_name(topic.name, image, collisions)
-        overrides = requested_configs(topic)
-        resource = ConfigResource(ResourceType.TOPIC, topic.name)
-        self.config_rules.check(resource, overrides, {}, image)
-        partitions = new_partitions_of(
-            topic, image, self._settings, self._randomness.below(len(image.brokers))
-        )
-        topic_id = _fresh_id(self._randomness)
-        while topic_id in image.topics_by_id or topic_id in taken:
-            topic_id = _fresh_id(self._randomness)
-        puts = [Put(topic_key(topic.name), encode_topic(topic_id))]
-        puts += [Put(key, value) for key, value in chunks(topic_id, partitions)]
-        if overrides:
-            puts.append(Put(config_key(resource), encode_config(overrides)))
-        new = TopicImage(
-            topic.name, topic_id, tuple(partitions), overrides, topic.name in INTERNAL_TOPICS
-        )
-        return new, Unit(compare=(key_absent(topic_key(topic.name)),), operations=tuple(puts))
 
     async def delete_topics(self, topic_ids: Iterable[UUID]) -> dict[UUID, Result]:
         """Delete topics by id: their partitions, settings, and through the listeners their logs.
@@ -339,7 +256,7 @@ class Controller:
             )
         outcomes = await self._commit(list(units.values()))
         for topic_id, error in zip(units, outcomes, strict=True):
-            results[topic_id] = _result_of(error)
+            results[topic_id] = result_of(error)
         return results
 
     async def create_partitions(
@@ -347,100 +264,24 @@ class Controller:
     ) -> list[Result]:
         """Extend topics; one result per request, in order. Names are expected to differ."""
         if validate_only:
-            return [result for result, _ in map(self._plan_extension, requests)]
+            return [
+                result
+                for result, _ in (
+                    self._planner.plan_extension(self._image, request) for request in requests
+                )
+            ]
         return await self._run(self._create_partitions(requests))
 
     async def _create_partitions(self, requests: Sequence[NewPartitions]) -> list[Result]:
-        planned = [self._plan_extension(request) for request in requests]
+        planned = [self._planner.plan_extension(self._image, request) for request in requests]
         outcomes = iter(await self._commit([unit for _, unit in planned if unit is not None]))
-        return [result if unit is None else _result_of(next(outcomes)) for result, unit in planned]
-
-    def _plan_extension(self, request: NewPartitions) -> tuple[Result, Unit | None]:
-        image = self._image
-        topic = image.topics.get(request.name)
-        if topic is None:
-            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            return Result(code, code.message), None
-        try:
-            added = added_partitions(
-                request, topic, image, self._randomness.below(len(image.brokers))
-            )
-        except ApiError as error:
-            return Result(error.code, error.message), None
-        partitions: list[PartitionImage] = [*topic.partitions, *added]
-        puts = chunks(topic.topic_id, partitions, from_index=len(topic.partitions))
-        unit = Unit(
-            compare=(key_present(topic_key(topic.name)),),
-            operations=tuple(Put(key, value) for key, value in puts),
-        )
-        return Result(), unit
+        return [result if unit is None else result_of(next(outcomes)) for result, unit in planned]
 
     # -- topics nobody asked for in so many words --------------------------------------------------
 
     def auto_create(self, name: str) -> "asyncio.Future[CreateTopicResult] | None":
-        """Create a topic with default settings because somebody used it.
-
-        Several who ask for the same topic share one creation. An internal topic gets its own
-        settings. The future's result may be an error (INVALID_TOPIC_EXCEPTION ...); it never raises
-        and may be awaited by many, shielded or not.
-
-        Returns:
-            None when too many creations are on their way: the client asks again anyway.
-        """
-        running = self._auto_creating.get(name)
-        if running is not None:
-            return running
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[CreateTopicResult] = loop.create_future()
-        problem = name_problem(name)
-        if problem is not None:
-            error = CreateTopicResult(name, ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
-            future.set_result(error)
-            return future
-        existing = self._image.topics.get(name)
-        if existing is not None:
-            future.set_result(CreateTopicResult(name, topic=existing))
-            return future
-        if len(self._auto_creating) >= AUTO_CREATIONS_MAX:
-            return None
-        self._auto_creating[name] = future
-        self._auto_queue.append(name)
-        if len(self._auto_queue) == 1:
-            # In the loop's next turn: a request that names many topics is one commit.
-            loop.call_soon(lambda: self._start(self._create_queued()))
-        return future
-
-    async def _create_queued(self) -> None:
-        async with self._lock:
-            names, self._auto_queue = self._auto_queue, []
-            wanted = [
-                automatic_topic(name, self._image, self._settings)
-                for name in names
-                if name not in self._image.topics
-            ]
-            results: dict[str, CreateTopicResult] = {}
-            try:
-                for part in _parts(wanted, self._settings):
-                    results.update((r.name, r) for r in await self._create_topics(part))
-            except Exception:  # nobody awaits this task: those who wait are told below
-                LOGGER.exception("automatic creation failed topics=%d", len(wanted))
-            finally:
-                for name in names:
-                    topic = self._image.topics.get(name)
-                    missing = CreateTopicResult(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-                    result = results.get(name, missing)
-                    if topic is not None:
-                        result = CreateTopicResult(name, topic=topic)
-                    else:
-                        LOGGER.warning(
-                            "topic not created automatically topic=%s error=%s reason=%s",
-                            name,
-                            result.error.name,
-                            result.message,
-                        )
-                    future = self._auto_creating.pop(name)
-                    if not future.done():
-                        future.set_result(result)
+        """Create a topic because somebody used it; see `AutoCreation.create`."""
+        return self._auto_creation.create(name)
 
     async def ensure_internal_topic(self, name: str) -> TopicImage:
         """The topic, created with its own settings when it is not there yet.
@@ -506,7 +347,7 @@ class Controller:
         planned = {resource: self._plan_config(resource, plan) for resource in resources}
         outcomes = iter(await self._commit([u for _, u in planned.values() if u is not None]))
         return {
-            resource: result if unit is None else _result_of(next(outcomes))
+            resource: result if unit is None else result_of(next(outcomes))
             for resource, (result, unit) in planned.items()
         }
 
@@ -571,40 +412,3 @@ class Controller:
                 await listener(old, new)
             except Exception:  # the metadata is committed: it stands whatever a listener could do
                 LOGGER.exception("metadata listener failed revision=%d", new.revision)
-
-
-def _fresh_id(randomness: Randomness) -> UUID:
-    """A random id that is not reserved and whose text is not taken for a command line option."""
-    while True:
-        drawn = randomness.uuid4()
-        if drawn not in RESERVED_IDS and not format_uuid(drawn).startswith("-"):
-            return drawn
-
-
-def _parts(topics: Sequence[NewTopic], settings: BrokerConfig) -> Iterator[list[NewTopic]]:
-    """Split topics so that no part has more partitions than one request may create."""
-    part: list[NewTopic] = []
-    total = 0
-    for topic in topics:
-        count = settings.num_partitions if topic.num_partitions == -1 else topic.num_partitions
-        if part and total + count > PARTITIONS_PER_REQUEST_MAX:
-            yield part
-            part, total = [], 0
-        part.append(topic)
-        total += count
-    if part:
-        yield part
-
-
-def _result_of(error: StoreError | None) -> Result:
-    """What the client sees of a store that could not commit."""
-    match error:
-        case None:
-            return Result()
-        case RequestTooLargeError():
-            return Result(ErrorCode.POLICY_VIOLATION, str(error))
-        case ConflictError():
-            return Result(ErrorCode.CONCURRENT_TRANSACTIONS, str(error))
-        case _:
-            # Whether it was committed is not known. The one retriable code that says so.
-            return Result(ErrorCode.REQUEST_TIMED_OUT, f"metadata store: {error}")

@@ -39,7 +39,7 @@ class TopicMetadata:
     def all_topics(
         self, image: ClusterImage, listener: str, version: int, authorized_operations: int
     ) -> list[MetadataResponseTopic]:
-        """Every topic, in order of creation."""
+        """Every topic, in the order of the image."""
         self._prune(image, listener, version)
         return [
             self.topic(image, topic, listener, version, authorized_operations)
