@@ -107,9 +107,11 @@ class NetworkSettings(Settings):
     socket_listen_backlog_size: int = config_key(
         "socket.listen.backlog.size",
         Integer("connections", 1),
-        default=50,
+        default=4096,
         text="Connections the system holds for a listener before they are accepted. The system's "
         "own limit (`net.core.somaxconn`) applies too.",
+        difference="Kafka's default is 50: a client that comes as the 51st in a moment waits a "
+        "second for its next attempt.",
         source="KIP-764",
     )
     max_connections: int = config_key(

@@ -17,6 +17,7 @@ RANGED = [
 """Keys for which Kafka checks a range."""
 OTHER_DEFAULTS = {
     "node.id",
+    "socket.listen.backlog.size",
     "listeners",
     "advertised.listeners",
     "log.dirs",
