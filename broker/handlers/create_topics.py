@@ -17,7 +17,7 @@ Versions:
 from typing import TYPE_CHECKING
 
 from broker.controller.config_descriptions import ConfigDescriptions
-from broker.controller.controller import CreateTopicResult
+from broker.controller.results import CreateTopicResult
 from broker.controller.topics import NewTopic
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode

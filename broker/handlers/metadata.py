@@ -48,7 +48,8 @@ from protocol.primitives import NIL_UUID
 
 if TYPE_CHECKING:
     from broker.controller.cluster_image import ClusterImage
-    from broker.controller.controller import Controller, CreateTopicResult
+    from broker.controller.controller import Controller
+    from broker.controller.results import CreateTopicResult
     from broker.request import RequestContext
     from broker.services import Services
 

@@ -10,8 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from broker.controller.cluster_image import ConfigResource, ResourceType
 from broker.controller.configs import ConfigOperation, Operation
-from broker.controller.controller import Controller, Result
+from broker.controller.controller import Controller
 from broker.controller.producer_ids import PRODUCER_ID_BLOCK_SIZE
+from broker.controller.results import Result
 from broker.controller.topics import NewPartitions, NewTopic
 from protocol.error_codes import ErrorCode
 from tests.fakes.controller import open_controller
