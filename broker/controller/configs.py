@@ -195,7 +195,8 @@ class ConfigRules:
                 problem = name_problem(resource.name)
                 if problem is not None:
                     raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
-                validate_topic_overrides(new, self.effective(image))
+                if new:
+                    validate_topic_overrides(new, self.effective(image))
             case ResourceType.BROKER:
                 self._check_broker(resource.name, new, current, image)
             case ResourceType.GROUP:

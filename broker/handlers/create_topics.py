@@ -14,9 +14,10 @@ Versions:
 - 7   topic ids                                                             KIP-516
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from broker.controller.config_descriptions import ConfigDescriptions
+from broker.controller.config_descriptions import ConfigDescriptions, ConfigEntry
 from broker.controller.results import CreateTopicResult
 from broker.controller.topics import NewTopic
 from protocol.api_keys import ApiKey
@@ -49,7 +50,8 @@ async def handle(
     results = await controller.create_topics(wanted, validate_only=request.validate_only)
     descriptions = ConfigDescriptions(services.settings, controller.image)
     with_configs = context.api_version >= 5
-    answers = [_answer(result, descriptions if with_configs else None) for result in results]
+    plain = _configs(descriptions.topic_with({})) if with_configs else []
+    answers = [_answer(result, descriptions if with_configs else None, plain) for result in results]
     answers += [
         CreatableTopicResult(
             name=name,
@@ -73,8 +75,11 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
 
 
 def _answer(
-    result: CreateTopicResult, descriptions: ConfigDescriptions | None
+    result: CreateTopicResult,
+    descriptions: ConfigDescriptions | None,
+    plain: list[CreatableTopicConfigs],
 ) -> CreatableTopicResult:
+    """One topic's result; `plain` is what all topics without settings of their own share."""
     answer = CreatableTopicResult(
         name=result.name, error_code=int(result.error), error_message=result.message
     )
@@ -85,14 +90,18 @@ def _answer(
     if descriptions is not None:
         answer.num_partitions = len(topic.partitions)
         answer.replication_factor = topic.replication_factor
-        answer.configs = [
-            CreatableTopicConfigs(
-                name=entry.name,
-                value=entry.value,
-                read_only=entry.read_only,
-                config_source=int(entry.source),
-                is_sensitive=entry.is_sensitive,
-            )
-            for entry in descriptions.topic(topic)
-        ]
+        answer.configs = _configs(descriptions.topic(topic)) if topic.overrides else plain
     return answer
+
+
+def _configs(entries: Sequence[ConfigEntry]) -> list[CreatableTopicConfigs]:
+    return [
+        CreatableTopicConfigs(
+            name=entry.name,
+            value=entry.value,
+            read_only=entry.read_only,
+            config_source=int(entry.source),
+            is_sensitive=entry.is_sensitive,
+        )
+        for entry in entries
+    ]
