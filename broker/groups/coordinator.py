@@ -50,6 +50,12 @@ logger = logging.getLogger(__name__)
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
+_MEMBER_ID_SUFFIX_LENGTH = 37
+"""A dash and a UUID: what makes an instance id a member id."""
+
+_NAME_LENGTH_MAX = STRING_SIZE_MAX // 4 - _MEMBER_ID_SUFFIX_LENGTH
+"""Characters of a name, of at most four bytes each."""
+
 _EXPIRED_PER_SLICE = 500
 """Offsets that are looked at for expiry before the loop gets its turn."""
 
@@ -279,8 +285,11 @@ class GroupCoordinator:
         return reply.result()
 
     def _check_join(self, request: JoinGroupRequest) -> ErrorCode:
-        if not is_valid_group_id(request.group_id):
+        if not request.group_id or not can_be_recorded(request.group_id):
             return ErrorCode.INVALID_GROUP_ID
+        names = (request.protocol_type, *(protocol.name for protocol in request.protocols))
+        if not all(can_be_recorded(name) for name in (request.group_instance_id or "", *names)):
+            return ErrorCode.INVALID_REQUEST
         if not (
             self._settings.group_min_session_timeout_ms
             <= request.session_timeout_ms
@@ -342,7 +351,7 @@ class GroupCoordinator:
         active = self._find(request.group_id)
         if isinstance(active, ErrorCode):
             done(active)
-        elif len(request.group_id) > STRING_SIZE_MAX // 4:
+        elif not can_be_recorded(request.group_id):
             done(ErrorCode.INVALID_GROUP_ID)
         else:
             active.offsets.commit(request, api_version, commits, done)
@@ -476,6 +485,9 @@ class GroupCoordinator:
                     await asyncio.sleep(0)
 
 
-def is_valid_group_id(group_id: str) -> bool:
-    """Whether a group may have this name: not empty, and short enough to be recorded."""
-    return 0 < len(group_id) <= STRING_SIZE_MAX // 4
+def can_be_recorded(name: str) -> bool:
+    """Whether a record has room for the name, whatever its characters, and for an id made of it.
+
+    Flexible versions of the requests carry longer strings than the records do.
+    """
+    return len(name) <= _NAME_LENGTH_MAX

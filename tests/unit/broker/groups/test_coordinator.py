@@ -164,6 +164,34 @@ async def test_join_is_checked_before_anything_else(broker: Broker) -> None:
         assert answer.error_code == code
 
 
+@pytest.mark.parametrize("field", ["group_instance_id", "protocol_type", "protocol"])
+async def test_names_too_long_for_a_record_are_refused(broker: Broker, field: str) -> None:
+    """Otherwise the generation could not be written, and the group would never be stable."""
+    for length, code in ((8_155, ErrorCode.INVALID_REQUEST), (8_154, ErrorCode.NONE)):
+        name = "😀" * length
+        request = JoinGroupRequest(
+            group_id="g",
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=60_000,
+            group_instance_id=name if field == "group_instance_id" else None,
+            protocol_type=name if field == "protocol_type" else "consumer",
+            protocols=[JoinGroupRequestProtocol(name=name if field == "protocol" else "range")],
+        )
+        answer = broker.groups.join_group(broker.context(3), request)
+        if code is not ErrorCode.NONE:
+            assert isinstance(answer, JoinGroupResponse)
+            assert answer.error_code == code
+            continue
+        assert isinstance(answer, asyncio.Future)
+        broker.timer.advance(3_000)
+        joined = await answer
+        sync = broker.groups.sync_group(
+            SyncGroupRequest(group_id="g", member_id=joined.member_id, generation_id=1)
+        )
+        assert isinstance(sync, SyncGroupResponse)
+        assert sync.error_code == ErrorCode.NONE
+
+
 async def test_member_knows_its_host_and_client(broker: Broker) -> None:
     """As Kafka's tools show them: the address with its slash."""
     await broker.stable_member()

@@ -62,6 +62,7 @@ class RebalanceMachine(RuleBasedStateMachine):
             Client(number, f"i{number}" if number < 2 else None) for number in range(CLIENTS)
         ]
         self.highest_generation = 0
+        self.has_lost_writes = False
 
     def _poll(self) -> None:
         """Let clients read the answers that have come."""
@@ -175,6 +176,7 @@ class RebalanceMachine(RuleBasedStateMachine):
     @rule(code=st.sampled_from([None, ErrorCode.NOT_ENOUGH_REPLICAS]))
     def log_fails(self, code: ErrorCode | None) -> None:
         self.h.log.fail_with = code
+        self.has_lost_writes |= code is not None
 
     @rule(hold=st.booleans())
     def log_is_slow(self, hold: bool) -> None:
@@ -185,6 +187,7 @@ class RebalanceMachine(RuleBasedStateMachine):
 
     @rule()
     def held_writes_fail(self) -> None:
+        self.has_lost_writes |= bool(self.h.log.held)
         self.h.log.fail_held(ErrorCode.NOT_ENOUGH_REPLICAS)
         self._poll()
 
@@ -266,8 +269,10 @@ class RebalanceMachine(RuleBasedStateMachine):
         assert group.state is ClassicGroupState.EMPTY
         assert not group.pending_members
         assert self.h.timer.pending == 0
+        # That a group is empty is only recorded, not insisted on: a lost write leaves the former
+        # generation in the log, whose members time out after a restart (as in Kafka).
         reloaded = self.h.reloaded().groups.get("g")
-        if reloaded is not None:
+        if reloaded is not None and not self.has_lost_writes:
             assert reloaded.state is ClassicGroupState.EMPTY
             assert reloaded.generation == group.generation
 
