@@ -30,7 +30,9 @@ Source: Kafka, LogManager.scala.
 import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from posixpath import dirname, join
 from typing import Final
 from uuid import UUID
@@ -77,6 +79,9 @@ _log = logging.getLogger(__name__)
 CLEANER_DEDUPE_BUFFER_BYTES: Final = 128 << 20
 """Default of `log.cleaner.dedupe.buffer.size`."""
 
+CLOSING_THREADS: Final = 8
+"""Logs closed at a time at shutdown: disks serve waiting syncs together."""
+
 Run = Callable[[Sequence[Callable[[], None]]], None]
 """Runs all jobs, in threads or not, and returns when all are done."""
 
@@ -85,6 +90,13 @@ def run_one_by_one(jobs: Sequence[Callable[[], None]]) -> None:
     """Run jobs in the calling thread."""
     for job in jobs:
         job()
+
+
+def run_in_threads(jobs: Sequence[Callable[[], None]]) -> None:
+    """Run jobs in a few threads; raises what one of them raised."""
+    with ThreadPoolExecutor(CLOSING_THREADS, thread_name_prefix="log-closing") as pool:
+        for future in [pool.submit(job) for job in jobs]:
+            future.result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,9 +445,16 @@ class LogManager:
         return self.create_all([(topic_partition, topic_id, config)])[0]
 
     def create_all(
-        self, partitions: Iterable[tuple[TopicPartition, UUID, TopicConfig]]
+        self,
+        partitions: Iterable[tuple[TopicPartition, UUID, TopicConfig]],
+        *,
+        leader_epoch: int = 0,
     ) -> list[Log]:
-        """`get_or_create` for many at once: directories are synced once, at the end."""
+        """`get_or_create` for many at once: directories are synced once, at the end.
+
+        A new log is told its first `leader_epoch`: else its first append would wait for the disk
+        to note it.
+        """
         created: list[Log] = []
         touched: dict[str, LogDirectory] = {}
         for topic_partition, topic_id, config in partitions:
@@ -444,6 +463,8 @@ class LogManager:
                 if log is None:
                     directory = self._directory_for(topic_partition)
                     log = self._create(directory, topic_partition, topic_id, config)
+                    with self._failing(directory):
+                        log.leader_epochs.begin(leader_epoch)
                     touched[directory.path] = directory
             created.append(log)
         for directory in touched.values():
@@ -557,7 +578,7 @@ class LogManager:
 
     def remove_deleted(self) -> int:
         """Remove files and directories that left long ago; returns how many directories."""
-        self._each(lambda log: self._on_owner(log.remove_deleted_files))
+        self._each(lambda log: log.remove_deleted_files())
         now_ms = self._clock.now_ms()
         with self._lock:
             due = [path for when, path in self._deleted if when <= now_ms]
@@ -780,13 +801,14 @@ class LogManager:
             reasons = "; ".join(d.offline_reason or "" for d in self.directories)
             raise LogDirectoryOfflineError(f"no log directory works ({reasons})", "log.dirs")
 
-    def shutdown(self, *, clean: bool = True, run: Run = run_one_by_one) -> None:
+    def shutdown(self, *, clean: bool = True, run: Run | None = None) -> None:
         """Close all logs and give up the directories.
 
         Args:
             clean: Flush everything, write the checkpoints and the clean-shutdown markers. False:
                 leave the disk as it is.
-            run: Runs the closing of logs, in threads if it likes.
+            run: Runs the closing of logs; default: in a few threads, for each log waits for the
+                disk several times.
         """
         self.cleaning.abort_all()
         logs = self.logs()
@@ -797,7 +819,10 @@ class LogManager:
             except DiskError as error:
                 self.fail_log(log, error)
 
-        run([lambda log=log: close(log) for log in logs])  # type: ignore[misc]  # bound per log
+        jobs = [partial(close, log) for log in logs]
+        if run is None:
+            run = run_in_threads if clean and len(jobs) > CLOSING_THREADS else run_one_by_one
+        run(jobs)
         if clean:
             self.checkpoint()
         for directory in self.directories:

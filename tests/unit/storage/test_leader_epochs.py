@@ -47,6 +47,20 @@ def test_first_assignment_of_an_epoch_stays(
     assert filesystem.changes == before
 
 
+def test_new_log_begins_without_waiting_for_the_disk(filesystem: FakeFilesystem) -> None:
+    """The first append of that epoch then writes nothing; a log with epochs keeps them."""
+    filesystem.fail("sync", times=9)
+    filesystem.fail("sync_directory", times=9)
+    cache = LeaderEpochCache(PATH, filesystem)
+    cache.begin(3)
+    before = filesystem.changes
+    cache.assign(3, 0)
+    cache.begin(4)
+    assert filesystem.changes == before
+    assert filesystem.peek(PATH) == b"0\n1\n3 0\n"
+    assert LeaderEpochCache(PATH, filesystem).entries() == [(3, 0)]
+
+
 @pytest.mark.parametrize(
     ("epoch", "start", "entries"),
     [
@@ -157,12 +171,15 @@ def test_truncate_from_start(
     entries: list[tuple[int, int]],
     loaded: bool,
 ) -> None:
-    """The epoch that holds the start offset stays, and begins there."""
+    """The epoch that holds the start offset stays, and begins there; the file waits."""
+    before = filesystem.changes
     if not loaded:
         cache = LeaderEpochCache(PATH, filesystem)
     cache.truncate_from_start(start)
     assert cache.entries() == entries
-    assert LeaderEpochCache(PATH, filesystem).entries() == entries
+    assert filesystem.changes == before
+    cache.assign(9, 90)
+    assert LeaderEpochCache(PATH, filesystem).entries() == [*entries, (9, 90)]
 
 
 def test_entries_in_range(cache: LeaderEpochCache) -> None:
@@ -205,11 +222,13 @@ def test_damage_starts_over(filesystem: FakeFilesystem, data: bytes) -> None:
     )
 )
 def test_state_is_consistent_and_on_disk(steps: list[tuple[str, int, int]]) -> None:
-    """Both columns ascend strictly, every answer agrees with a scan, the file follows."""
+    """Both columns ascend strictly, every answer agrees with a scan, opening gives the same."""
     filesystem = FakeFilesystem()
     filesystem.mkdir("/d")
     cache = LeaderEpochCache(PATH, filesystem)
+    log_start = 0
     for act, epoch, offset in steps:
+        log_start = max(log_start, offset) if act == "start" else min(log_start, offset)
         if act == "assign":
             cache.assign(epoch, offset)
             assert cache.latest_epoch is not None
@@ -225,7 +244,9 @@ def test_state_is_consistent_and_on_disk(steps: list[tuple[str, int, int]]) -> N
         for probe in range(42):
             holding = [e for e, s in entries if s <= probe]
             assert cache.epoch_for_offset(probe) == (holding[-1] if holding else None)
-        assert LeaderEpochCache(PATH, filesystem).entries() == entries
+        reopened = LeaderEpochCache(PATH, filesystem)
+        reopened.truncate_from_start(log_start)
+        assert reopened.entries() == entries
 
 
 def test_crash_leaves_the_old_or_the_new_epochs(filesystem: FakeFilesystem) -> None:
