@@ -19,7 +19,8 @@ def format_table(headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str
     columns = list(zip(headings, *shown, strict=True))
     widths = [max(map(len, column)) for column in columns]
     right = [
-        bool(rows) and all(isinstance(row[n], int | None) for row in rows)
+        any(isinstance(row[n], int) for row in rows)
+        and all(isinstance(row[n], int | None) for row in rows)
         for n in range(len(headings))
     ]
     lines = []

@@ -1,0 +1,176 @@
+"""What a broker knows about a consumer group: members, assignments, offsets, lag.
+
+The group comes from its coordinator, the end offsets from the leaders of the partitions; the
+answers are not of one moment, so a lag may be a little off, but it is never shown below 0.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cli.connection import CommandError
+from cli.table import ranges
+
+
+@dataclass(frozen=True, slots=True)
+class MemberDescription:
+    """A member and the partitions it was given, by topic."""
+
+    member_id: str
+    instance_id: str | None
+    """Of a static member (KIP-345)."""
+    client_id: str
+    host: str
+    assignment: dict[str, tuple[int, ...]]
+
+    @property
+    def assignment_text(self) -> str:
+        """`first:0-3,7 second:0`."""
+        return " ".join(f"{topic}:{ranges(held)}" for topic, held in self.assignment.items())
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetDescription:
+    """A partition the group has committed or has been given."""
+
+    topic: str
+    partition: int
+    committed: int | None
+    end_offset: int | None
+    """None where the partition is gone or has no leader."""
+    lag: int | None
+    client_id: str | None
+    """Whose assignment it is part of."""
+    member_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDescription:
+    """A consumer group."""
+
+    group: str
+    state: str
+    protocol_type: str
+    protocol: str
+    """The assignor its members agreed on; empty without members."""
+    coordinator: str
+    """Broker id with host and port."""
+    members: tuple[MemberDescription, ...]
+    offsets: tuple[OffsetDescription, ...]
+
+    def as_document(self) -> dict[str, object]:
+        """For JSON."""
+        return asdict(self)
+
+
+def describe_group(admin: Any, group: str) -> GroupDescription:
+    """Gather what there is to know.
+
+    Raises:
+        CommandError: There is no such group.
+    """
+    answer = admin.describe_groups([group])[group]
+    if answer["group_state"] == "Dead":
+        # An unknown group is described as dead; from version 6 with an error beside it (KIP-1043).
+        raise CommandError(f"group {group!r} does not exist")
+    if answer["error"] is not None:
+        raise CommandError(f"group {group!r}: {answer['error']}")
+    members = tuple(map(_member, answer["members"]))
+    return GroupDescription(
+        group=group,
+        state=answer["group_state"],
+        protocol_type=answer["protocol_type"],
+        protocol=answer["protocol_data"],
+        coordinator=_coordinator(admin, group),
+        members=tuple(sorted(members, key=lambda m: (m.client_id, m.host, m.member_id))),
+        offsets=_offsets(admin, group, members),
+    )
+
+
+def _member(answer: dict[str, Any]) -> MemberDescription:
+    # Without an assignment yet, or with one that is not a consumer's, there is no mapping.
+    assignment = answer["member_assignment"]
+    topics = assignment["assigned_partitions"] if isinstance(assignment, dict) else ()
+    return MemberDescription(
+        member_id=answer["member_id"],
+        instance_id=answer.get("group_instance_id"),
+        client_id=answer["client_id"],
+        # Kafka writes an address with the slash of Java's InetAddress.
+        host=answer["client_host"].removeprefix("/"),
+        assignment={
+            held["topic"]: tuple(sorted(held["partitions"]))
+            for held in sorted(topics, key=lambda held: str(held["topic"]))
+        },
+    )
+
+
+def _coordinator(admin: Any, group: str) -> str:
+    # A broker lists the groups it coordinates.
+    for broker in admin.describe_cluster()["brokers"]:
+        listed = admin.list_groups(broker_ids=[broker["broker_id"]])
+        if any(one["group_id"] == group for one in listed):
+            return f"{broker['broker_id']} ({broker['host']}:{broker['port']})"
+    return "none"
+
+
+def _offsets(
+    admin: Any, group: str, members: Iterable[MemberDescription]
+) -> tuple[OffsetDescription, ...]:
+    from cli.kafka_library import TopicPartition
+
+    committed = {
+        at: found.offset
+        for at, found in admin.list_group_offsets({group: None})[group].items()
+        if found.offset >= 0
+    }
+    owners = {
+        TopicPartition(topic, partition): member
+        for member in members
+        for topic, held in member.assignment.items()
+        for partition in held
+    }
+    partitions = sorted(committed.keys() | owners.keys())
+    ends = end_offsets(admin, partitions)
+    found = []
+    for at in partitions:
+        offset, end, owner = committed.get(at), ends.get(at), owners.get(at)
+        found.append(
+            OffsetDescription(
+                topic=at.topic,
+                partition=at.partition,
+                committed=offset,
+                end_offset=end,
+                lag=None if offset is None or end is None else max(0, end - offset),
+                client_id=None if owner is None else owner.client_id,
+                member_id=None if owner is None else owner.member_id,
+            )
+        )
+    return tuple(found)
+
+
+def end_offsets(admin: Any, partitions: Iterable[Any]) -> dict[Any, int]:
+    """End offset of those partitions that are there and have a leader."""
+    from cli.kafka_library import OffsetSpec
+
+    led = led_partitions(admin, {at.topic for at in partitions})
+    asked = [at for at in partitions if at in led]
+    if not asked:
+        return {}
+    answer = admin.list_partition_offsets(dict.fromkeys(asked, OffsetSpec.LATEST))
+    return {at: found.offset for at, found in answer.items()}
+
+
+def led_partitions(admin: Any, topics: Iterable[str]) -> set[Any]:
+    """Those partitions of the topics that have a leader to ask."""
+    from cli.kafka_library import TopicPartition
+
+    names = sorted(topics)
+    if not names:
+        # No names would mean: all topics.
+        return set()
+    return {
+        TopicPartition(topic["name"], partition["partition_index"])
+        for topic in admin.describe_topics(names)
+        for partition in topic["partitions"]
+        if partition["leader_id"] >= 0
+    }
