@@ -156,7 +156,9 @@ class LogLoader:
         recovery_point = min(self._recovery_point, log_end_offset)
         if not self._scanned and self._clean_shutdown:
             recovery_point = log_end_offset
-        self.leader_epochs.truncate_from_end(log_end_offset)
+        # One that begins at the very end stays: of an emptied log it is all that is known, and a
+        # consumer whose epoch is unknown would start over.
+        self.leader_epochs.truncate_from_end(log_end_offset + 1)
         self.leader_epochs.truncate_from_start(log_start_offset)
         if not self._scanned:
             self._restore_producer_state(log_start_offset, log_end_offset)

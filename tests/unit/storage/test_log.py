@@ -292,8 +292,8 @@ def test_a_follower_takes_what_the_leader_gave() -> None:
     for number in range(4):
         batch = make_batch(b"v", producer_id=2, producer_epoch=0, base_sequence=number)
         append(leader, batch, leader_epoch=number // 2)
-    for batch in read_batches(leader):
-        follower.append_as_follower(memoryview(bytearray(batch)))
+    for stored in read_batches(leader):
+        follower.append_as_follower(memoryview(bytearray(stored)))
     follower.update_high_watermark(4)
     assert read_batches(follower) == read_batches(leader)
     assert follower.leader_epochs.entries() == leader.leader_epochs.entries() == [(0, 0), (1, 2)]

@@ -296,15 +296,11 @@ class Run:
 
     def checkpoint(self, at: int) -> None:
         """Of both logs, as the log manager writes them."""
-        for path, read in (
-            (RECOVERY_POINTS, lambda log: log.recovery_point),
-            (LOG_STARTS, lambda log: log.log_start_offset),
-        ):
-            offsets = {
-                _name(model.directory): read(log)
-                for model, log in zip(self.models, self.logs, strict=True)
-            }
-            self.filesystem.replace_bytes(path, encode_offsets(offsets))
+        logs = list(zip(self.models, self.logs, strict=True))
+        points = {_name(model.directory): log.recovery_point for model, log in logs}
+        starts = {_name(model.directory): log.log_start_offset for model, log in logs}
+        self.filesystem.replace_bytes(RECOVERY_POINTS, encode_offsets(points))
+        self.filesystem.replace_bytes(LOG_STARTS, encode_offsets(starts))
 
     def reopen(self, at: int) -> None:
         """A clean stop of the broker, and the next start."""

@@ -238,3 +238,13 @@ def test_a_second_start_finds_the_same() -> None:
     names = _names(filesystem)
     assert read_batches(open_log(filesystem)) == first
     assert _names(filesystem) == names
+
+
+def test_an_emptied_log_still_knows_its_epoch() -> None:
+    """Or a consumer that has read it all would be told that its offset is unknown."""
+    filesystem = FakeFilesystem()
+    log = _filled(filesystem)
+    log.delete_records(6)
+    for _ in range(2):
+        log = open_log(filesystem, opened=Opened(0, log_start_offset=6))
+        assert log.end_offset_for_epoch(0) == (0, 6)
