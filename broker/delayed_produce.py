@@ -35,12 +35,13 @@ class DelayedProduce(DelayedOperation):
 
     @override
     def try_complete(self) -> bool:
-        """Satisfied when every partition is committed or has failed."""
+        """Satisfied when every partition is committed, has failed or has gone."""
         still = []
         for item in self.waiting:
             partition, end_offset, response = item
-            if partition.commit.failed:
-                response.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+            code = _failure(partition)
+            if code:
+                response.error_code = code
                 response.base_offset = -1
             elif not partition.is_committed(end_offset):
                 still.append(item)
@@ -77,17 +78,20 @@ class DelayedCommit(DelayedOperation):
 
     @override
     def try_complete(self) -> bool:
-        """Satisfied when committed, or when the log has failed."""
-        if self._partition.commit.failed or self._partition.is_committed(self._end_offset):
+        """Satisfied when committed, or when the log has failed or gone."""
+        if _failure(self._partition) or self._partition.is_committed(self._end_offset):
             return self.complete()
         return False
 
     @override
     def on_complete(self, *, expired: bool) -> None:
         """Tell the coordinator."""
-        if expired:
-            self._on_committed(ErrorCode.REQUEST_TIMED_OUT, -1)
-        elif self._partition.commit.failed:
-            self._on_committed(ErrorCode.KAFKA_STORAGE_ERROR, -1)
-        else:
-            self._on_committed(ErrorCode.NONE, self._first_offset)
+        code = ErrorCode.REQUEST_TIMED_OUT if expired else _failure(self._partition)
+        self._on_committed(code, -1 if code else self._first_offset)
+
+
+def _failure(partition: "Partition") -> ErrorCode:
+    """Why nothing that waits will be committed here; NONE while it may."""
+    if partition.commit.failed:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    return partition.gone

@@ -61,6 +61,7 @@ class Partition:
         "_wake",
         "commit",
         "fetch_watchers",
+        "gone",
         "leader_epoch",
         "log",
         "produce_watchers",
@@ -89,6 +90,8 @@ class Partition:
         self.stats = stats
         self.fetch_watchers: Watchers | None = None
         self.produce_watchers: Watchers | None = None
+        # What those who still wait for it are told, once it is not served here any more.
+        self.gone = ErrorCode.NONE
         self.commit = GroupCommit(log, disk, self._flushed, self._flush_failed)
         self.wake_due = False
         self._wake = wake

@@ -133,10 +133,10 @@ class ReplicaManager:
             partition = self.get_partition(topic, index)
             if partition is not None:
                 self._topics[topic][index] = None
-                _release(partition)
+                _release(partition, ErrorCode.KAFKA_STORAGE_ERROR)
 
     def remove_topic(self, topic: str) -> list[Partition]:
-        """Stop serving a topic; fetches that wait for it are answered now.
+        """Stop serving a topic; requests that wait for it are answered now.
 
         Returns:
             The partitions it had here, for their logs to be deleted.
@@ -146,7 +146,7 @@ class ReplicaManager:
         for partition in removed:
             self.names_by_id.pop(partition.topic_id.bytes, None)
         for partition in removed:
-            _release(partition)
+            _release(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return removed
 
     def answer_parked(self) -> None:
@@ -238,8 +238,9 @@ class ReplicaManager:
         self.on_disk_failure(partition.log, error)
 
 
-def _release(partition: Partition) -> None:
+def _release(partition: Partition, code: ErrorCode) -> None:
     """Let everybody who waits for a partition look again: it is not here any more."""
+    partition.gone = code
     if partition.fetch_watchers is not None:
         partition.fetch_watchers.check()
     if partition.produce_watchers is not None:
