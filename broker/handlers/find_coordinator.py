@@ -3,7 +3,8 @@
 Behaviour:
 - A group's coordinator is the leader of its partition of `__consumer_offsets`. The first request
   creates the topic and is answered when it is there.
-- Transactions: COORDINATOR_NOT_AVAILABLE, as long as there is no transaction coordinator.
+- Transactions: UNSUPPORTED_VERSION, as long as there is no transaction coordinator. It is final, so
+  that `init_transactions` fails at once; COORDINATOR_NOT_AVAILABLE would be tried again and again.
 - Share groups: INVALID_REQUEST, what Kafka says without a share coordinator.
 
 Versions:
@@ -104,7 +105,7 @@ def _coordinator(
             )
         return _refusal(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if key_type == TRANSACTION:
-        return _refusal(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return _refusal(key, ErrorCode.UNSUPPORTED_VERSION)
     return _refusal(key, ErrorCode.INVALID_REQUEST)
 
 

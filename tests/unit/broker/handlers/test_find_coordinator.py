@@ -60,7 +60,7 @@ async def test_topic_that_cannot_be_created_is_tried_again_later(
 
 async def test_other_kinds_of_coordinators(groups: Groups) -> None:
     for key_type, code in (
-        (1, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (1, ErrorCode.UNSUPPORTED_VERSION),
         (2, ErrorCode.INVALID_REQUEST),
         (9, ErrorCode.INVALID_REQUEST),
     ):
