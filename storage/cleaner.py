@@ -161,8 +161,8 @@ class Cleaner:
         dedupe_buffer_bytes: Memory of the offset map (`log.cleaner.dedupe.buffer.size` / threads).
         load_factor: `log.cleaner.io.buffer.load.factor`.
         read_bytes: `log.cleaner.io.buffer.size`.
-        throttle: Called with the bytes just read or written: sleeps to hold the rate, and lets
-            other threads of the interpreter run.
+        throttle: Called with the size of each batch read: sleeps to hold the rate, and lets other
+            threads of the interpreter run (see `storage.throttle`).
     """
 
     def __init__(
@@ -231,7 +231,6 @@ class Cleaner:
                 data = file.read_at(wanted, position)
                 if len(data) < wanted:
                     raise CorruptFileError(f"{path} ends before {position + wanted}")
-                self._throttle(len(data))
                 view = memoryview(data)
                 at = 0
                 needed = self._read_bytes
@@ -241,6 +240,7 @@ class Cleaner:
                         needed = max(batch_size, needed)
                         break
                     header = _checked(view, at, f"{path} at {position + at}")
+                    self._throttle(batch_size)
                     yield header, view[at : at + batch_size]
                     at += batch_size
                 if at == 0 and wanted >= min(needed, size - position):

@@ -6,6 +6,8 @@ may be sent again, and the answer to a retry must be the answer to the original.
 
 from typing import Final, NamedTuple
 
+from typing_extensions import override
+
 BATCHES_MAX: Final = 5
 """Batches remembered per producer: `max.in.flight.requests.per.connection` of an idempotent one."""
 
@@ -122,6 +124,7 @@ class ProducerEntry:
         batches.append(batch)
         self.last_timestamp = batch.timestamp
 
+    @override
     def __repr__(self) -> str:
         return (
             f"ProducerEntry(producer_id={self.producer_id}, epoch={self.epoch}, "

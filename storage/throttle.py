@@ -1,0 +1,60 @@
+"""Holds background work to a rate, and gives way to the event loop.
+
+The cleaner shares the interpreter with the loop: while it computes, the loop waits for its turn.
+A short sleep after every slice of work lets the loop in at once, and with
+`log.cleaner.io.max.bytes.per.second` the sleeps are as long as the rate demands.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from storage.clock import Clock
+
+BREATH_MS: Final = 0.5
+"""Least pause after a slice: long enough for the loop to take the interpreter."""
+
+SLICE_BYTES: Final = 64 * 1024
+"""Work between two pauses: some milliseconds of it at most."""
+
+_WINDOW_MS: Final = 1_000.0
+
+
+class Throttle:
+    """Called with the bytes of each piece of work; sleeps now and then.
+
+    Args:
+        clock: For the rate.
+        sleep_ms: Blocks the calling thread.
+        bytes_per_second: At most; infinity or 0: no rate, only pauses.
+    """
+
+    def __init__(
+        self, clock: Clock, sleep_ms: Callable[[float], None], bytes_per_second: float = 0.0
+    ) -> None:
+        self._clock = clock
+        self._sleep_ms = sleep_ms
+        self._rate = bytes_per_second if 0 < bytes_per_second < 1e15 else 0.0
+        self._since_pause = 0
+        self._window_start_ms = clock.monotonic_ms()
+        self._in_window = 0
+
+    def __call__(self, size: int) -> None:
+        """So many bytes were read or written."""
+        self._since_pause += size
+        self._in_window += size
+        if self._since_pause < SLICE_BYTES:
+            return
+        self._since_pause = 0
+        self._sleep_ms(max(self._owed_ms(), BREATH_MS))
+
+    def _owed_ms(self) -> float:
+        """How far ahead of the rate the work is."""
+        if not self._rate:
+            return 0.0
+        elapsed_ms = self._clock.monotonic_ms() - self._window_start_ms
+        owed_ms = self._in_window / self._rate * 1_000.0 - elapsed_ms
+        if elapsed_ms > _WINDOW_MS and owed_ms <= 0:
+            # What was not used in a quiet second is not saved up.
+            self._window_start_ms += elapsed_ms
+            self._in_window = 0
+        return owed_ms
