@@ -195,6 +195,11 @@ class VarveNode(OwnedNode):
         pairs = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
         return [str(Path(sys.executable).parent / "varve"), "serve", *pairs]
 
+    @override
+    def environment(self) -> dict[str, str]:
+        # An installed package has its bytecode; a developer's shell may forbid to keep it.
+        return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+
     @property
     def admin_address(self) -> str:
         """`host:port` of the admin listener."""
