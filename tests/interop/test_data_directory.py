@@ -120,7 +120,7 @@ def test_dump_log_reads_a_directory_after_kill_and_recovery(
     with own_broker.connect() as connection:
         for name, count in counts.items():
             topic, _, partition = name.rpartition("-")
-            wire.wait_until_led(connection, topic, int(partition) + 1)
+            wire.wait_until_led(connection, topic, int(partition) + 1, 30.0)
             verify_partition(connection, topic, int(partition), expected_records=count)
     own_broker.stop()
     check_directory(kafka_tools, own_broker.data_directory, counts)
@@ -154,7 +154,7 @@ def test_broker_starts_on_a_directory_that_kafka_wrote(
         with node.connect() as connection:
             for name, count in counts.items():
                 topic, _, partition = name.rpartition("-")
-                wire.wait_until_led(connection, topic, int(partition) + 1)
+                wire.wait_until_led(connection, topic, int(partition) + 1, 30.0)
                 verify_partition(connection, topic, int(partition), expected_records=count)
         records = sample()
         found = AioKafka().consume(node.address, "append-time", 1800, group="new")
