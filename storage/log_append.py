@@ -1,0 +1,358 @@
+"""Appending to a log: check, give offsets, write once, keep the books.
+
+    validator ──> producer check ──> epoch ──> patch ──> roll? ──> one write ──> producer, indexes
+
+Nothing changes before the last check has passed; the log end offset moves after the write.
+
+Source: Kafka, UnifiedLog.java (append, maybeRoll).
+"""
+
+from struct import Struct
+from typing import Final
+
+from config.topic import TopicConfig
+from protocol.records.batch import (
+    CONTROL_BIT,
+    LOG_OVERHEAD,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+)
+from storage.append_info import AppendInfo
+from storage.append_origin import AppendOrigin
+from storage.errors import DiskError, OffsetOutOfRangeError
+from storage.log_flush import LogFlushes
+from storage.producer_entry import DuplicateInfo
+from storage.segment import BatchAppend, Segment
+from storage.segment_recovery import read_marker, replay_batch
+from storage.transaction_index import AbortedTxn
+from storage.validator import BatchValidator, HeaderFields
+
+_OFFSET_LENGTH_EPOCH: Final = Struct(">qii")
+_patch = _OFFSET_LENGTH_EPOCH.pack_into
+_SEQUENCE_MASK: Final = 0x7FFF_FFFF
+_CLIENT: Final = AppendOrigin.CLIENT
+
+
+class LogAppends(LogFlushes):
+    """The part of a log that is written to."""
+
+    __slots__ = ()
+
+    def append_as_leader(
+        self,
+        records: memoryview,
+        *,
+        leader_epoch: int,
+        now_ms: int,
+        origin: AppendOrigin = _CLIENT,
+        verify: bool = True,
+    ) -> AppendInfo:
+        """Check produced batches, give them offsets and write them to the active segment.
+
+        Not yet committed: consumers see the records once the high watermark has passed them. Only
+        base offset and leader epoch are rewritten; both lie before the bytes that the CRC covers.
+        With LogAppendTime the time is set, and the sum made, anew.
+
+        Args:
+            records: One or more whole batches, writable; patched in place and not kept. After an
+                error its content is undefined.
+            leader_epoch: Epoch of this leader (KIP-101), 0 or above.
+            now_ms: Milliseconds since 1970 UTC.
+            origin: Who made them, which decides what is checked.
+            verify: Look at the CRC; False only for batches made in this process.
+
+        Returns:
+            Offsets given, both inclusive. For a batch that is in the log already, those it got the
+            first time: a retry looks like the original (KIP-98).
+
+        Raises:
+            BatchError: Refused (see `storage.validator`); nothing was written.
+            ProducerError: The producer's state does not allow it; nothing was written.
+            DiskError: The disk refused. Nothing was written, or nobody will be told of it.
+        """
+        if self.failure is not None:
+            self._check_failure()
+        headers = self._validator.check(records, now_ms, origin, verify)
+        append_time_ms = -1
+        if self._validator.is_special:
+            records, headers = self._validator.prepare(records, headers, now_ms, origin)
+            if self._validator.log_append_time:
+                append_time_ms = now_ms
+        if len(headers) > 1:
+            return self._append_several(records, headers, leader_epoch, origin, append_time_ms)
+
+        return self._append_one(records, headers[0], leader_epoch, origin, append_time_ms)
+
+    def _append_one(
+        self,
+        records: memoryview,
+        fields: HeaderFields,
+        leader_epoch: int,
+        origin: AppendOrigin,
+        append_time_ms: int,
+    ) -> AppendInfo:
+        """Write one batch that the validator has seen."""
+        first_offset = self.log_end_offset
+        last_offset = first_offset + fields[6]
+        producer_id = fields[9]
+        marker: tuple[int, int] | None = None
+        if producer_id >= 0:
+            if fields[5] & CONTROL_BIT:
+                marker = read_marker(BatchHeader._make(fields), records)
+            duplicate = self._check_producer(fields, origin, marker)
+            if duplicate is not None:
+                return AppendInfo(
+                    duplicate.first_offset,
+                    duplicate.last_offset,
+                    duplicate.timestamp if append_time_ms >= 0 else -1,
+                    self.log_start_offset,
+                    True,
+                )
+        if leader_epoch != self._latest_leader_epoch:
+            self._assign_leader_epoch(leader_epoch, first_offset)
+        _patch(records, 0, first_offset, fields[1], leader_epoch)
+        size = fields[1] + LOG_OVERHEAD
+        max_timestamp = fields[8]
+        segment = self._segments.active
+        if (
+            segment.size + size > self._segment_bytes
+            or segment.size == 0
+            or segment.first_timestamp < 0
+            or max_timestamp - segment.first_timestamp > self._segment_ms - segment.roll_jitter_ms
+            or last_offset - segment.base_offset > _SEQUENCE_MASK
+            or segment.needs_roll
+        ):
+            segment = self._maybe_roll(segment, size, first_offset, last_offset, max_timestamp)
+        try:
+            segment.append(records, size, last_offset, max_timestamp)
+        except DiskError:
+            self._undo_write(segment)
+            raise
+        self.log_end_offset = last_offset + 1
+        if producer_id >= 0:
+            self._update_producer(fields, segment, first_offset, marker)
+        else:
+            self.producer_state.map_end_offset = last_offset + 1
+        return AppendInfo(first_offset, last_offset, append_time_ms, self.log_start_offset, False)
+
+    def _append_several(
+        self,
+        records: memoryview,
+        headers: list[HeaderFields],
+        leader_epoch: int,
+        origin: AppendOrigin,
+        append_time_ms: int,
+    ) -> AppendInfo:
+        if any(fields[9] >= 0 for fields in headers):
+            return self._append_one_by_one(records, headers, leader_epoch, origin, append_time_ms)
+        first_offset = offset = self.log_end_offset
+        if leader_epoch != self._latest_leader_epoch:
+            self._assign_leader_epoch(leader_epoch, first_offset)
+        position = 0
+        batches = []
+        for fields in headers:
+            _patch(records, position, offset, fields[1], leader_epoch)
+            size = fields[1] + LOG_OVERHEAD
+            batches.append(BatchAppend(size, offset + fields[6], fields[8]))
+            offset += fields[6] + 1
+            position += size
+        self._write_several(records, first_offset, batches)
+        self.producer_state.map_end_offset = offset
+        return AppendInfo(first_offset, offset - 1, append_time_ms, self.log_start_offset, False)
+
+    def _append_one_by_one(
+        self,
+        records: memoryview,
+        headers: list[HeaderFields],
+        leader_epoch: int,
+        origin: AppendOrigin,
+        append_time_ms: int,
+    ) -> AppendInfo:
+        """Idempotent batches in one call: each is checked against the ones before it.
+
+        No client since Produce v3 sends several batches for one partition.
+        """
+        infos = []
+        position = 0
+        for fields in headers:
+            end = position + fields[1] + LOG_OVERHEAD
+            batch = records[position:end]
+            infos.append(self._append_one(batch, fields, leader_epoch, origin, append_time_ms))
+            position = end
+        return AppendInfo(
+            infos[0].first_offset,
+            infos[-1].last_offset,
+            append_time_ms,
+            self.log_start_offset,
+            all(info.duplicate for info in infos),
+        )
+
+    def _check_producer(
+        self, fields: HeaderFields, origin: AppendOrigin, marker: tuple[int, int] | None
+    ) -> DuplicateInfo | None:
+        base_sequence = fields[11]
+        return self.producer_state.check(
+            fields[9],
+            fields[10],
+            base_sequence,
+            -1 if base_sequence < 0 else (base_sequence + fields[6]) & _SEQUENCE_MASK,
+            fields[5] & TRANSACTIONAL_BIT != 0,
+            fields[5] & CONTROL_BIT != 0,
+            origin,
+            marker[1] if marker is not None else -1,
+        )
+
+    def _update_producer(
+        self,
+        fields: HeaderFields,
+        segment: Segment,
+        first_offset: int,
+        marker: tuple[int, int] | None,
+    ) -> None:
+        state = self.producer_state
+        base_sequence = fields[11]
+        last_offset = first_offset + fields[6]
+        if not fields[5] & CONTROL_BIT:
+            state.append(
+                fields[9],
+                fields[10],
+                base_sequence,
+                -1 if base_sequence < 0 else (base_sequence + fields[6]) & _SEQUENCE_MASK,
+                first_offset,
+                last_offset,
+                fields[8],
+                fields[5] & TRANSACTIONAL_BIT != 0,
+            )
+            return
+        state.map_end_offset = last_offset + 1
+        if marker is None:
+            return
+        completed = state.append_control(
+            fields[9], fields[10], marker[0], marker[1], first_offset, fields[8]
+        )
+        if completed is not None:
+            stable = state.complete_transaction(completed)
+            if completed.is_aborted:
+                self._directory_changed = True
+                segment.transaction_index.append(
+                    AbortedTxn(
+                        completed.producer_id, completed.first_offset, completed.last_offset, stable
+                    )
+                )
+
+    def append_as_follower(self, records: memoryview) -> AppendInfo:
+        """Write batches as the leader gave them, offsets and epochs included.
+
+        Raises:
+            BatchError: Damaged, or offsets that do not follow on this log's end.
+            DiskError: The disk refused.
+        """
+        self._check_failure()
+        headers = _FOLLOWER_VALIDATOR.check(records, 0, AppendOrigin.REPLICATION, True)
+        batches = []
+        expected = self.log_end_offset
+        for fields in headers:
+            if fields[0] < expected:
+                raise OffsetOutOfRangeError(fields[0], self.log_start_offset, self.log_end_offset)
+            expected = fields[0] + fields[6] + 1
+            batches.append(BatchAppend(fields[1] + LOG_OVERHEAD, fields[0] + fields[6], fields[8]))
+        for fields in headers:
+            if fields[2] > self._latest_leader_epoch:
+                self._assign_leader_epoch(fields[2], fields[0])
+        first_offset = headers[0][0]
+        segment = self._write_several(records, first_offset, batches)
+        position = 0
+        for fields in headers:
+            end = position + fields[1] + LOG_OVERHEAD
+            if fields[9] >= 0:
+                header = BatchHeader._make(fields)
+                replay_batch(self.producer_state, segment, header, records[position:end])
+            position = end
+        self.producer_state.map_end_offset = expected
+        return AppendInfo(first_offset, expected - 1, -1, self.log_start_offset, False)
+
+    def _write_several(
+        self, records: memoryview, first_offset: int, batches: list[BatchAppend]
+    ) -> Segment:
+        size = len(records)
+        last_offset = batches[-1].last_offset
+        max_timestamp = max(batch.max_timestamp for batch in batches)
+        segment = self._maybe_roll(
+            self._segments.active, size, first_offset, last_offset, max_timestamp
+        )
+        try:
+            segment.append_batches(records, batches)
+        except DiskError:
+            self._undo_write(segment)
+            raise
+        self.log_end_offset = last_offset + 1
+        return segment
+
+    def _undo_write(self, segment: Segment) -> None:
+        """A write has failed: no part of it may be taken for log, should the file be used again."""
+        try:
+            segment.trim()
+        except DiskError as error:
+            self.fail(error)
+
+    def _assign_leader_epoch(self, epoch: int, start_offset: int) -> None:
+        # On disk before the first batch that carries it: recovery relies on that.
+        self.leader_epochs.assign(epoch, start_offset)
+        self._latest_leader_epoch = epoch
+
+    def _maybe_roll(
+        self, segment: Segment, size: int, first_offset: int, last_offset: int, max_timestamp: int
+    ) -> Segment:
+        """The segment to append to: the active one, or a new one if that is full or old."""
+        if segment.size == 0:
+            waited_ms = 0
+        elif segment.first_timestamp >= 0:
+            waited_ms = max_timestamp - segment.first_timestamp
+        else:
+            waited_ms = self._clock.now_ms() - segment.created_ms
+        if (
+            segment.size > self._segment_bytes - size
+            or waited_ms > self._segment_ms - segment.roll_jitter_ms
+            or segment.needs_roll
+            or not segment.can_hold(last_offset)
+        ):
+            return self._roll(first_offset)
+        return segment
+
+    def roll(self) -> None:
+        """Close the active segment and begin a new one at the log end offset.
+
+        Nothing happens while the active segment is empty. The old one is not on disk yet: flush up
+        to `active_base_offset` to advance the recovery point to it.
+
+        Raises:
+            DiskError: The disk refused; the old segment stays active.
+        """
+        if self._segments.active.size:
+            self._roll(self.log_end_offset)
+
+    def _roll(self, base_offset: int) -> Segment:
+        old = self._segments.active
+        if old.base_offset >= base_offset:
+            # An empty segment at this very offset: nothing to close.
+            assert old.size == 0, (old, base_offset)
+            return old
+        old.seal()
+        segment = self._create_segment(base_offset)
+        self._segments.add(segment)
+        if self._sealed is None:
+            self._sealed = []
+        self._sealed.append(old)
+        # A snapshot for each segment: recovery of the segment begins with it.
+        self._take_snapshot(base_offset)
+        return segment
+
+
+# The leader has applied the topic's limits; they may have changed since, and are not ours to apply.
+_FOLLOWER_VALIDATOR: Final = BatchValidator(
+    TopicConfig(
+        max_message_bytes=0x7FFF_FFFF,
+        segment_bytes=0x7FFF_FFFF,
+        message_timestamp_after_max_ms=0x7FFF_FFFF_FFFF_FFFF,
+    )
+)

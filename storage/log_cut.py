@@ -1,0 +1,223 @@
+"""Cutting a log: at the end (truncation), at the start (retention), in between (compaction).
+
+Wherever one of these is stopped by a crash, the next start finds a log without a gap.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+from storage.errors import OffsetOutOfRangeError
+from storage.log_append import LogAppends
+from storage.log_files import (
+    CLEANED_SUFFIX,
+    DELETED_SUFFIX,
+    LOG_SUFFIX,
+    SWAP_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    log_file_name,
+)
+from storage.recovery import replay
+from storage.retention import plan_retention
+from storage.segment import Segment
+
+
+class LogCuts(LogAppends):
+    """The part of a log that is taken away from."""
+
+    __slots__ = ()
+
+    def truncate_to(self, offset: int) -> bool:
+        """Remove everything from `offset` on. Blocks for the disk.
+
+        A batch that holds `offset` goes whole, so the log may end before it. The recovery point
+        moves down with the log: its checkpoint must be written before the next append.
+
+        Returns:
+            Whether anything was removed.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        assert offset >= 0, offset
+        if offset >= self.log_end_offset:
+            self.leader_epochs.truncate_from_end(self.log_end_offset)
+            self._load_latest_epoch()
+            return False
+        if offset < self._segments[0].base_offset:
+            self.truncate_fully_and_start_at(offset)
+            return True
+        self._generation += 1
+        at = self._segments.index_of(offset)
+        # From the end, and on disk before the last is cut: wherever this stops, there is no gap.
+        later = list(self._segments)[at + 1 :]
+        for segment in reversed(later):
+            self._remove_now(segment)
+        if later:
+            self._filesystem.sync_directory(self.directory)
+        end = self._segments.active.truncate_to(offset)
+        self._end_at(end)
+        self.producer_state.truncate_and_reload(self.log_start_offset, end, self._clock.now_ms())
+        if self.producer_state.map_end_offset < end:
+            replay(self._segments, self.producer_state, self.producer_state.map_end_offset, end)
+        self.producer_state.map_end_offset = end
+        self._take_snapshot(end)
+        return True
+
+    def _end_at(self, end: int) -> None:
+        self.log_end_offset = end
+        self.recovery_point = min(self.recovery_point, end)
+        self.log_start_offset = min(self.log_start_offset, end)
+        self.leader_epochs.truncate_from_end(end)
+        self._load_latest_epoch()
+        if self._unsynced_snapshots:
+            self._unsynced_snapshots = [at for at in self._unsynced_snapshots if at <= end]
+        if self.high_watermark > end:
+            self.update_high_watermark(end)
+
+    def _load_latest_epoch(self) -> None:
+        latest = self.leader_epochs.latest_epoch
+        self._latest_leader_epoch = -1 if latest is None else latest
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Remove everything; the next record gets `offset`. Blocks for the disk.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        self._generation += 1
+        for segment in reversed(list(self._segments)):
+            self._remove_now(segment)
+        self._segments.add(self._create_segment(offset))
+        self._filesystem.sync_directory(self.directory)
+        self.log_start_offset = offset
+        self.leader_epochs.clear()
+        self.producer_state.truncate_fully_and_start_at(offset)
+        self._end_at(offset)
+        self.high_watermark = offset
+        self.recovery_point = offset
+
+    def _remove_now(self, segment: Segment) -> None:
+        self._segments.remove(segment)
+        segment.delete_files()
+        self.producer_state.delete_snapshot(segment.base_offset)
+
+    def delete_records(self, before_offset: int) -> int:
+        """Move the log start offset up (DeleteRecords, KIP-107); segments go at the next pass.
+
+        Returns:
+            The log start offset.
+
+        Raises:
+            OffsetOutOfRangeError: Above the high watermark.
+        """
+        if before_offset > self.high_watermark:
+            raise OffsetOutOfRangeError(before_offset, self.log_start_offset, self.high_watermark)
+        if before_offset > self.log_start_offset:
+            self.log_start_offset = before_offset
+            self.leader_epochs.truncate_from_start(before_offset)
+            self.producer_state.on_log_start_offset_incremented(before_offset)
+        return self.log_start_offset
+
+    def delete_old_segments(self) -> int:
+        """Apply retention: see `storage.retention`. May roll the active segment, never deletes it.
+
+        The files get the suffix `.deleted`; `remove_deleted_files` removes them later.
+
+        Returns:
+            How many segments left the log.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        self._check_failure()
+        plan = plan_retention(
+            tuple(self._segments),
+            self.config,
+            log_start_offset=self.log_start_offset,
+            high_watermark=self.high_watermark,
+            log_end_offset=self.log_end_offset,
+            now_ms=self._clock.now_ms(),
+            remote_storage=self.config.remote_storage_enable,
+            highest_remote_offset=self.highest_remote_offset,
+        )
+        count = len(plan)
+        if plan.roll_active:
+            # As in Kafka, what goes must not be the active one: a new one takes its place.
+            self.roll()
+            count += 1
+        if count == 0:
+            return 0
+        for segment in list(self._segments)[:count]:
+            self._retire(segment)
+            self.producer_state.delete_snapshot(segment.base_offset)
+        if not self.config.remote_storage_enable:
+            self.delete_records(max(self._segments[0].base_offset, self.log_start_offset))
+        return count
+
+    def _retire(self, segment: Segment) -> None:
+        self._segments.remove(segment)
+        segment.close()
+        segment.rename_stage(DELETED_SUFFIX)
+        self._directory_changed = True
+        if self._deleted is None:
+            self._deleted = deque()
+        due = self._clock.monotonic_ms() + self.config.file_delete_delay_ms
+        self._deleted.append((due, segment))
+
+    def remove_deleted_files(self, *, now: bool = False) -> int:
+        """Remove files whose segments left the log `file.delete.delay.ms` ago (all if `now`).
+
+        May be called in a thread.
+
+        Returns:
+            How many segments' files were removed.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        waiting = self._deleted
+        limit = float("inf") if now else self._clock.monotonic_ms()
+        count = 0
+        while waiting and waiting[0][0] <= limit:
+            waiting.popleft()[1].delete_files()
+            count += 1
+        return count
+
+    def replace_segments(self, base_offset: int, replaced: Sequence[int]) -> None:
+        """Put the finished, synced `.cleaned` segment at `base_offset` in place of others.
+
+        Args:
+            base_offset: Of the new segment, and of the first one it replaces.
+            replaced: Base offsets of all segments it stands for, ascending; never the active one.
+
+        Raises:
+            DiskError: The disk refused; the next start puts it right.
+            LogDirectoryOfflineError: The log is out of service.
+        """
+        self._check_failure()
+        old = [segment for segment in self._segments if segment.base_offset in set(replaced)]
+        assert len(old) == len(replaced), (base_offset, replaced)
+        assert self._segments.active not in old, base_offset
+        path = f"{self.directory}/{log_file_name(base_offset, LOG_SUFFIX, CLEANED_SUFFIX)}"
+        index = log_file_name(base_offset, TRANSACTION_INDEX_SUFFIX, CLEANED_SUFFIX)
+        segment = Segment(
+            self.directory,
+            base_offset,
+            self._filesystem,
+            index_interval_bytes=self.config.index_interval_bytes,
+            index_max_bytes=self.config.segment_index_bytes,
+            size=self._filesystem.file_size(path),
+            created_ms=self._clock.now_ms(),
+            has_transaction_index=self._filesystem.exists(f"{self.directory}/{index}"),
+            stage=CLEANED_SUFFIX,
+        )
+        # Each step is one that a start after a crash can finish or undo: see storage.recovery.
+        segment.rename_stage(SWAP_SUFFIX)
+        self._filesystem.sync_directory(self.directory)
+        for retired in old:
+            self._retire(retired)
+            if retired.base_offset != base_offset:
+                self.producer_state.delete_snapshot(retired.base_offset)
+        segment.rename_stage("")
+        self._filesystem.sync_directory(self.directory)
+        self._segments.add(segment)

@@ -1,0 +1,208 @@
+"""What all parts of a log share: its offsets, its segments, its settings.
+
+A log is one object; its methods are spread over modules by what they do:
+
+    LogState ──> LogFlushes ──> LogAppends ──> LogCuts ──┐
+        └──────> LogReads ──────────────────────────────┴──> Log
+
+    log_state    offsets, settings, making segments
+    log_flush    durability: tickets, the recovery point
+    log_append   checking, offsets, writing, rolling
+    log_cut      truncation, retention, compaction's replacements
+    log_read     by offset and by time, aborted transactions
+    log          opening and closing
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from uuid import UUID
+
+from typing_extensions import override
+
+from config.topic import TopicConfig
+from storage.clock import Clock
+from storage.errors import DiskError, LogDirectoryOfflineError
+from storage.filesystem import Filesystem
+from storage.leader_epochs import LeaderEpochCache
+from storage.producer_state import ProducerStateManager
+from storage.randomness import Randomness
+from storage.segment import Segment
+from storage.segments import Segments
+from storage.topic_partition import TopicPartition
+from storage.validator import BatchValidator
+
+
+class LogState:
+    """A log's state; see `storage.log` for the offsets.
+
+    Attributes:
+        topic_partition: Its name.
+        topic_id: Incarnation of the topic (KIP-516).
+        directory: Where its files are.
+        config: Settings of the topic; change with `update_config`.
+        log_start_offset: See the module.
+        log_end_offset: See the module.
+        high_watermark: See the module; moved by `update_high_watermark`.
+        recovery_point: See the module.
+        leader_epochs: Which epoch began where.
+        producer_state: Idempotence and transactions.
+        highest_remote_offset: Last offset copied to remote storage, inclusive; -1: none.
+        last_flush_ms: Wall time of the last flush, for `flush.ms`.
+        failure: Why the log is out of service; None while it is in.
+    """
+
+    __slots__ = (
+        "_clock",
+        "_deleted",
+        "_directory_changed",
+        "_filesystem",
+        "_flush_messages",
+        "_generation",
+        "_is_new_directory",
+        "_latest_leader_epoch",
+        "_randomness",
+        "_sealed",
+        "_segment_bytes",
+        "_segment_ms",
+        "_segments",
+        "_unsynced_snapshots",
+        "_validator",
+        "config",
+        "directory",
+        "failure",
+        "high_watermark",
+        "highest_remote_offset",
+        "last_flush_ms",
+        "leader_epochs",
+        "log_end_offset",
+        "log_start_offset",
+        "producer_state",
+        "recovery_point",
+        "topic_id",
+        "topic_partition",
+    )
+
+    leader_epochs: LeaderEpochCache
+    producer_state: ProducerStateManager
+
+    def __init__(
+        self,
+        directory: str,
+        topic_partition: TopicPartition,
+        *,
+        topic_id: UUID,
+        config: TopicConfig,
+        filesystem: Filesystem,
+        clock: Clock,
+        randomness: Randomness | None,
+    ) -> None:
+        """Not for callers: use `open`."""
+        self.directory = directory
+        self.topic_partition = topic_partition
+        self.topic_id = topic_id
+        self._filesystem = filesystem
+        self._clock = clock
+        self._randomness = randomness
+        self._segments = Segments()
+        self.log_start_offset = 0
+        self.log_end_offset = 0
+        self.high_watermark = 0
+        self.recovery_point = 0
+        self.highest_remote_offset = -1
+        self.last_flush_ms = clock.now_ms()
+        self.failure: DiskError | None = None
+        # Names in the directory changed since it was last synced; its own name is new.
+        self._directory_changed = True
+        self._is_new_directory = True
+        self._sealed: list[Segment] | None = None
+        self._unsynced_snapshots: list[int] | None = None
+        # Segments with the suffix .deleted: to be removed after file.delete.delay.ms.
+        self._deleted: deque[tuple[float, Segment]] | None = None
+        self._generation = 0
+        self._latest_leader_epoch = -1
+        self.update_config(config)
+
+    @override
+    def __repr__(self) -> str:
+        return f"Log({self.directory!r}, {self.log_start_offset}..{self.log_end_offset})"
+
+    def _describe_segment(self, base_offset: int, size: int, has_txn_index: bool) -> Segment:
+        return Segment(
+            self.directory,
+            base_offset,
+            self._filesystem,
+            index_interval_bytes=self.config.index_interval_bytes,
+            index_max_bytes=self.config.segment_index_bytes,
+            size=size,
+            created_ms=self._clock.now_ms(),
+            roll_jitter_ms=self._jitter_ms(),
+            has_transaction_index=has_txn_index,
+        )
+
+    def _create_segment(self, base_offset: int) -> Segment:
+        self._directory_changed = True
+        return Segment.create(
+            self.directory,
+            base_offset,
+            self._filesystem,
+            index_interval_bytes=self.config.index_interval_bytes,
+            index_max_bytes=self.config.segment_index_bytes,
+            created_ms=self._clock.now_ms(),
+            roll_jitter_ms=self._jitter_ms(),
+            preallocate_bytes=self._segment_bytes if self.config.preallocate else 0,
+        )
+
+    def _jitter_ms(self) -> int:
+        if self._randomness is None:
+            return 0
+        return self._randomness.below(min(self.config.segment_jitter_ms, self.config.segment_ms))
+
+    def update_config(self, config: TopicConfig) -> None:
+        """The topic's settings have changed; they hold from the next append on."""
+        self.config = config
+        self._validator = BatchValidator(config)
+        self._segment_bytes = config.segment_bytes
+        self._segment_ms = config.segment_ms
+        self._flush_messages = config.flush_messages
+        if len(self._segments):
+            self._segments.active.offset_index.set_max_bytes(config.segment_index_bytes)
+            self._segments.active.time_index.set_max_bytes(config.segment_index_bytes)
+
+    def fail(self, error: DiskError) -> None:
+        """Take the log out of service: appends and reads now raise LogDirectoryOfflineError."""
+        if self.failure is None:
+            self.failure = error
+
+    def _check_failure(self) -> None:
+        if self.failure is not None:
+            raise LogDirectoryOfflineError(
+                f"log is offline since: {self.failure}", self.directory, self.failure.errno
+            )
+
+    @property
+    def active_base_offset(self) -> int:
+        """Base offset of the active segment: what was rolled lies below."""
+        return self._segments.active.base_offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        """See the module."""
+        unstable = self.producer_state.first_unstable_offset
+        if unstable is None or unstable >= self.high_watermark:
+            return self.high_watermark
+        return max(unstable, self.log_start_offset)
+
+    def update_high_watermark(self, offset: int) -> None:
+        """Consumers may read below `offset`; brought into the log's range."""
+        offset = min(max(offset, self.log_start_offset), self.log_end_offset)
+        self.high_watermark = offset
+        if self.producer_state.first_unstable_offset is not None:
+            self.producer_state.on_high_watermark_updated(offset)
+
+    def size(self) -> int:
+        """Bytes of all `.log` files."""
+        return sum(segment.size for segment in self._segments)
+
+    def segment_facts(self) -> Sequence[Segment]:
+        """All segments, ascending; the last one is the active segment. Not to be changed."""
+        return tuple(self._segments)

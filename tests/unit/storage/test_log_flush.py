@@ -1,0 +1,81 @@
+"""When a flush is due, what it covers, and what its failure means."""
+
+import errno
+
+import pytest
+
+from storage.errors import (
+    DiskError,
+    LogDirectoryOfflineError,
+)
+from tests.fakes.clock import ManualClock
+from tests.fakes.filesystem import FakeFilesystem
+from tests.unit.storage.log_model import (
+    NOW_MS,
+    append,
+    make_batch,
+    open_log,
+    small_segments,
+)
+
+
+def test_a_flush_moves_the_recovery_point() -> None:
+    """What was appended since it began is not covered."""
+    log = open_log(FakeFilesystem(), small_segments(9999, flush_messages=2))
+    append(log, make_batch(b"x"))
+    assert not log.needs_flush
+    append(log, make_batch(b"x"))
+    assert log.needs_flush
+    assert log.flush_target() == 2
+    ticket = log.begin_flush()
+    assert ticket is not None
+    append(log, make_batch(b"x"))
+    ticket.run()
+    assert log.recovery_point == 0
+    log.finish_flush(ticket)
+    assert (log.recovery_point, log.unflushed_messages) == (2, 1)
+    assert log.begin_flush(2) is None
+
+
+def test_a_flush_that_a_truncation_overtook_counts_for_nothing() -> None:
+    """What it synced is not what is there now."""
+    log = open_log(FakeFilesystem(), small_segments(9999))
+    for _ in range(3):
+        append(log, make_batch(b"x"))
+    ticket = log.begin_flush()
+    assert ticket is not None
+    log.truncate_to(1)
+    append(log, make_batch(b"y"))
+    append(log, make_batch(b"y"))
+    ticket.run()
+    log.finish_flush(ticket)
+    assert log.recovery_point <= 1
+
+
+def test_rolled_segments_are_due_for_a_flush() -> None:
+    """So are all records after `flush.ms`."""
+    clock = ManualClock(NOW_MS)
+    log = open_log(FakeFilesystem(), small_segments(150, flush_ms=500), clock=clock)
+    append(log, make_batch(b"x" * 40))
+    assert not log.flush_if_due(clock.now_ms())
+    append(log, make_batch(b"x" * 40))
+    assert log.flush_if_due(clock.now_ms())
+    assert log.recovery_point == log.active_base_offset == 1
+    clock.advance(500)
+    assert log.flush_if_due(clock.now_ms())
+    assert log.recovery_point == 2
+
+
+def test_a_failed_sync_takes_the_log_out_of_service() -> None:
+    """The kernel may have dropped the pages: nothing after it can be believed."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem)
+    append(log, make_batch(b"x"))
+    filesystem.fail("sync", errno.EIO)
+    with pytest.raises(DiskError):
+        log.flush()
+    assert log.recovery_point == 0
+    with pytest.raises(LogDirectoryOfflineError):
+        append(log, make_batch(b"y"))
+    with pytest.raises(LogDirectoryOfflineError):
+        log.read(0, max_bytes=9, end_offset=1, min_one_batch=True)
