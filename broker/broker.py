@@ -6,7 +6,6 @@ import logging
 import os
 import pkgutil
 from collections.abc import Mapping
-from importlib.metadata import version
 from posixpath import join
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -27,16 +26,13 @@ from broker.handlers.produce import ProduceHandler
 from broker.kafka_apis import Api, KafkaApis
 from broker.log_lifecycle import LogLifecycle
 from broker.loop_lag import LoopLag
-from broker.metrics.groups import GroupMetrics
-from broker.metrics.network import NetworkMetrics
-from broker.metrics.page import MetricsPage
-from broker.metrics.partitions import PartitionMetrics
 from broker.network.server import NetworkServer
 from broker.replica_manager import ReplicaManager
 from broker.services import Services
 from broker.startup_errors import StartupError
 from broker.timer import TimerWheel
 from protocol.api_keys import ApiKey
+from config.version import VERSION
 from storage.clock import Clock, SystemClock
 from storage.errors import StorageError
 from storage.filesystem import Filesystem, LocalFilesystem
@@ -45,6 +41,7 @@ from storage.randomness import Randomness, SystemRandomness
 from storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
+    from broker.metrics.page import MetricsPage
     from config.broker import BrokerConfig
 
 LOGGER = logging.getLogger(__name__)
@@ -78,7 +75,7 @@ class Broker:
         log_dirs = tuple(os.path.abspath(path) for path in settings.log_dirs)
         self.settings = settings
         self.log_dirs = log_dirs
-        self.version = version("varve")
+        self.version = VERSION
         self.clock: Clock = clock or SystemClock()
         self.randomness: Randomness = randomness or SystemRandomness()
         self.loop = asyncio.get_running_loop()
@@ -216,7 +213,6 @@ class Broker:
     async def _listen(self, controller: Controller) -> None:
         settings = self.settings
         assert self.apis is not None
-        assert self.groups is not None
         self.network = NetworkServer(
             settings,
             loop=self.loop,
@@ -224,21 +220,6 @@ class Broker:
             timer=self.timer,
             disk=self.disk,
             router=self.apis,
-        )
-        self._metrics_page = MetricsPage(
-            [
-                NetworkMetrics(
-                    apis=self.apis,
-                    channel=self.network.channel,
-                    processors=self.network.processors,
-                    limits=self.network.limits,
-                    buffers=self.network.buffers,
-                    lag=self.lag,
-                ),
-                PartitionMetrics(self.replicas, controller, self.sessions, self.log_manager),
-                GroupMetrics(self.groups, self.replicas),
-            ],
-            self.disk,
         )
         try:
             if settings.admin_listener is not None:
@@ -333,8 +314,35 @@ class Broker:
 
     async def _metrics(self) -> Page:
         if self._metrics_page is None:
-            return Page(503, b"starting\n")
+            self._metrics_page = self._build_metrics()
         return await self._metrics_page.page()
+
+    def _build_metrics(self) -> "MetricsPage":
+        # Imported by the first scrape: a start should not wait for what nobody may ask for.
+        from broker.metrics.groups import GroupMetrics
+        from broker.metrics.network import NetworkMetrics
+        from broker.metrics.page import MetricsPage
+        from broker.metrics.partitions import PartitionMetrics
+
+        assert self.apis is not None
+        assert self.groups is not None
+        assert self.network is not None
+        assert self.controller is not None
+        return MetricsPage(
+            [
+                NetworkMetrics(
+                    apis=self.apis,
+                    channel=self.network.channel,
+                    processors=self.network.processors,
+                    limits=self.network.limits,
+                    buffers=self.network.buffers,
+                    lag=self.lag,
+                ),
+                PartitionMetrics(self.replicas, self.controller, self.sessions, self.log_manager),
+                GroupMetrics(self.groups, self.replicas),
+            ],
+            self.disk,
+        )
 
     # -- stop ------------------------------------------------------------------------------------
 

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, cast
 
+from config.version import VERSION
+
 
 class Command(NamedTuple):
     """A sub-command: the module that has it, and one line of help."""
@@ -51,10 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(name, words[1:])
     parser = _top_level_parser()
     if parser.parse_args(words).version:
-        # Looked up only when somebody asks: it takes as long as all the rest of this module.
-        from importlib.metadata import version
-
-        print(f"varve {version('varve')}")
+        print(f"varve {VERSION}")
         return 0
     parser.print_help()
     return 0
