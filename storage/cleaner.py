@@ -45,6 +45,7 @@ from protocol.records.batch import (
 from protocol.records.builder import rebuild_batch
 from protocol.records.control import ControlType, parse_control_type
 from protocol.records.record import Record, iterate_records
+from storage.batch_scan import scan_headers
 from storage.cleaned_segment import CleanedSegment
 from storage.cleaner_transactions import CleanedTransactions
 from storage.errors import CorruptFileError, StorageError
@@ -55,7 +56,7 @@ from storage.log_files import (
     TRANSACTION_INDEX_SUFFIX,
     log_file_name,
 )
-from storage.offset_map import OffsetMap
+from storage.offset_map import BYTES_PER_ENTRY, OffsetMap
 from storage.owner import OnOwner, in_this_thread
 from storage.producer_state import ProducerStateManager
 from storage.retention import SegmentFacts
@@ -210,14 +211,16 @@ class Cleaner:
             DiskError: The disk refused.
         """
         run = _Run(self, log, now_ms, first_uncleanable_offset, check_done, on_owner)
-        return run.run(first_dirty_offset)
+        with closing(run):
+            return run.run(first_dirty_offset)
 
     # Shared with _Run, which holds the state of one run.
 
-    def new_map(self, dirty_bytes: int) -> tuple[OffsetMap, int]:
-        """An offset map for so many bytes of log, and how many keys to put into it at most."""
-        # A record takes at least 7 bytes, and a key of its own a slot: more slots are never needed.
-        wanted = int(dirty_bytes / 7 / self._load_factor * 24) + 1024
+    def new_map(self, records_count: int) -> tuple[OffsetMap, int]:
+        """An offset map for so many records, and how many keys to put into it at most."""
+        # Every key a different one: more slots than that are never needed. Hashes touch all of a
+        # map's pages, so a map that is too large costs its whole size.
+        wanted = int(records_count / self._load_factor * BYTES_PER_ENTRY) + 1024
         offset_map = OffsetMap(min(self._map_bytes, wanted))
         return offset_map, max(int(offset_map.slots * self._load_factor) - 1, 1)
 
@@ -305,6 +308,10 @@ class _Run:
         self._stats.map_fill = len(self._map) / self._map.slots
         return self._stats
 
+    def close(self) -> None:
+        """Give the map's memory back."""
+        self._map.close()
+
     def _path(self, base_offset: int, kind: str) -> str:
         return join(self._log.directory, log_file_name(base_offset, kind))
 
@@ -321,7 +328,10 @@ class _Run:
             for segment, following in pairwise(segments)
             if following.base_offset > start and segment.base_offset < end
         ]
-        self._map, keys_max = self._cleaner.new_map(sum(segment.size for segment, _ in dirty))
+        self._map.close()
+        self._map, keys_max = self._cleaner.new_map(
+            sum(self._count_records(segment, start) for segment, _ in dirty)
+        )
         transactions = CleanedTransactions()
         transactions.add_aborted(
             txn for txn in self._aborted if txn.last_offset >= start and txn.first_offset < end
@@ -331,6 +341,16 @@ class _Run:
                 return
             # Offsets may be missing at the end of a compacted segment.
             self._map.latest_offset = max(self._map.latest_offset, segment_end - 1)
+
+    def _count_records(self, segment: SegmentFacts, start: int) -> int:
+        """Data records of a segment in batches that reach `start`, by the batches' headers."""
+        path = self._path(segment.base_offset, LOG_SUFFIX)
+        with closing(self._filesystem.open(path, readonly=True)) as file:
+            return sum(
+                max(header.records_count, 0)
+                for _, header in scan_headers(file, 0, segment.size)
+                if header.last_offset >= start and not header.is_control
+            )
 
     def _map_segment(
         self,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import pytest
@@ -27,6 +27,7 @@ from storage.uuid_text import NIL
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
 
+T = TypeVar("T")
 CONFIG = TopicConfig()
 A0 = TopicPartition("a", 0)
 A1 = TopicPartition("a", 1)
@@ -476,6 +477,51 @@ def test_damaged_log_is_left_alone(disk: Disk) -> None:
     assert manager.clean_dirtiest() is not None
     assert manager.get(A0) is not None
     assert disk.filesystem.peek(path) == bytes(damaged)
+
+
+def test_serving_logs_are_changed_by_their_owner_only(disk: Disk) -> None:
+    """Flushing, retention, compaction, expiry and deletion hand their short steps over."""
+    config = TopicConfig(
+        cleanup_policy=frozenset({"compact", "delete"}),
+        segment_bytes=300,
+        min_cleanable_dirty_ratio=0.1,
+    )
+    inside = calls = 0
+
+    def on_owner(act: Callable[[], T], /) -> T:
+        nonlocal inside, calls
+        calls += 1
+        inside += 1
+        try:
+            return act()
+        finally:
+            inside -= 1
+
+    manager = LogManager(
+        disk.filesystem,
+        disk.clock,
+        SeededRandomness(1),
+        disk.directories,
+        on_owner=on_owner,
+    )
+    manager.open_directories()
+    manager.claim("cluster", 1)
+    manager.load(lambda _topic: config)
+    log = manager.get_or_create(A0, ID_A, config)
+    append(log, 40)
+    batch = build_batch(
+        [(b"k", b"v", (), 1_700_000_000_000)], producer_id=4, producer_epoch=0, base_sequence=0
+    )
+    log.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=1_700_000_000_000)
+    assert calls == 0
+    for name in ("flush_due", "retention_pass", "clean_dirtiest", "expire_producers"):
+        before = calls
+        getattr(manager, name)()
+        assert calls > before, name
+    before = calls
+    manager.delete(A0)
+    assert calls == before + 1
+    assert inside == 0
 
 
 # -- failing disks ---------------------------------------------------------------------------

@@ -23,15 +23,6 @@ def test_is_a_dictionary(puts: list[tuple[bytes, int]]) -> None:
     assert offset_map.get(b"never put") == -1
 
 
-def test_clear() -> None:
-    """A new run begins with nothing."""
-    offset_map = OffsetMap(1 << 10)
-    offset_map.put(b"a", 0)
-    offset_map.latest_offset = 5
-    offset_map.clear()
-    assert (len(offset_map), offset_map.latest_offset, offset_map.get(b"a")) == (0, -1, -1)
-
-
 def test_offset_zero_is_an_offset() -> None:
     """And no empty slot."""
     offset_map = OffsetMap(1 << 10)
@@ -50,13 +41,17 @@ def test_full_map_refuses() -> None:
 
 
 def test_memory_is_what_was_asked_for() -> None:
-    """24 bytes a key, whatever the keys' size."""
+    """24 bytes a key, whatever the keys' size; nothing beside it, and nothing afterwards."""
+    offset_map = OffsetMap(240_000)
+    assert offset_map.slots == 10_000
     tracemalloc.start()
     try:
-        offset_map = OffsetMap(240_000)
         for index in range(5_000):
             offset_map.put(b"%d" % index + b"x" * 200, index)
         used, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert used < 300_000
+    assert used < 20_000
+    offset_map.close()
+    with pytest.raises(ValueError, match="closed"):
+        offset_map.get(b"1")
