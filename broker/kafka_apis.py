@@ -188,9 +188,8 @@ class KafkaApis:
             position = self._read_client_id(connection, frame, length)
             if flexible:
                 position = skip_tagged_fields(frame, position)
-            request = api.codec().decode_request(frame[position:], version)
         except (DecodeError, IndexError) as error:
-            self._malformed(connection, f"{api.name} v{version}: {error}")
+            self._malformed(connection, f"request header: {error}")
             return None
         context = RequestContext(
             key,
@@ -201,6 +200,14 @@ class KafkaApis:
             started_ms,
             flexible,
         )
+        try:
+            request = api.codec().decode_request(frame[position:], version)
+        except DecodeError as error:
+            self._malformed(connection, f"{api.name} v{version}: {error}")
+            return None
+        except Exception:  # noqa: BLE001  because a bug in one decoder must not stop the channel
+            self._broken(connection, api, context)
+            return None
         connection.requests += 1
         api.stats.requests += 1
         api.stats.request_bytes += len(frame)

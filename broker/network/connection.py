@@ -12,9 +12,11 @@ more reasons, a bit each; it reads again when the last bit is cleared:
     PAUSED_BY_MEMORY    queued.max.request.bytes is used up    cleared by Processor.sweep
     PAUSED_BY_BACKLOG   too many unanswered requests, or       cleared when answers have left
                         answers that the peer does not take
+    PAUSED_BY_STOP      the broker stops                       never cleared
 
-Bytes that had been received before the pause wait in `_unparsed`, at most one shared buffer's
-worth.
+What had been received before the pause waits: bytes in `_unparsed`, at most one shared buffer's
+worth, or a whole frame that the channel did not take in `_frame`. Both are charged like any other
+received bytes.
 
 A frame's memoryview is valid until the handler returns or first awaits: whoever needs it longer
 copies it. Requests of one connection start in order and are answered in order; several may be under
@@ -25,7 +27,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from broker.network.receive_buffers import ReceiveBuffer
-from broker.network.response import Pieces, ResponseSlot
+from broker.network.response import Pieces, ResponseSlot, bytes_of
 from broker.network.sender import Sender
 from broker.network.stream import Stream
 from broker.request import ConnectionInfo
@@ -39,16 +41,25 @@ UNANSWERED_MAX = 256
 PAUSED_BY_CHANNEL = 1
 PAUSED_BY_MEMORY = 2
 PAUSED_BY_BACKLOG = 4
+PAUSED_BY_STOP = 8
 
-QUEUED_BYTES_MAX = 4 * 1024 * 1024
+QUEUED_BYTES_MAX = 1024 * 1024
 """Response bytes (not files) a peer may leave untaken before we stop reading its requests."""
+
+QUEUED_BYTES_SHARE = 64 * 1024
+"""The same when all slow readers together hold what they may."""
+
+QUEUED_PIECES_MAX = 2048
+"""Pieces of responses a peer may leave untaken: a small one costs several times its bytes."""
 
 
 class Connection:
     """See the module. Owned by one `Processor`; touched on the loop's thread only."""
 
     __slots__ = (
+        "_accounted",
         "_frame",
+        "_held_bytes",
         "_in_turn",
         "_paused",
         "_pending",
@@ -91,6 +102,10 @@ class Connection:
         self._writing = False
         self._warming = False
         self._in_turn = False
+        # Answers that are ready and wait for one before them; and what of all answers in memory
+        # `ResponseMemory` has been told.
+        self._held_bytes = 0
+        self._accounted = 0
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -127,16 +142,27 @@ class Connection:
             return
         processor.buffers.arrived(frame, count)
         if frame.filled == frame.size:
-            self._frame = None
-            self._in_turn = True
-            try:
-                processor.channel.offer(self, frame.view[: frame.size])
-            finally:
-                processor.buffers.give_back(frame)
-                self._in_turn = False
-            self._end_turn()
+            self._offer_frame(frame)
         elif processor.buffers.exhausted:
             processor.wait_for_memory(self)
+
+    def _offer_frame(self, frame: ReceiveBuffer) -> None:
+        """Handle a frame that came in pieces; keep it when the channel is full."""
+        processor = self.processor
+        self._frame = None
+        self._in_turn = True
+        taken = True
+        try:
+            taken = processor.channel.offer(self, frame.view[: frame.size])
+        finally:
+            self._in_turn = False
+            if taken or self.closed:
+                processor.buffers.give_back(frame)
+            else:
+                self._frame = frame
+        if not taken:
+            self.pause(PAUSED_BY_CHANNEL)
+        self._end_turn()
 
     def _turn(self, data: memoryview) -> None:
         """Handle what is whole in `data`, keep the rest, send the answers."""
@@ -165,21 +191,30 @@ class Connection:
                 return
             if not offer(self, data[start:at]):
                 # Not taken: the frame itself and all behind it wait.
-                self._unparsed = bytes(data[start - 4 :])
-                self.pause(PAUSED_BY_CHANNEL)
+                self._keep(data[start - 4 :], PAUSED_BY_CHANNEL)
                 return
             if self.closed:
                 return
             if self._must_pause() and at < end:
-                self._unparsed = bytes(data[at:])
-                self.pause(PAUSED_BY_BACKLOG)
+                self._keep(data[at:], PAUSED_BY_BACKLOG)
                 return
         self._prefix = bytes(data[at:end])
+
+    def _keep(self, data: memoryview, reason: int) -> None:
+        """Put received bytes aside until `resume`."""
+        self._unparsed = bytes(data)
+        self.processor.buffers.hold(len(data))
+        self.pause(reason)
 
     def _begin_frame(self, part: memoryview, size: int) -> None:
         """The rest of a frame is still on its way: move what is here into a buffer of its own."""
         buffers = self.processor.buffers
-        frame = buffers.take(size)
+        try:
+            frame = buffers.take(size)
+        except (OSError, MemoryError) as error:
+            # Addresses or mappings of the process are used up (vm.max_map_count, ulimit -v).
+            self.close(f"no memory for a frame of {size} bytes: {error}")
+            return
         count = len(part)
         frame.view[:count] = part
         buffers.arrived(frame, count)
@@ -188,7 +223,24 @@ class Connection:
             self.processor.wait_for_memory(self)
 
     def _must_pause(self) -> bool:
-        return len(self._pending) >= UNANSWERED_MAX or self._sender.queued_bytes >= QUEUED_BYTES_MAX
+        sender = self._sender
+        if len(self._pending) + self.waiting_in_channel >= UNANSWERED_MAX:
+            return True
+        if sender.idle and not self._held_bytes:
+            return False
+        held = sender.queued_bytes + self._held_bytes
+        return (
+            held >= QUEUED_BYTES_MAX
+            or sender.queued_pieces >= QUEUED_PIECES_MAX
+            or (held >= QUEUED_BYTES_SHARE and self.processor.responses.exhausted)
+        )
+
+    def _account(self) -> None:
+        """Tell how much of our answers lies in memory."""
+        held = self._sender.queued_bytes + self._held_bytes
+        if held != self._accounted:
+            self.processor.responses.change(held - self._accounted)
+            self._accounted = held
 
     def pause(self, reason: int) -> None:
         """Leave further bytes in the socket: back-pressure reaches the client through TCP."""
@@ -206,9 +258,13 @@ class Connection:
         if self._paused:
             return
         unparsed, self._unparsed = self._unparsed, None
+        frame = self._frame
         if unparsed is not None:
+            self.processor.buffers.hold(-len(unparsed))
             # A bytearray: the log patches offsets into produced batches where they lie.
             self._turn(memoryview(bytearray(unparsed)))
+        elif frame is not None and frame.filled == frame.size:
+            self._offer_frame(frame)
         if not self._paused and not self.closed:
             self.processor.poller.add_reader(self.fd, self.on_readable)
 
@@ -237,9 +293,15 @@ class Connection:
             return
         pending = self._pending
         if not pending or pending[0] is not slot:
+            slot.held_bytes = bytes_of(slot.pieces)
+            self._held_bytes += slot.held_bytes
+            if not self._in_turn:
+                self._end_turn()
             return
         while pending and pending[0].done:
-            pieces = pending.popleft().pieces
+            first = pending.popleft()
+            self._held_bytes -= first.held_bytes
+            pieces = first.pieces
             if pieces is not None:
                 self._sender.push(pieces)
         if not self._in_turn:
@@ -251,7 +313,10 @@ class Connection:
             return
         if not self._sender.idle:
             self._flush()
-        # Sending may have closed the connection: pausing and resuming then do nothing.
+        # Sending may have closed the connection.
+        if self.closed:
+            return
+        self._account()
         if self._must_pause():
             self.pause(PAUSED_BY_BACKLOG)
         elif self._paused & PAUSED_BY_BACKLOG:
@@ -294,6 +359,12 @@ class Connection:
     def on_writable(self) -> None:
         """The socket takes more."""
         self._send()
+        self._sent_some()
+
+    def _sent_some(self) -> None:
+        if self.closed:
+            return
+        self._account()
         if self._paused & PAUSED_BY_BACKLOG:
             self._end_turn()
 
@@ -302,20 +373,24 @@ class Connection:
         self._warming = False
         if not self.closed:
             self._send()
-            if self._paused & PAUSED_BY_BACKLOG:
-                self._end_turn()
+            self._sent_some()
 
     # -- the end ---------------------------------------------------------------------------------
 
     @property
     def unanswered(self) -> int:
         """Requests under way."""
-        return len(self._pending)
+        return len(self._pending) + self.waiting_in_channel
 
     @property
     def quiet(self) -> bool:
         """True when nothing is under way in either direction."""
-        return not self._pending and self._sender.idle
+        return not self.unanswered and self._sender.idle
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of answers that lie in memory."""
+        return self._sender.queued_bytes + self._held_bytes
 
     @property
     def partial_bytes(self) -> int:
@@ -336,8 +411,12 @@ class Connection:
         if self._frame is not None:
             self.processor.buffers.give_back(self._frame)
             self._frame = None
-        self._unparsed = None
+        if self._unparsed is not None:
+            self.processor.buffers.hold(-len(self._unparsed))
+            self._unparsed = None
         self._sender.clear()
+        self._held_bytes = 0
+        self._account()
         pending, self._pending = self._pending, deque()
         for slot in pending:
             slot.abandon()

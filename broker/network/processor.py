@@ -7,8 +7,9 @@ SocketServer.scala.
 
 from typing import TYPE_CHECKING
 
-from broker.network.connection import PAUSED_BY_MEMORY, Connection
+from broker.network.connection import PAUSED_BY_MEMORY, PAUSED_BY_STOP, Connection
 from broker.network.receive_buffers import ReceiveBuffers
+from broker.network.response import ResponseMemory
 from broker.network.stream import Poller, Stream
 from broker.request import ConnectionInfo
 
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from storage.clock import Clock
     from storage.file_slice import FileSlice
 
-STALLED_FRAME_MS = 10_000.0
-"""When memory is short, an unfinished frame that got no byte for this long loses its place."""
+STALLED_MS = 10_000.0
+"""When memory is short, who makes no progress for this long loses its place: the sender of an
+unfinished frame, or the reader of answers that lie in memory."""
 
 
 class Processor:
@@ -42,6 +44,7 @@ class Processor:
         "index",
         "listener_name",
         "poller",
+        "responses",
         "shared",
     )
 
@@ -58,12 +61,14 @@ class Processor:
         clock: "Clock",
         warm: "Callable[[Connection, FileSlice], None]",
         on_closed: "Callable[[Connection, str | None], None]",
+        responses: ResponseMemory | None = None,
     ) -> None:
         self.index = index
         self.listener_name = listener_name
         self.poller = poller
         self.channel = channel
         self.buffers = buffers
+        self.responses = responses or ResponseMemory(1 << 62)
         self.shared = shared
         self.frame_size_max = frame_size_max
         self.connections: set[Connection] = set()
@@ -105,7 +110,7 @@ class Processor:
         self._on_closed(connection, reason)
 
     def sweep(self, max_idle_ms: float) -> None:
-        """Close connections that were idle too long; let waiters have memory that has come free."""
+        """Close who was idle too long, or stalls while memory is short; wake who waited for it."""
         now = self.now_ms
         if max_idle_ms >= 0:
             for connection in [
@@ -118,14 +123,30 @@ class Processor:
             (
                 c
                 for c in self.connections
-                if c.partial_bytes and now - c.last_active_ms > STALLED_FRAME_MS
+                if c.partial_bytes and now - c.last_active_ms > STALLED_MS
             ),
             key=lambda c: c.last_active_ms,
             reverse=True,
         )
         while stalled and self.buffers.exhausted:
             stalled.pop().close("unfinished request without progress while memory is short")
+        if self.responses.exhausted:
+            self._close_slow_readers(now)
         if self._memory_waiters and not self.buffers.exhausted:
             waiters, self._memory_waiters = self._memory_waiters, set()
             for connection in waiters:
                 connection.resume(PAUSED_BY_MEMORY)
+
+    def _close_slow_readers(self, now: float) -> None:
+        """Those who take nothing, those who hold most first."""
+        slow = sorted(
+            (c for c in self.connections if c.held_bytes and now - c.last_active_ms > STALLED_MS),
+            key=lambda c: c.held_bytes,
+        )
+        while slow and self.responses.exhausted:
+            slow.pop().close("answers are not taken while memory is short")
+
+    def stop_reading(self) -> None:
+        """Take no further requests: what is under way can come to an end."""
+        for connection in self.connections:
+            connection.pause(PAUSED_BY_STOP)

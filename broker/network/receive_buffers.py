@@ -87,6 +87,12 @@ class ReceiveBuffers:
         if self.charged > self.peak_charged:
             self.peak_charged = self.charged
 
+    def hold(self, count: int) -> None:
+        """Charge `count` received bytes that wait outside a buffer; negative: they have gone."""
+        self.charged += count
+        if self.charged > self.peak_charged:
+            self.peak_charged = self.charged
+
     def give_back(self, buffer: ReceiveBuffer) -> None:
         """The frame has been handled, or its connection is gone."""
         self.charged -= buffer.filled

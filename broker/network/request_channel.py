@@ -6,8 +6,9 @@
                           [ queue of at most queued.max.requests ] ──> next free worker
 
 A handler that never waits (Produce, Fetch, Heartbeat …) is called in place, 3 us cheaper than any
-hop; a request of a connection that already has one in the queue waits behind it, so that requests
-start in order. When the queue is full the connection is told no, and stops reading its socket.
+hop; a request of a connection that already has one in the queue waits behind it, whatever it needs,
+so that requests start in order. It takes its place in the order of answers when it starts. When the
+queue is full, by number or by bytes, the connection is told no, and stops reading its socket.
 
 Source of the shape: Kafka, RequestChannel.scala and KafkaRequestHandlerPool.
 """
@@ -48,6 +49,7 @@ class RequestChannel:
         "_router",
         "_tasks",
         "_workers",
+        "bytes_max",
         "capacity",
         "peak_queued",
         "queued_bytes",
@@ -56,15 +58,16 @@ class RequestChannel:
         "worker_count",
     )
 
-    def __init__(self, *, capacity: int, worker_count: int) -> None:
+    def __init__(self, *, capacity: int, worker_count: int, bytes_max: int = 1 << 62) -> None:
         self.capacity = capacity
+        self.bytes_max = bytes_max
         self.worker_count = worker_count
         self.queued_bytes = 0
         self.peak_queued = 0
         self.refused = 0
         self.stopped = False
         self._router: Router | None = None
-        self._queue: deque[tuple[Connection, bytearray, ResponseSlot]] = deque()
+        self._queue: deque[tuple[Connection, bytearray]] = deque()
         self._blocked: list[Connection] = []
         self._workers = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -96,23 +99,27 @@ class RequestChannel:
                 router.handle(connection, frame)
                 return True
             if self._workers < self.worker_count:
-                self._start(connection, frame, connection.open_slot())
+                self._start(connection, frame)
                 return True
-        if len(self._queue) >= self.capacity:
+        # One request is always taken, however large: it would never fit otherwise.
+        if len(self._queue) >= self.capacity or (
+            self._queue and self.queued_bytes + len(frame) > self.bytes_max
+        ):
             self.refused += 1
             self._blocked.append(connection)
             return False
         kept = bytearray(frame)
         self.queued_bytes += len(kept)
         connection.waiting_in_channel += 1
-        self._queue.append((connection, kept, connection.open_slot()))
+        self._queue.append((connection, kept))
         if len(self._queue) > self.peak_queued:
             self.peak_queued = len(self._queue)
         return True
 
-    def _start(self, connection: Connection, frame: memoryview, slot: ResponseSlot) -> None:
+    def _start(self, connection: Connection, frame: memoryview) -> None:
         router = self._router
         assert router is not None
+        slot = connection.open_slot()
         work = router.start(connection, frame, slot)
         if work is not None:
             self._workers += 1
@@ -138,12 +145,19 @@ class RequestChannel:
     def _drain(self) -> None:
         """Give waiting requests to free workers, then let blocked connections read again."""
         queue = self._queue
+        router = self._router
+        assert router is not None
         while queue and self._workers < self.worker_count:
-            connection, kept, slot = queue.popleft()
+            connection, kept = queue.popleft()
             self.queued_bytes -= len(kept)
             connection.waiting_in_channel -= 1
-            if not connection.closed:
-                self._start(connection, memoryview(kept), slot)
+            if connection.closed:
+                continue
+            frame = memoryview(kept)
+            if router.needs_worker(frame):
+                self._start(connection, frame)
+            else:
+                router.handle(connection, frame)
         if self._blocked and len(queue) < self.capacity:
             blocked, self._blocked = self._blocked, []
             for connection in blocked:
@@ -152,9 +166,14 @@ class RequestChannel:
     async def stop(self, timeout_s: float) -> None:
         """Let running handlers finish, then cancel what is left."""
         self.stopped = True
-        tasks = list(self._tasks)
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=timeout_s)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        # One that ends may start the next that waits.
+        while self._tasks and (left_s := deadline - loop.time()) > 0:
+            await asyncio.wait(list(self._tasks), timeout=left_s)
+        self._queue.clear()
+        self.queued_bytes = 0
+        late = list(self._tasks)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)

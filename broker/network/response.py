@@ -14,6 +14,37 @@ Pieces = list[Any]
 """bytes, bytearray, memoryview or storage.file_slice.FileSlice, in wire order."""
 
 
+class ResponseMemory:
+    """Bytes of responses that their peers have not taken yet, over all connections.
+
+    Each connection is bounded by itself; above `limit` in all, each may hold a small share only,
+    and whoever takes nothing at all loses its connection (`Processor.sweep`).
+    """
+
+    __slots__ = ("held", "limit", "peak_held")
+
+    def __init__(self, limit: int) -> None:
+        self.held = 0
+        self.peak_held = 0
+        self.limit = limit
+
+    @property
+    def exhausted(self) -> bool:
+        """True when slow readers hold as much as they may in all."""
+        return self.held >= self.limit
+
+    def change(self, by: int) -> None:
+        """A connection holds `by` bytes more, or fewer."""
+        self.held += by
+        if self.held > self.peak_held:
+            self.peak_held = self.held
+
+
+def bytes_of(pieces: Pieces | None) -> int:
+    """Bytes of a response that lie in memory: files do not."""
+    return sum(len(piece) for piece in pieces or () if not hasattr(piece, "file"))
+
+
 class ResponseSlot:
     """The place of one unanswered request in its connection's order of answers.
 
@@ -22,11 +53,12 @@ class ResponseSlot:
     gone it does nothing.
     """
 
-    __slots__ = ("connection", "done", "on_abandoned", "pieces")
+    __slots__ = ("connection", "done", "held_bytes", "on_abandoned", "pieces")
 
     def __init__(self, connection: "Connection") -> None:
         self.connection = connection
         self.pieces: Pieces | None = None
+        self.held_bytes = 0
         self.done = False
         self.on_abandoned: Callable[[], None] | None = None
 

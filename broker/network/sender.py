@@ -85,6 +85,11 @@ class Sender:
         self.cold: FileSlice | None = None
 
     @property
+    def queued_pieces(self) -> int:
+        """Buffers and slices left to send."""
+        return len(self._queue)
+
+    @property
     def idle(self) -> bool:
         """True when nothing is left to send."""
         return not self._queue

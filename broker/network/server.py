@@ -10,6 +10,7 @@ from broker.network.connection import Connection
 from broker.network.processor import Processor
 from broker.network.receive_buffers import ReceiveBuffers
 from broker.network.request_channel import RequestChannel, Router
+from broker.network.response import ResponseMemory
 from broker.network.sender import warm
 from broker.network.stream import listen
 
@@ -29,12 +30,29 @@ SWEEP_MS = 1000.0
 UNLIMITED_SHARE = 4
 """Without `queued.max.request.bytes`, unfinished requests may hold this fraction of the memory."""
 
+RESPONSES_SHARE = 16
+"""Answers that their readers do not take may hold this fraction of the memory."""
+
+CLIENT_ID_SHOWN_MAX = 64
+"""Characters of a client id in a log line: a stranger chooses it, and may choose 32 KiB."""
+
+
+def memory_share(fraction: int) -> int:
+    """One `fraction`th of the machine's memory, in bytes."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // fraction
+
 
 def memory_limit(configured: int) -> int:
     """Bytes that unfinished requests may hold in all."""
-    if configured > 0:
-        return configured
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // UNLIMITED_SHARE
+    return configured if configured > 0 else memory_share(UNLIMITED_SHARE)
+
+
+def shown(client_id: str | None) -> str | None:
+    """A client id as one short word: it can neither forge a field of a log line nor break it."""
+    if client_id is None:
+        return None
+    word = client_id[:CLIENT_ID_SHOWN_MAX].encode("unicode_escape").decode()
+    return word.replace(" ", "\\x20").replace('"', "\\x22")
 
 
 class NetworkServer:
@@ -56,11 +74,15 @@ class NetworkServer:
         self._timer = timer
         self._disk = disk
         self._stopped = False
+        received_max = memory_limit(settings.queued_max_request_bytes)
         self.channel = RequestChannel(
-            capacity=settings.queued_max_requests, worker_count=settings.num_io_threads
+            capacity=settings.queued_max_requests,
+            worker_count=settings.num_io_threads,
+            bytes_max=received_max,
         )
         self.channel.connect(router)
-        self.buffers = ReceiveBuffers(memory_limit(settings.queued_max_request_bytes))
+        self.buffers = ReceiveBuffers(received_max)
+        self.responses = ResponseMemory(memory_share(RESPONSES_SHARE))
         self.limits = ConnectionLimits(
             max_connections=settings.max_connections,
             max_per_address=settings.max_connections_per_ip,
@@ -81,6 +103,7 @@ class NetworkServer:
                 clock=clock,
                 warm=self._warm,
                 on_closed=self._closed,
+                responses=self.responses,
             )
             for listener in settings.listeners
             for index in range(settings.num_network_threads)
@@ -157,14 +180,23 @@ class NetworkServer:
                 info.listener_name,
                 info.peer_host,
                 info.peer_port,
-                connection.client_id,
+                shown(connection.client_id),
                 reason,
             )
 
     def stop_accepting(self) -> None:
-        """Refuse new connections."""
+        """Refuse new connections, and further requests of the connections there are.
+
+        Otherwise clients that ask again as soon as they are answered would keep a stop from ending.
+        """
+        self.stop_reading()
         for acceptor in self.acceptors:
             acceptor.close()
+
+    def stop_reading(self) -> None:
+        """Take no further requests from the connections there are."""
+        for processor in self.processors:
+            processor.stop_reading()
 
     async def stop(self, timeout_s: float) -> None:
         """Let running requests end and their answers leave, then close every connection."""

@@ -7,7 +7,7 @@ from broker.network.connection import Connection
 from broker.network.processor import Processor
 from broker.network.receive_buffers import ReceiveBuffers
 from broker.network.request_channel import RequestChannel
-from broker.network.response import Pieces, ResponseSlot
+from broker.network.response import Pieces, ResponseMemory, ResponseSlot
 from broker.request import ConnectionInfo
 from tests.fakes.clock import ManualClock
 from tests.fakes.network import FakePoller, FakeStream
@@ -38,6 +38,7 @@ class ScriptedRouter:
         self, connection: Connection, frame: memoryview, slot: ResponseSlot
     ) -> Coroutine[Any, Any, Pieces | None] | None:
         data = bytes(frame)
+        assert self.needs_worker(frame)
         self.seen.append(data)
         assert self.work is not None
         return self.work(data)
@@ -47,12 +48,22 @@ class Harness:
     """One processor, one connection."""
 
     def __init__(
-        self, *, limit: int = 1 << 40, capacity: int = 4, workers: int = 1, frame_max: int = 1 << 20
+        self,
+        *,
+        limit: int = 1 << 40,
+        capacity: int = 4,
+        workers: int = 1,
+        frame_max: int = 1 << 20,
+        queued_bytes_max: int = 1 << 40,
+        responses_max: int = 1 << 40,
     ) -> None:
         self.clock = ManualClock()
         self.poller = FakePoller()
         self.buffers = ReceiveBuffers(limit)
-        self.channel = RequestChannel(capacity=capacity, worker_count=workers)
+        self.channel = RequestChannel(
+            capacity=capacity, worker_count=workers, bytes_max=queued_bytes_max
+        )
+        self.responses = ResponseMemory(responses_max)
         self.router = ScriptedRouter()
         self.channel.connect(self.router)
         self.closed: list[str | None] = []
@@ -68,6 +79,7 @@ class Harness:
             clock=self.clock,
             warm=lambda connection, slice_: self.warming.append((connection, slice_)),
             on_closed=lambda _connection, reason: self.closed.append(reason),
+            responses=self.responses,
         )
         self.stream = FakeStream()
         self.connection = self.processor.add(self.stream, ConnectionInfo("PLAINTEXT", "127.0.0.1"))

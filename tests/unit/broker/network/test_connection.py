@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.network.connection import UNANSWERED_MAX
+from broker.network.connection import (
+    QUEUED_BYTES_MAX,
+    QUEUED_BYTES_SHARE,
+    QUEUED_PIECES_MAX,
+    UNANSWERED_MAX,
+)
 from tests.unit.broker.network.harness import SHARED_SIZE, Harness, frame
 
 
@@ -167,3 +172,86 @@ def test_failing_send_closes() -> None:
     h.receive(frame(b"request1"))
     assert h.closed == ["send failed: Broken pipe"]
     assert not h.processor.connections
+
+
+def test_answers_that_wait_for_an_earlier_one_count_as_held() -> None:
+    """Behind one long poll, a client could have gigabytes of answers made and kept."""
+    h = Harness()
+    h.receive(frame(b"P-first."))
+    big = b"E" * 2000
+    for _ in range(QUEUED_BYTES_MAX // 2000 + 100):
+        h.stream.incoming.append(frame(big))
+    while h.stream.incoming and h.reading:
+        h.poller.readable(h.stream.fd)
+    assert not h.reading
+    assert h.connection.held_bytes <= QUEUED_BYTES_MAX + 5000
+    assert h.responses.held == h.connection.held_bytes
+    h.router.parked[0][1].complete([b"first"])
+    while h.stream.incoming:
+        h.poller.readable(h.stream.fd)
+    assert h.stream.sent.startswith(b"first<EEE")
+    assert h.responses.held == 0
+
+
+def test_many_small_answers_to_a_slow_reader_are_bounded() -> None:
+    """Ten bytes on the wire are a hundred in memory."""
+    h = Harness()
+    h.stream.window = 0
+    for _ in range(2 * QUEUED_PIECES_MAX):
+        h.stream.incoming.append(frame(b"request!"))
+    while h.stream.incoming and h.reading:
+        h.poller.readable(h.stream.fd)
+    assert not h.reading
+    assert len(h.router.seen) <= QUEUED_PIECES_MAX + 400
+
+
+def test_slow_readers_together_hold_less_each() -> None:
+    h = Harness(responses_max=1)
+    h.stream.window = 0
+    big = b"E" * 3000
+    for _ in range(1000):
+        h.stream.incoming.append(frame(big))
+    while h.stream.incoming and h.reading:
+        h.poller.readable(h.stream.fd)
+    assert not h.reading
+    assert QUEUED_BYTES_SHARE <= h.responses.held <= QUEUED_BYTES_SHARE + 5000
+    h.connection.close(None)
+    assert h.responses.held == 0
+
+
+def test_bytes_put_aside_are_charged() -> None:
+    """What was received and cannot be handled yet is memory like any other."""
+    h = Harness()
+    many = frame(b"P-parked") * (UNANSWERED_MAX + 50)
+    h.receive(*[many[i : i + SHARED_SIZE] for i in range(0, len(many), SHARED_SIZE)])
+    assert h.buffers.charged > 0
+    for _, slot in list(h.router.parked):
+        slot.complete([b"."])
+    assert h.buffers.charged == 0
+    h.receive(frame(b"P-parked") * (UNANSWERED_MAX + 10))
+    h.connection.close(None)
+    assert h.buffers.charged == 0
+
+
+def test_no_memory_for_a_frame_closes_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """vm.max_map_count or ulimit -v are reached: one connection goes, the loop does not see it."""
+
+    def refuse(_size: int) -> None:
+        raise OSError(12, "Cannot allocate memory")
+
+    h = Harness()
+    monkeypatch.setattr("broker.network.receive_buffers.mmap.mmap", lambda *_: refuse(0))
+    h.receive((100_000).to_bytes(4, "big") + b"begin")
+    assert h.stream.closed
+    assert "Cannot allocate memory" in str(h.closed[0])
+
+
+def test_after_stop_reading_only_what_is_under_way_ends() -> None:
+    h = Harness()
+    h.receive(frame(b"P-first."))
+    h.processor.stop_reading()
+    assert not h.reading
+    h.router.parked[0][1].complete([b"1"])
+    assert bytes(h.stream.sent) == b"1"
+    assert not h.reading
+    assert h.connection.quiet

@@ -45,3 +45,17 @@ def test_waiters_go_on_when_memory_is_free_again() -> None:
     h.buffers.limit = 1000
     h.processor.sweep(600_000)
     assert h.reading
+
+
+def test_who_takes_no_answers_while_memory_is_short_is_closed() -> None:
+    """The bound over all slow readers holds although each has a share."""
+    h = Harness(responses_max=10)
+    h.stream.window = 0
+    h.receive(frame(b"request1") + frame(b"request2"))
+    h.clock.advance(9_999)
+    h.processor.sweep(600_000)
+    assert not h.stream.closed
+    h.clock.advance(2)
+    h.processor.sweep(600_000)
+    assert h.stream.closed
+    assert h.responses.held == 0

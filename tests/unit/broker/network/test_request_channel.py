@@ -52,6 +52,69 @@ async def test_a_request_behind_a_waiting_one_does_not_overtake_it() -> None:
     await gate.finish(b"W-first.")
     await gate.finish(b"W-second")
     assert h.router.seen == [b"W-first.", b"W-second", b"third..."]
+    assert bytes(h.stream.sent) == b"[W-first.][W-second]<third...>"
+
+
+async def test_a_request_that_parks_behind_a_waiting_one_keeps_its_place() -> None:
+    """Its place in the order of answers is taken when it starts, as the router asks for it."""
+    h, gate = Harness(workers=1), Gate()
+    h.router.work = gate.work
+    h.receive(frame(b"W-first.") + frame(b"W-second") + frame(b"P-third.") + frame(b"fourth.."))
+    await settle()
+    await gate.finish(b"W-first.")
+    await gate.finish(b"W-second")
+    assert bytes(h.stream.sent) == b"[W-first.][W-second]"
+    h.router.parked[0][1].complete([b"(third)"])
+    assert bytes(h.stream.sent) == b"[W-first.][W-second](third)<fourth..>"
+
+
+async def test_a_frame_that_came_in_pieces_is_not_lost_on_a_full_channel() -> None:
+    """It stays where it is, charged, until the channel has room."""
+    h, gate = Harness(workers=1, capacity=1), Gate()
+    h.router.work = gate.work
+    h.receive(frame(b"W-first.") + frame(b"W-second"))
+    large = b"W-large." + bytes(10_000)
+    data = frame(large) + frame(b"last....")
+    h.receive(*[data[at : at + 4000] for at in range(0, len(data), 4000)])
+    await settle()
+    assert not h.reading
+    assert h.buffers.charged == len(large)
+    await gate.finish(b"W-first.")
+    assert h.router.seen == [b"W-first.", b"W-second"]
+    await gate.finish(b"W-second")
+    await gate.finish(large)
+    h.receive()
+    while h.stream.incoming and h.reading:
+        h.poller.readable(h.stream.fd)
+    assert h.router.seen == [b"W-first.", b"W-second", large, b"last...."]
+    assert h.buffers.charged == 0
+    assert bytes(h.stream.sent).endswith(b"]<last....>")
+
+
+async def test_the_queue_is_bounded_by_bytes_too() -> None:
+    """500 requests of 100 MiB would be 50 GB; one that is too large for the bound is still taken."""
+    h, gate = Harness(workers=1, capacity=100, queued_bytes_max=100), Gate()
+    h.router.work = gate.work
+    names = [b"W-first.", b"W" + bytes(150), b"W-third."]
+    h.receive(*[frame(name) for name in names])
+    await settle()
+    assert h.channel.queued == 1
+    assert not h.reading
+    for name in names:
+        await gate.finish(name)
+    assert h.router.seen == names
+
+
+async def test_stopping_lets_waiting_requests_start_and_end() -> None:
+    h, gate = Harness(workers=1), Gate()
+    h.router.work = gate.work
+    h.receive(frame(b"W-first.") + frame(b"W-second"))
+    await settle()
+    stopping = asyncio.create_task(h.channel.stop(5))
+    await gate.finish(b"W-first.")
+    await gate.finish(b"W-second")
+    await stopping
+    assert bytes(h.stream.sent) == b"[W-first.][W-second]"
 
 
 async def test_a_full_channel_stops_the_reading() -> None:

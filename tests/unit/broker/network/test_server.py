@@ -1,0 +1,23 @@
+"""What the network layer says of its peers."""
+
+import pytest
+
+from broker.logs import fields_of
+from broker.network.server import shown
+
+
+@pytest.mark.parametrize(
+    "client_id",
+    ["producer-1", "a b", 'x reason="all is well"', "line\nbreak", " " * 32_000, "🦀" * 100, ""],
+)
+def test_a_client_id_is_one_short_word_in_a_log_line(client_id: str) -> None:
+    """A stranger chooses it: it must not forge fields, break lines or cost time."""
+    word = shown(client_id)
+    assert word is not None
+    assert len(word) <= 640
+    line = f"connection closed client_id={word} reason=why"
+    assert fields_of(line) == ("connection closed", [("client_id", word), ("reason", "why")])
+
+
+def test_no_client_id_is_shown_as_none() -> None:
+    assert shown(None) is None
