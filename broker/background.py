@@ -81,7 +81,7 @@ class Background:
         self._every(
             float(settings.producer_id_expiration_check_interval_ms), self._expire_producers
         )
-        self._every(REMOVE_DELETED_MS, lambda: self._disk.run(self._remove_deleted))
+        self._every(REMOVE_DELETED_MS, lambda: self._disk.run(manager.remove_deleted))
         self._every(float(settings.log_cleaner_backoff_ms), self._clean)
 
     def _every(
@@ -157,11 +157,6 @@ class Background:
     async def _expire_producers(self) -> None:
         now_ms = self._clock.now_ms()
         await self._each(lambda partition: partition.log.producer_state.remove_expired(now_ms))
-
-    def _remove_deleted(self) -> None:
-        self._log_manager.remove_deleted()
-        for log in self._log_manager.logs():
-            log.remove_deleted_files()
 
     async def _clean(self) -> None:
         while not self._stopped:

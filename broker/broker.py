@@ -27,6 +27,7 @@ from broker.kafka_apis import Api, KafkaApis
 from broker.log_lifecycle import LogLifecycle
 from broker.loop_lag import LoopLag
 from broker.network.server import NetworkServer
+from broker.on_loop import OnLoop
 from broker.replica_manager import ReplicaManager
 from broker.services import Services
 from broker.startup_errors import StartupError
@@ -93,12 +94,14 @@ class Broker:
         self.disk = Disk(max(DISK_THREADS_MIN, settings.background_threads))
         self.lag = LoopLag(self.timer, self.clock)
         self.filesystem: Filesystem = filesystem or LocalFilesystem()
+        self._on_loop = OnLoop(self.loop)
         self.log_manager = LogManager(
             self.filesystem,
             self.clock,
             self.randomness,
             log_dirs,
             settings=LogManagerSettings.of(settings),
+            on_owner=self._on_loop,
         )
         self.replicas = ReplicaManager(
             clock=self.clock, timer=self.timer, disk=self.disk, loop=self.loop
@@ -373,4 +376,5 @@ class Broker:
             await self._store.aclose()
         await self.admin.aclose()
         self.timer.close()
+        self._on_loop.close()
         self.disk.close()
