@@ -6,8 +6,9 @@ Behaviour:
 - acks=0 has no answer; if it fails the connection is closed, so that the client notices.
 - acks=1 and -1 answer when the records are committed: at once on one replica, or after the shared
   fdatasync when `flush.messages` is reached.
-- Topics whose `compression.type` asks for another codec, and those with `record.validation=full`
-  above a size, are prepared by a thread; every other append stays on the loop.
+- Topics that cost CPU by the record (`compression.type` other than the producer's,
+  `record.validation=full`, compacted ones) have their larger batches prepared by a thread; every
+  other append stays on the loop.
 - Clients may not write internal topics; transactional batches are refused until there is a
   transaction coordinator.
 
@@ -33,7 +34,14 @@ from broker.reply import PARKED, HotResult, Reply
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.hot.produce import ProducePartitionResponse, decode_request, encode_response
-from storage.errors import BatchError, DiskError, InvalidRecordError, StorageError
+from protocol.records.batch import HEADER_SIZE
+from storage.errors import (
+    BatchError,
+    CorruptBatchError,
+    DiskError,
+    InvalidRecordError,
+    StorageError,
+)
 
 if TYPE_CHECKING:
     from broker.network.connection import Connection
@@ -190,14 +198,17 @@ def check_single_batch(records: memoryview | None, version: int) -> None:
 
     Raises:
         InvalidRecordError: No batch, or more than one.
+        CorruptBatchError: Less than a batch's header.
         ApiError: zstd from a client that speaks a version in which zstd does not exist (KIP-110).
     """
     if records is None or len(records) < BATCH_OVERHEAD:
         raise InvalidRecordError("Produce requests must have exactly one record batch")
+    if len(records) < HEADER_SIZE:
+        raise CorruptBatchError(f"a batch of {len(records)} bytes is smaller than its header")
     size = int.from_bytes(records[8:12], "big")
     if size + BATCH_OVERHEAD < len(records):
         raise InvalidRecordError("Produce requests must have exactly one record batch")
-    if version < ZSTD_FROM_VERSION and len(records) > 22 and records[22] & 0x07 == 4:
+    if version < ZSTD_FROM_VERSION and records[22] & 0x07 == 4:
         raise ApiError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
             "Produce requests before version 7 cannot use zstd",

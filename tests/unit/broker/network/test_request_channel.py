@@ -92,7 +92,7 @@ async def test_a_frame_that_came_in_pieces_is_not_lost_on_a_full_channel() -> No
 
 
 async def test_the_queue_is_bounded_by_bytes_too() -> None:
-    """500 requests of 100 MiB would be 50 GB; one that is too large for the bound is still taken."""
+    """500 requests of 100 MiB would be 50 GB; one above the bound is taken if it is alone."""
     h, gate = Harness(workers=1, capacity=100, queued_bytes_max=100), Gate()
     h.router.work = gate.work
     names = [b"W-first.", b"W" + bytes(150), b"W-third."]
