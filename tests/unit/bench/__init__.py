@@ -1,0 +1,1 @@
+"""The measuring tools, held against the codec and against brokers that lie."""
