@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import pytest
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from typing_extensions import override
 
 from bench import wire
@@ -80,6 +80,8 @@ class LoadingProducer(threading.Thread):
                 self.sent += 1
             except BufferError:
                 self._producer.poll(0.01)
+            except KafkaException as error:  # after a fatal error nothing can be sent any more
+                self.failures.append(str(error))
             if self.sent % 20 == 0:
                 self._producer.poll(0)
                 time.sleep(0.002)
