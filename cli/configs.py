@@ -8,7 +8,7 @@ import re
 from typing import Any, Final, NamedTuple
 
 from cli.actions import Action, add_actions, run_action
-from cli.connection import ClientFactory, CommandError, client, open_admin
+from cli.connection import MISTAKEN, ClientFactory, CommandError, client, open_admin
 from cli.options import key_value, whole_number
 from cli.table import Cell, format_json, format_table
 
@@ -142,14 +142,14 @@ def _alter(args: argparse.Namespace, connect: ClientFactory) -> int:
     resource = _resource(args)
     assigned = dict(args.assignments)
     if not assigned and not args.deletions:
-        raise CommandError("nothing to alter: give --set KEY=VALUE or --delete KEY")
+        raise CommandError("nothing to alter: give --set KEY=VALUE or --delete KEY", MISTAKEN)
     both = sorted(assigned.keys() & set(args.deletions))
     if both:
-        raise CommandError(f"both set and deleted: {', '.join(both)}")
+        raise CommandError(f"both set and deleted: {', '.join(both)}", MISTAKEN)
     changes: dict[str, tuple[object, str | None]] = {
         key: (AlterConfigOp.SET, value) for key, value in assigned.items()
     }
-    changes |= {key: (AlterConfigOp.DELETE, None) for key in args.deletions}
+    changes |= dict.fromkeys(args.deletions, (AlterConfigOp.DELETE, None))
     with client(connect, args) as admin:
         if resource.kind == "broker":
             # The request goes to that very broker, so it cannot be refused by it.
@@ -161,7 +161,7 @@ def _alter(args: argparse.Namespace, connect: ClientFactory) -> int:
         )
     result = answer[resource.kind][resource.name]
     if result != "OK":
-        raise CommandError(_LIBRARY_PREFIX.sub("", result, count=1))
+        raise CommandError(_LIBRARY_PREFIX.sub("", result, count=1).rstrip("."))
     if args.json:
         document = {resource.kind: resource.name, "set": assigned, "deleted": args.deletions}
         print(format_json(document))

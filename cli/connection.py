@@ -19,6 +19,9 @@ from protocol.error_codes import ErrorCode
 FAILED: Final = 1
 """Exit status when the broker is out of reach or refuses."""
 
+MISTAKEN: Final = 2
+"""Exit status when the options make no sense together, as for those argparse refuses."""
+
 DEFAULT_ADDRESS: Final = "127.0.0.1:9092"
 CONNECT_TIMEOUT_S: Final = 5.0
 BOOTSTRAP_TIMEOUT_MS: Final = 10_000
@@ -30,6 +33,10 @@ ClientFactory = Callable[..., Any]
 
 class CommandError(Exception):
     """The command cannot go on; the text is one line for the user."""
+
+    def __init__(self, text: str, status: int = FAILED) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 def add_connection_arguments(parser: argparse.ArgumentParser, *, nested: bool = False) -> None:
@@ -134,7 +141,7 @@ def exit_status(action: Callable[[], int]) -> int:
     """Run a command's action; what goes wrong becomes one line on standard error.
 
     Returns:
-        The action's own status, or `FAILED`.
+        The action's own status, or that of the failure.
     """
     from cli.kafka_library import KafkaError
 
@@ -142,9 +149,10 @@ def exit_status(action: Callable[[], int]) -> int:
         return action()
     except CommandError as error:
         complain(str(error))
+        return error.status
     except KafkaError as error:
         complain(error_text(error))
-    return FAILED
+        return FAILED
 
 
 def complain(text: str) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from cli.connection import (
+    MISTAKEN,
     ClientFactory,
     CommandError,
     add_connection_arguments,
@@ -74,7 +75,7 @@ def _consume(args: argparse.Namespace, connect: ClientFactory, clock: Clock) -> 
     for option, value in chosen.items():
         if args.group is not None and value is not None:
             raise CommandError(
-                f"{option} and --group do not go together: the group says what is read"
+                f"{option} and --group do not go together: the group says what is read", MISTAKEN
             )
     settings = {
         "group_id": args.group,
@@ -129,7 +130,7 @@ def _start(consumer: Any, args: argparse.Namespace, partitions: Sequence[int]) -
 def _seek(consumer: Any, taken: Sequence[Any], offset: int) -> None:
     if len(taken) > 1:
         count = counted(len(taken), "partition")
-        raise CommandError(f"{taken[0].topic} has {count}: --offset needs --partition")
+        raise CommandError(f"{taken[0].topic} has {count}: --offset needs --partition", MISTAKEN)
     (at,) = taken
     start, end = consumer.beginning_offsets(taken)[at], consumer.end_offsets(taken)[at]
     if not start <= offset <= end:

@@ -35,7 +35,7 @@ UNACKNOWLEDGED_SIZE_MAX: Final = 16 * 1024 * 1024
 """Bytes sent before we wait for the broker. The library itself takes whatever it is given."""
 
 _ACKS: Final = {"0": 0, "1": 1, "all": "all", "-1": "all"}
-_TOPIC_TIMEOUT_MS: Final = 10_000
+_TOPIC_TIMEOUT_MS: Final = 5_000
 _LINGER_MS: Final = 20
 
 

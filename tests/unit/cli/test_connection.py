@@ -1,0 +1,118 @@
+"""What goes wrong becomes one line and an exit status; clients are closed."""
+
+import argparse
+import socket
+from collections.abc import Callable
+
+import pytest
+
+from cli.connection import (
+    CommandError,
+    add_connection_arguments,
+    answer_text,
+    check_answer,
+    check_reachable,
+    client,
+    error_text,
+    exit_status,
+)
+from tests.fakes.kafka_clients import FakeCluster, error_class
+
+
+def _parse(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_connection_arguments(parser)
+    return parser.parse_args(words)
+
+
+def test_the_default_is_the_brokers_default() -> None:
+    """`varve serve` and `varve topics list` find each other without options."""
+    assert _parse().bootstrap_server == "127.0.0.1:9092"
+
+
+@pytest.mark.parametrize("text", ["h:1", "h:1,i:2", "[::1]:9092"])
+def test_addresses_are_host_and_port(text: str) -> None:
+    """One or several."""
+    assert _parse("--bootstrap-server", text).bootstrap_server == text
+
+
+@pytest.mark.parametrize("text", ["h", "h:", ":1", "h:x", "h:0", "h:65536", "h:1,i"])
+def test_other_addresses_are_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """At once, with what is wrong."""
+    with pytest.raises(SystemExit):
+        _parse("--bootstrap-server", text)
+    assert "is not host:port" in capsys.readouterr().err
+
+
+def test_nobody_listening_is_said_with_the_reason() -> None:
+    """And what to do about it."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        with pytest.raises(CommandError, match=f"no broker at {address}: Connection refused"):
+            check_reachable(address)
+
+
+def test_one_of_several_addresses_is_enough() -> None:
+    """As for every Kafka client."""
+    with socket.socket() as unused, socket.create_server(("127.0.0.1", 0)) as server:
+        unused.bind(("127.0.0.1", 0))
+        ports = [one.getsockname()[1] for one in (unused, server)]
+        check_reachable(",".join(f"127.0.0.1:{port}" for port in ports))
+
+
+def test_clients_are_closed_whatever_happens() -> None:
+    """Their threads would keep the process."""
+    cluster = FakeCluster()
+    with pytest.raises(ZeroDivisionError), client(cluster.admin, _parse(), acks=1):
+        raise ZeroDivisionError
+    assert cluster.closed == 1
+    assert cluster.opened[0]["bootstrap_servers"] == "127.0.0.1:9092"
+    assert cluster.opened[0]["acks"] == 1
+
+
+def _raising(error: BaseException) -> Callable[[], int]:
+    def action() -> int:
+        raise error
+
+    return action
+
+
+def test_expected_failures_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours and the client library's; no traceback."""
+    assert exit_status(lambda: 7) == 7
+    assert exit_status(_raising(CommandError("no luck"))) == 1
+    assert exit_status(_raising(CommandError("not so", 2))) == 2
+    assert exit_status(_raising(error_class(29)("Request(...) failed with Response(...)"))) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == ["varve: no luck", "varve: not so"]
+    assert lines[2].endswith("(TOPIC_AUTHORIZATION_FAILED)")
+    assert "Request" not in lines[2]
+
+
+def test_our_own_mistakes_are_not_hidden() -> None:
+    """A bug shows its traceback; a closed pipe and Ctrl-C are for `cli.main`."""
+    for error in (ValueError("bug"), BrokenPipeError(), KeyboardInterrupt()):
+        with pytest.raises(type(error)):
+            exit_status(_raising(error))
+
+
+def test_errors_no_broker_sent_keep_their_text() -> None:
+    """In one line."""
+    from kafka.errors import KafkaTimeoutError, UnknownBrokerIdError
+
+    assert "did not answer in time: no\tmetadata".replace("\t", " ") in error_text(
+        KafkaTimeoutError("no\nmetadata")
+    )
+    assert error_text(UnknownBrokerIdError()) == "UnknownBrokerIdError"
+
+
+def test_answers_say_what_the_broker_said() -> None:
+    """Its own sentence first, else ours with the subject; a code nobody knows by its number."""
+    check_answer("topic 't'", 0)
+    assert answer_text("topic 't'", 36, "It is there.") == "It is there (TOPIC_ALREADY_EXISTS)"
+    assert answer_text("topic 't'", 36).startswith("topic 't': ")
+    assert answer_text("topic 't'", 3, "Hosts not.") == "topic 't' does not exist"
+    assert answer_text("topic 't'", 12345) == "topic 't': error 12345"
+    with pytest.raises(CommandError, match="does not exist"):
+        check_answer("topic 't'", 3)
