@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from broker.disk import Disk
+    from broker.preparation import Preparation
     from storage.errors import DiskError
     from storage.log import AppendInfo, Log
     from storage.topic_partition import TopicPartition
@@ -64,7 +65,9 @@ class Partition:
         "gone",
         "leader_epoch",
         "log",
+        "preparation",
         "produce_watchers",
+        "serving",
         "stats",
         "topic_id",
         "topic_partition",
@@ -93,6 +96,8 @@ class Partition:
         # What those who still wait for it are told, once it is not served here any more.
         self.gone = ErrorCode.NONE
         self.commit = GroupCommit(log, disk, self._flushed, self._flush_failed)
+        self.preparation: Preparation | None = None
+        self.serving = True
         self.wake_due = False
         self._wake = wake
         self._on_disk_failure = on_disk_failure
@@ -111,9 +116,16 @@ class Partition:
         raise ApiError(ErrorCode.UNKNOWN_LEADER_EPOCH)
 
     def append(
-        self, records: memoryview, now_ms: int, origin: AppendOrigin = AppendOrigin.CLIENT
+        self,
+        records: memoryview,
+        now_ms: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        *,
+        prepared: bool = False,
     ) -> "AppendInfo":
         """Write batches; the caller then asks `is_committed(info.last_offset + 1)`.
+
+        `prepared`: they come out of the log's `preparation`.
 
         Raises:
             BatchError, ProducerError: Refused, nothing was written.
@@ -121,7 +133,11 @@ class Partition:
         """
         log = self.log
         info = log.append_as_leader(
-            records, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin
+            records,
+            leader_epoch=self.leader_epoch,
+            now_ms=now_ms,
+            origin=origin,
+            prepared=prepared,
         )
         if info.duplicate:
             return info

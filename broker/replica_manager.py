@@ -16,6 +16,7 @@ from uuid import UUID
 from broker.delayed_produce import DelayedCommit
 from broker.errors import code_of
 from broker.partition import Partition, TopicStats
+from broker.preparation import Preparation, PreparationBudget
 from broker.purgatory import Purgatory
 from protocol.error_codes import ErrorCode
 from storage.append_origin import AppendOrigin
@@ -50,6 +51,7 @@ class ReplicaManager:
         "is_known",
         "names_by_id",
         "on_disk_failure",
+        "preparation_budget",
         "stats",
     )
 
@@ -64,6 +66,7 @@ class ReplicaManager:
         self.is_known: Callable[[str, int], bool] = _nothing_known
         self.on_disk_failure: Callable[[Log, DiskError], None] = _nobody_told
         self.names_by_id: dict[bytes, str] = {}
+        self.preparation_budget = PreparationBudget()
         self.stats: dict[str, TopicStats] = {}
         self.delayed_produce = Purgatory("Produce", timer, capacity=DELAYED_PRODUCE_MAX)
         self.delayed_fetch = Purgatory("Fetch", timer, capacity=DELAYED_FETCH_MAX)
@@ -174,6 +177,14 @@ class ReplicaManager:
             if partition.fetch_watchers is not None:
                 partition.fetch_watchers.check()
 
+    def preparation_of(self, partition: Partition) -> Preparation:
+        """The queue of batches that threads work on before they are written."""
+        if partition.preparation is None:
+            partition.preparation = Preparation(
+                partition, self._disk, self._clock, self.preparation_budget
+            )
+        return partition.preparation
+
     # -- for coordinators ------------------------------------------------------------------------
 
     def append_internal(
@@ -240,6 +251,7 @@ class ReplicaManager:
 
 def _release(partition: Partition, code: ErrorCode) -> None:
     """Let everybody who waits for a partition look again: it is not here any more."""
+    partition.serving = False
     partition.gone = code
     if partition.fetch_watchers is not None:
         partition.fetch_watchers.check()

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from typing_extensions import override
+
 
 class FileSlice:
     """`length` bytes of `file` from `position`; never the bytes themselves.
@@ -12,7 +14,7 @@ class FileSlice:
 
     __slots__ = ("file", "length", "position")
 
-    def __init__(self, file: "Any", position: int, length: int) -> None:
+    def __init__(self, file: Any, position: int, length: int) -> None:
         self.file = file
         self.position = position
         self.length = length
@@ -20,5 +22,6 @@ class FileSlice:
     def __len__(self) -> int:
         return self.length
 
+    @override
     def __repr__(self) -> str:
         return f"FileSlice({self.file!r}, position={self.position}, length={self.length})"

@@ -7,6 +7,7 @@ Nothing changes before the last check has passed; the log end offset moves after
 Source: Kafka, UnifiedLog.java (append, maybeRoll).
 """
 
+from collections.abc import Callable
 from struct import Struct
 from typing import Final
 
@@ -25,7 +26,7 @@ from storage.producer_entry import DuplicateInfo
 from storage.segment import BatchAppend, Segment
 from storage.segment_recovery import read_marker, replay_batch
 from storage.transaction_index import AbortedTxn
-from storage.validator import BatchValidator, HeaderFields
+from storage.validator import BatchValidator, HeaderFields, headers_of
 
 _OFFSET_LENGTH_EPOCH: Final = Struct(">qii")
 _patch = _OFFSET_LENGTH_EPOCH.pack_into
@@ -46,6 +47,7 @@ class LogAppends(LogFlushes):
         now_ms: int,
         origin: AppendOrigin = _CLIENT,
         verify: bool = True,
+        prepared: bool = False,
     ) -> AppendInfo:
         """Check produced batches, give them offsets and write them to the active segment.
 
@@ -60,6 +62,7 @@ class LogAppends(LogFlushes):
             now_ms: Milliseconds since 1970 UTC.
             origin: Who made them, which decides what is checked.
             verify: Look at the CRC; False only for batches made in this process.
+            prepared: The batches come out of `preparation`: only the time is still to be set.
 
         Returns:
             Offsets given, both inclusive. For a batch that is in the log already, those it got the
@@ -72,15 +75,43 @@ class LogAppends(LogFlushes):
         """
         if self.failure is not None:
             self._check_failure()
-        headers = self._validator.check(records, now_ms, origin, verify)
         append_time_ms = -1
+        if prepared:
+            headers = headers_of(records)
+            if self._validator.log_append_time:
+                headers = self._validator.stamp(records, headers, now_ms)
+                append_time_ms = now_ms
+            return self._append_headed(records, headers, leader_epoch, origin, append_time_ms)
+        headers = self._validator.check(records, now_ms, origin, verify)
         if self._validator.is_special:
             records, headers = self._validator.prepare(records, headers, now_ms, origin)
             if self._validator.log_append_time:
                 append_time_ms = now_ms
+        return self._append_headed(records, headers, leader_epoch, origin, append_time_ms)
+
+    @property
+    def works_by_record(self) -> bool:
+        """The topic's settings cost CPU by the record: see `preparation`."""
+        return self._validator.works_by_record
+
+    def preparation(self) -> Callable[[memoryview, int], memoryview]:
+        """What `append_as_leader(prepared=True)` leaves out, as a function for a thread.
+
+        It takes a client's batches and the wall clock, and returns what is to be appended, or
+        raises BatchError as the append would.
+        """
+        return self._validator.prepare_apart
+
+    def _append_headed(
+        self,
+        records: memoryview,
+        headers: list[HeaderFields],
+        leader_epoch: int,
+        origin: AppendOrigin,
+        append_time_ms: int,
+    ) -> AppendInfo:
         if len(headers) > 1:
             return self._append_several(records, headers, leader_epoch, origin, append_time_ms)
-
         return self._append_one(records, headers[0], leader_epoch, origin, append_time_ms)
 
     def _append_one(

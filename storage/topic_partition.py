@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from typing_extensions import override
+
 
 class TopicPartition(NamedTuple):
     """A topic and the index of one of its partitions (0 upwards)."""
@@ -9,5 +11,6 @@ class TopicPartition(NamedTuple):
     topic: str
     partition: int
 
+    @override
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"

@@ -228,13 +228,43 @@ class BatchValidator:
             records = memoryview(self._rewrite(records, headers))
             headers = self.check(records, now_ms, origin, verify=False)
         if self.log_append_time:
-            position = 0
-            for fields in headers:
-                header = BatchHeader._make(fields)
-                set_max_timestamp(records, position, header, log_append_time=True, timestamp=now_ms)
-                position += header.batch_length + LOG_OVERHEAD
-            headers = _headers(records)
+            headers = self.stamp(records, headers, now_ms)
         return records, headers
+
+    @property
+    def works_by_record(self) -> bool:
+        """Batches are walked or packed anew: worth a thread when they are large."""
+        return self._walk or self._codec != KEEP_CODEC
+
+    def prepare_apart(self, records: memoryview, now_ms: int) -> memoryview:
+        """Check, walk and pack a client's batches, before the append and in any thread.
+
+        Pure: neither the log nor this object changes.
+
+        Returns:
+            What is to be appended with `prepared=True`: the same memory, unless it was packed anew.
+
+        Raises:
+            BatchError: As the append would say.
+        """
+        headers = self.check(records, now_ms, _CLIENT, True)
+        if self._walk:
+            self._walk_records(records, headers, now_ms)
+        if self._codec != KEEP_CODEC and any(self._differs(h) for h in headers):
+            records = memoryview(self._rewrite(records, headers))
+            self.check(records, now_ms, _CLIENT, False)
+        return records
+
+    def stamp(
+        self, records: memoryview, headers: list[HeaderFields], now_ms: int
+    ) -> list[HeaderFields]:
+        """Give all records the broker's time (LogAppendTime); the new headers."""
+        position = 0
+        for fields in headers:
+            header = BatchHeader._make(fields)
+            set_max_timestamp(records, position, header, log_append_time=True, timestamp=now_ms)
+            position += header.batch_length + LOG_OVERHEAD
+        return headers_of(records)
 
     def _walk_records(self, records: memoryview, headers: list[HeaderFields], now_ms: int) -> None:
         position = 0
@@ -270,7 +300,7 @@ class BatchValidator:
         Raises:
             BatchError: As the append would say.
         """
-        return self._rewrite(records, _headers(records))
+        return self._rewrite(records, headers_of(records))
 
     def _rewrite(self, records: memoryview, headers: list[HeaderFields]) -> bytearray:
         output = bytearray()
@@ -323,7 +353,7 @@ def rewrite(records: memoryview, config: TopicConfig) -> bytearray:
     """
     validator = BatchValidator(config)
     position = 0
-    headers = _headers(records)
+    headers = headers_of(records)
     for fields in headers:
         end = position + fields[1] + LOG_OVERHEAD
         if crc32c(records[position + CRC_START : end]) != fields[4]:
@@ -332,7 +362,7 @@ def rewrite(records: memoryview, config: TopicConfig) -> bytearray:
     return validator._rewrite(records, headers)
 
 
-def _headers(records: memoryview) -> list[HeaderFields]:
+def headers_of(records: memoryview) -> list[HeaderFields]:
     headers: list[HeaderFields] = []
     position = 0
     while position < len(records):

@@ -25,11 +25,13 @@ librdkafka before 2.11.1 turns compression off unless versions 0 to 2 are offere
 0 is advertised; nobody sends them.
 """
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker.delayed_produce import DelayedProduce
 from broker.errors import ApiError, code_of
+from broker.preparation import INLINE_SIZE_MAX
 from broker.reply import PARKED, HotResult, Reply
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -49,7 +51,10 @@ if TYPE_CHECKING:
     from broker.replica_manager import ReplicaManager
     from broker.request import RequestContext
     from protocol.hot.produce import ProduceRequest, ProduceTopic
+    from storage.append_info import AppendInfo
     from storage.clock import Clock
+
+LOGGER = logging.getLogger(__name__)
 
 API_KEY = ApiKey.PRODUCE
 VERSIONS = (3, 13)
@@ -63,7 +68,12 @@ ZSTD_FROM_VERSION = 7
 BATCH_OVERHEAD = 12
 """Bytes before and in a batch's length field: the length counts what follows."""
 
-Waiting = "list[tuple[Partition, int, ProducePartitionResponse]]"
+Waiting = list[tuple["Partition", int, ProducePartitionResponse]]
+"""(partition, offset that must be committed, its part of the response)."""
+
+Apart = list[tuple["Partition", memoryview, ProducePartitionResponse]]
+"""(partition, batch for a thread to prepare, its part of the response)."""
+
 TopicResponses = list[tuple[str | bytes, list[ProducePartitionResponse]]]
 
 
@@ -90,37 +100,57 @@ class ProduceHandler:
         request = decode_request(frame, position, version)
         now_ms = self._clock.now_ms()
         topics: TopicResponses = []
-        waiting: list[tuple[Partition, int, ProducePartitionResponse]] = []
+        waiting: Waiting = []
+        apart: Apart = []
         failed = False
         for topic in request.topics:
             responses: list[ProducePartitionResponse] = []
             for index, records in topic.partitions:
                 try:
-                    responses.append(
-                        self._append(request, topic, index, records, context, now_ms, waiting)
-                    )
+                    partition = self._partition(request, topic, index, records, context)
+                    assert records is not None
+                    response = ProducePartitionResponse(index, 0, -1)
+                    log = partition.log
+                    if log.works_by_record and self._goes_apart(partition, records):
+                        apart.append((partition, records, response))
+                    else:
+                        info = partition.append(records, now_ms)
+                        response.base_offset = info.first_offset
+                        response.log_append_time_ms = info.log_append_time_ms
+                        response.log_start_offset = info.log_start_offset
+                        if log.high_watermark <= info.last_offset:
+                            waiting.append((partition, info.last_offset + 1, response))
+                    responses.append(response)
                 except (StorageError, ApiError) as error:
                     failed = True
                     responses.append(self._refusal(topic, index, error))
             topics.append((topic.topic_id if version >= 13 else topic.name or "", responses))
+        if apart:
+            return self._work_apart(connection, context, request, topics, waiting, apart)
         if waiting:
-            return self._wait(connection, context, request, topics, waiting)
+            if request.acks == 0:
+                return None
+            self._wait(self._open_reply(connection, context), version, request, topics, waiting)
+            return PARKED
         if request.acks == 0:
             if failed:
                 connection.close("produce with acks=0 failed")
             return None
         return encode_response(topics, version)
 
-    def _append(
+    def _partition(
         self,
         request: "ProduceRequest",
         topic: "ProduceTopic",
         index: int,
         records: memoryview | None,
         context: "RequestContext",
-        now_ms: int,
-        waiting: "list[tuple[Partition, int, ProducePartitionResponse]]",
-    ) -> ProducePartitionResponse:
+    ) -> "Partition":
+        """The partition to write to, after what can be said without looking at its log.
+
+        Raises:
+            ApiError, BatchError: The client may not write this here.
+        """
         name = topic.name
         if name is None:
             name = self._replicas.names_by_id.get(topic.topic_id)
@@ -142,55 +172,98 @@ class ProduceHandler:
                 ErrorCode.INVALID_TXN_STATE, "No transaction coordinator has begun this transaction"
             )
         partition.stats.produces += 1
-        info = partition.append(records, now_ms)
-        response = ProducePartitionResponse(
-            index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset
-        )
-        end_offset = info.last_offset + 1
-        if partition.log.high_watermark < end_offset:
-            waiting.append((partition, end_offset, response))
-        return response
+        return partition
+
+    @staticmethod
+    def _goes_apart(partition: "Partition", records: memoryview) -> bool:
+        preparation = partition.preparation
+        return len(records) > INLINE_SIZE_MAX or (preparation is not None and preparation.busy)
 
     def _refusal(
         self, topic: "ProduceTopic", index: int, error: Exception
     ) -> ProducePartitionResponse:
         name = topic.name or self._replicas.names_by_id.get(topic.topic_id)
         partition = self._replicas.get_partition(name, index) if name else None
-        if partition is not None:
-            partition.stats.failed_produces += 1
-            if isinstance(error, DiskError):
-                self._replicas.disk_failed(partition, error)
-        code = code_of(error)
-        response = ProducePartitionResponse(index, code, -1)
+        response = ProducePartitionResponse(index, 0, -1)
+        self._refuse(partition, response, error)
+        return response
+
+    def _refuse(
+        self, partition: "Partition | None", response: ProducePartitionResponse, error: Exception
+    ) -> None:
+        """Say what is wrong; where the partition is known, count it and tell its log start."""
+        response.error_code = code_of(error)
         if isinstance(error, BatchError):
             response.error_message = str(error)
             response.record_errors = error.record_errors
         elif isinstance(error, ApiError) and error.message:
             response.error_message = error.message
+        elif response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR:
+            LOGGER.error("append failed", exc_info=error)
         if partition is not None:
+            partition.stats.failed_produces += 1
             response.log_start_offset = partition.log.log_start_offset
-        return response
+            if isinstance(error, DiskError):
+                self._replicas.disk_failed(partition, error)
 
-    def _wait(
+    def _work_apart(
         self,
         connection: "Connection",
         context: "RequestContext",
         request: "ProduceRequest",
         topics: TopicResponses,
-        waiting: "list[tuple[Partition, int, ProducePartitionResponse]]",
+        waiting: Waiting,
+        apart: Apart,
     ) -> HotResult:
-        if request.acks == 0:
-            return None
-        version = context.api_version
-        reply = self._open_reply(connection, context)
+        """Have threads prepare some batches; answer when the last of them is written."""
+        reply = self._open_reply(connection, context) if request.acks != 0 else None
+        left = len(apart)
+
+        def done_with(
+            partition: "Partition", response: ProducePartitionResponse
+        ) -> "Callable[[AppendInfo | None, Exception | None], None]":
+            def done(info: "AppendInfo | None", error: Exception | None) -> None:
+                nonlocal left
+                left -= 1
+                if info is not None:
+                    response.base_offset = info.first_offset
+                    response.log_append_time_ms = info.log_append_time_ms
+                    response.log_start_offset = info.log_start_offset
+                    if not partition.is_committed(info.last_offset + 1):
+                        waiting.append((partition, info.last_offset + 1, response))
+                elif error is not None:
+                    self._refuse(partition, response, error)
+                if left == 0 and reply is not None:
+                    self._wait(reply, context.api_version, request, topics, waiting)
+
+            return done
+
+        for partition, records, response in apart:
+            done = done_with(partition, response)
+            if not self._replicas.preparation_of(partition).submit(records, done):
+                # Retriable, and nothing was written.
+                done(None, ApiError(ErrorCode.REQUEST_TIMED_OUT))
+        return PARKED if reply is not None else None
+
+    def _wait(
+        self,
+        reply: Reply,
+        version: int,
+        request: "ProduceRequest",
+        topics: TopicResponses,
+        waiting: Waiting,
+    ) -> None:
+        """Answer when everything is committed, or when the client's time is up."""
+        if not waiting:
+            reply.send(encode_response(topics, version))
+            return
         operation = DelayedProduce(waiting, lambda: reply.send(encode_response(topics, version)))
         reply.when_abandoned(operation.abandon)
         if not self._replicas.delayed_produce.park(operation, request.timeout_ms):
             operation.complete(expired=True)
-            return PARKED
+            return
         for partition, _, _ in waiting:
             partition.watch_produce().add(operation)
-        return PARKED
 
 
 def check_single_batch(records: memoryview | None, version: int) -> None:

@@ -1,0 +1,123 @@
+"""Large batches of topics that cost CPU by the record are worked on by threads, in order."""
+
+from typing import Any
+
+import pytest
+
+from broker import preparation
+from config.topic import TopicConfig
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.records.batch import iterate_batches
+from protocol.records.compression import Codec
+from tests.unit.broker.handlers.test_produce import only, request
+from tests.unit.broker.world import World, batch
+
+LARGE = b"x" * (2 * preparation.INLINE_SIZE_MAX)
+
+
+def codecs_in(world: World) -> list[int]:
+    partition = world.replicas.get_partition("t", 0)
+    assert partition is not None
+    data = memoryview(
+        bytearray(world.replicas.read_internal(partition.topic_partition, 0, 1 << 20))
+    )
+    return [header.codec for _, header in iterate_batches(data)]
+
+
+async def answers(world: World, count: int) -> list[Any]:
+    found = []
+    for _ in range(count):
+        await world.until(lambda: world.has_answer)
+        found.append(only(world.answer(ApiKey.PRODUCE, 9)))
+    return found
+
+
+async def test_large_batches_are_packed_anew_by_a_thread(world: World) -> None:
+    partition = world.add("t", config=TopicConfig(compression_type="lz4"))
+    before = world.disk.started
+    world.send(ApiKey.PRODUCE, 9, request(batch(LARGE)))
+    assert not world.has_answer
+    (answer,) = await answers(world, 1)
+    assert (answer.error_code, answer.base_offset) == (0, 0)
+    assert world.disk.started == before + 1
+    assert codecs_in(world) == [Codec.LZ4]
+    assert partition.log.high_watermark == 1
+    assert world.replicas.preparation_budget.queued_bytes == 0
+
+
+async def test_small_batches_do_not_overtake_large_ones(world: World) -> None:
+    """Order of arrival is order in the log, also where one of them waits for a thread."""
+    world.add("t", config=TopicConfig(compression_type="zstd"))
+    for i in range(6):
+        payload = LARGE if i % 2 == 0 else b"small"
+        world.send(ApiKey.PRODUCE, 9, request(batch(payload + b"%d" % i)))
+    offsets = [a.base_offset for a in await answers(world, 6)]
+    assert offsets == [0, 1, 2, 3, 4, 5]
+
+
+async def test_small_batches_alone_stay_on_the_loop(world: World) -> None:
+    world.add("t", config=TopicConfig(compression_type="gzip"))
+    before = world.disk.started
+    assert only(world.ask(ApiKey.PRODUCE, 9, request(batch(b"small")))).error_code == 0
+    assert world.disk.started == before
+    assert codecs_in(world) == [Codec.GZIP]
+
+
+async def test_what_the_thread_finds_wrong_is_told(world: World) -> None:
+    world.add("t", config=TopicConfig(cleanup_policy=frozenset({"compact"})))
+    world.send(ApiKey.PRODUCE, 9, request(batch(LARGE)))
+    (answer,) = await answers(world, 1)
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+    assert [e.batch_index for e in answer.record_errors] == [0]
+
+
+async def test_retries_of_prepared_batches_are_duplicates(world: World) -> None:
+    world.add("t", config=TopicConfig(compression_type="lz4"))
+    data = bytes(batch(LARGE, producer_id=7, producer_epoch=0, base_sequence=0))
+    for _ in range(2):
+        world.send(ApiKey.PRODUCE, 9, request(data))
+    assert [(a.error_code, a.base_offset) for a in await answers(world, 2)] == [(0, 0), (0, 0)]
+
+
+async def test_log_append_time_is_given_at_the_append(world: World) -> None:
+    config = TopicConfig(compression_type="lz4", message_timestamp_type="LogAppendTime")
+    world.add("t", config=config)
+    world.send(ApiKey.PRODUCE, 9, request(batch(LARGE)))
+    (answer,) = await answers(world, 1)
+    assert answer.log_append_time_ms == world.clock.now_ms()
+
+
+async def test_acks_0_is_not_answered(world: World) -> None:
+    partition = world.add("t", config=TopicConfig(compression_type="lz4"))
+    world.send(ApiKey.PRODUCE, 9, request(batch(LARGE), acks=0))
+    await world.until(lambda: partition.log.log_end_offset == 1)
+    assert not world.has_answer
+
+
+async def test_a_topic_deleted_meanwhile_is_an_error(world: World) -> None:
+    world.add("t", config=TopicConfig(compression_type="lz4"))
+    world.send(ApiKey.PRODUCE, 9, request(batch(LARGE)))
+    world.replicas.remove_topic("t")
+    (answer,) = await answers(world, 1)
+    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+async def test_what_waits_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preparation, "QUEUED_BYTES_MAX", len(LARGE) + 1000)
+    world.add("t", config=TopicConfig(compression_type="lz4"))
+    world.send(ApiKey.PRODUCE, 9, request(batch(LARGE)))
+    world.send(ApiKey.PRODUCE, 9, request(batch(LARGE)))
+    first, second = await answers(world, 2)
+    assert first.error_code == 0
+    assert second.error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert ErrorCode(second.error_code).retriable
+    assert world.replicas.preparation_budget.refused == 1
+
+
+async def test_with_flush_messages_the_answer_waits_for_the_disk_too(world: World) -> None:
+    partition = world.add("t", config=TopicConfig(compression_type="lz4", flush_messages=1))
+    world.send(ApiKey.PRODUCE, 9, request(batch(LARGE)))
+    (answer,) = await answers(world, 1)
+    assert answer.error_code == 0
+    assert partition.log.recovery_point == 1
