@@ -34,11 +34,12 @@ from broker.startup_errors import StartupError
 from broker.timer import TimerWheel
 from protocol.api_keys import ApiKey
 from config.version import VERSION
-from storage.clock import Clock, SystemClock
+from storage.clock import Clock, SystemClock, sleep_ms
 from storage.errors import StorageError
 from storage.filesystem import Filesystem, LocalFilesystem
 from storage.log_manager import LogManager, LogManagerSettings
 from storage.randomness import Randomness, SystemRandomness
+from storage.throttle import Throttle
 from storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -102,6 +103,9 @@ class Broker:
             log_dirs,
             settings=LogManagerSettings.of(settings),
             on_owner=self._on_loop,
+            cleaner_throttle=Throttle(
+                self.clock, sleep_ms, settings.log_cleaner_io_max_bytes_per_second
+            ),
         )
         self.replicas = ReplicaManager(
             clock=self.clock, timer=self.timer, disk=self.disk, loop=self.loop

@@ -28,6 +28,8 @@ _CODES: dict[type[Exception], ErrorCode] = {
     storage_errors.UnknownProducerIdError: ErrorCode.UNKNOWN_PRODUCER_ID,
     storage_errors.InvalidTransactionStateError: ErrorCode.INVALID_TXN_STATE,
     storage_errors.TransactionCoordinatorFencedError: ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+    storage_errors.InconsistentTopicIdError: ErrorCode.INCONSISTENT_TOPIC_ID,
+    storage_errors.PartitionLoadingError: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     storage_errors.LogDirectoryOfflineError: ErrorCode.KAFKA_STORAGE_ERROR,
     storage_errors.DiskError: ErrorCode.KAFKA_STORAGE_ERROR,
 }

@@ -20,6 +20,11 @@ class Clock(Protocol):
         ...
 
 
+def sleep_ms(duration_ms: float) -> None:
+    """Block the calling thread; never the loop's."""
+    time.sleep(duration_ms / 1000.0)
+
+
 class SystemClock:
     """The machine's clocks."""
 

@@ -27,7 +27,6 @@ class CleanerSettings(Settings):
         Double("bytes per second"),
         default=DOUBLE_MAX,
         text="Most bytes the cleaner reads and writes in a second, all threads together.",
-        difference="No effect: cleaning is not throttled yet.",
         dynamic=True,
     )
     log_cleaner_dedupe_buffer_size: int = config_key(
