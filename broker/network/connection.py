@@ -313,7 +313,10 @@ class Connection:
             return
         if not self._sender.idle:
             self._flush()
-        # Sending may have closed the connection.
+        self._settle()
+
+    def _settle(self) -> None:
+        """After sending, which may have closed the connection: go on reading, or stop."""
         if self.closed:
             return
         self._account()
