@@ -123,14 +123,16 @@ class FetchHandler:
             reply.send(self._answer(fetch, result, version))
             return True
 
+        # Also those that have something: more of it may be what is missing.
+        watched = [*first.waiting_on, *(partition for partition, _ in first.read_from)]
         operation = DelayedFetch(
-            first.waiting_on, max(request.min_bytes - first.size, 1), self._is_here, read_and_answer
+            watched, max(request.min_bytes - first.size, 1), self._is_here, read_and_answer
         )
         reply.when_abandoned(operation.abandon)
         if not self._replicas.delayed_fetch.park(operation, request.max_wait_ms):
             operation.complete(expired=True)
             return PARKED
-        for partition in first.waiting_on:
+        for partition in watched:
             partition.watch_fetch().add(operation)
         return PARKED
 

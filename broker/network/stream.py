@@ -88,8 +88,16 @@ def listen(host: str, port: int, *, backlog: int, receive_buffer_bytes: int) -> 
     """A non-blocking listening socket. `host` "" means every interface (IPv6 and IPv4 if possible).
 
     Raises:
-        OSError: The address is in use or not ours.
+        OSError: The address is in use or not ours, or has no such name; the text says which it is.
     """
+    try:
+        return _listen(host, port, backlog, receive_buffer_bytes)
+    except OSError as error:
+        shown = f"[{host}]" if ":" in host else host
+        raise OSError(error.errno, f"{shown}:{port}: {error.strerror}") from error
+
+
+def _listen(host: str, port: int, backlog: int, receive_buffer_bytes: int) -> socket.socket:
     if host == "" and socket.has_dualstack_ipv6():
         family, address = socket.AF_INET6, ("::", port)
     else:

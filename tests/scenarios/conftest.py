@@ -19,6 +19,7 @@ SETTINGS: dict[str, object] = {
     "admin_listener": Endpoint("127.0.0.1", 0),
     "offsets_topic_num_partitions": 3,
     "group_initial_rebalance_delay_ms": 0,
+    "log_retention_ms": -1,
     "log_initial_task_delay_ms": 20,
     "log_retention_check_interval_ms": 20,
     "log_cleaner_backoff_ms": 20,
@@ -132,3 +133,20 @@ async def start_node(tmp_path: Path) -> AsyncIterator[StartNode]:
 async def node(start_node: StartNode) -> Node:
     """One broker with nothing in it."""
     return await start_node()
+
+
+Connect = Callable[[str, int], Awaitable[Client]]
+
+
+@pytest.fixture
+async def connect() -> AsyncIterator[Connect]:
+    """Clients of a broker process; closed with the test."""
+    clients: list[Client] = []
+
+    async def open_client(host: str, port: int) -> Client:
+        clients.append(await Client.connect(host, port))
+        return clients[-1]
+
+    yield open_client
+    for client in clients:
+        await client.close()

@@ -13,7 +13,7 @@ from storage.clean_shutdown import CLEAN_SHUTDOWN_FILE
 from storage.filesystem import LocalFile
 from tests.fakes.client import EARLIEST, Client, RefusedError, http_get
 from tests.fakes.failing_disk import FailingDisk, FailingFile
-from tests.scenarios.conftest import Metrics, Node, StartNode, until
+from tests.scenarios.conftest import Connect, Metrics, Node, StartNode, until
 
 VALUES = [b"%d" % number for number in range(20)]
 
@@ -78,24 +78,23 @@ async def test_clean_restart_brings_everything_back(start_node: StartNode, tmp_p
     await check(await second.client(), ids, producer, start=5)
 
 
-async def test_kill_9_loses_nothing_acknowledged(tmp_path: Path) -> None:
+async def test_kill_9_loses_nothing_acknowledged(tmp_path: Path, connect: Connect) -> None:
     """The page cache outlives the process: what was acknowledged is there after recovery."""
     settings = {"offsets.topic.num.partitions": "3", "group.initial.rebalance.delay.ms": "0"}
     node = VarveNode(tmp_path, settings)
     node.start()
     try:
-        client = await Client.connect(node.host, node.port)
+        client = await connect(node.host, node.port)
         producer = await fill(client)
         ids = await ids_of(client)
         node.kill()
         assert not (node.data_directory / CLEAN_SHUTDOWN_FILE).exists()
-        await client.close()
         node.start()
         await until(lambda: page_is(node.admin_address, "/readyz", 200))
-        async with await Client.connect(node.host, node.port) as client:
-            # What DeleteRecords cut off comes back, as in Kafka: log start offsets are written down
-            # once a minute (log.flush.start.offset.checkpoint.interval.ms).
-            await check(client, ids, producer, start=0)
+        client = await connect(node.host, node.port)
+        # What DeleteRecords cut off comes back, as in Kafka: log start offsets are written down
+        # once a minute (log.flush.start.offset.checkpoint.interval.ms).
+        await check(client, ids, producer, start=0)
         assert "recovering after an unclean shutdown" in node.log_path.read_text()
         metrics = Metrics.parse((await http_get(node.admin_address, "/metrics"))[1])
         assert metrics.of("varve_recovery_bytes", state="total") > 0
