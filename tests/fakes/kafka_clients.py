@@ -91,7 +91,8 @@ class FakeCluster:
         return FakeRecord(topic, partition, offset, timestamp=1000 * offset, value=value)
 
     def partition(self, at: Any) -> FakePartition:
-        return self.topics[at.topic].partitions[at.partition]
+        found: FakePartition = self.topics[at.topic].partitions[at.partition]
+        return found
 
     def open(self, settings: dict[str, Any]) -> None:
         self.opened.append(settings)

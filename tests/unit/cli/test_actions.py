@@ -18,7 +18,11 @@ def _note(args: argparse.Namespace, connect: ClientFactory) -> int:
     return 5
 
 
-ACTIONS = {"note": Action("note it", lambda parser: parser.add_argument("word"), _note)}
+def _note_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("word")
+
+
+ACTIONS = {"note": Action("note it", _note_arguments, _note)}
 
 
 def _parse(*words: str) -> argparse.Namespace:

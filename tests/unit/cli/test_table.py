@@ -2,12 +2,12 @@
 
 import pytest
 
-from cli.table import counted, format_json, format_size, format_table, ranges
+from cli.table import Cell, counted, format_json, format_size, format_table, ranges
 
 
 def test_numbers_stand_to_the_right_and_text_to_the_left() -> None:
     """A missing value does not turn a column of numbers into text."""
-    rows = [["a", 5, "x"], ["long", 12345, ""], ["b", None, "y"]]
+    rows: list[list[Cell]] = [["a", 5, "x"], ["long", 12345, ""], ["b", None, "y"]]
     assert format_table(("NAME", "COUNT", "MORE"), rows).splitlines() == [
         "NAME  COUNT  MORE",
         "a         5  x",
