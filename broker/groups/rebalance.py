@@ -4,7 +4,9 @@
                                        └──> wait for SyncGroup of all, at most the rebalance timeout
 
 The join phase ends when everybody is there, with the longest rebalance timeout, or, the first time,
-after `group.initial.rebalance.delay.ms`, extended while new members arrive.
+after `group.initial.rebalance.delay.ms`. The first one is extended while new members arrive, by a fifth
+of the delay at a time, where Kafka begins the whole delay again: a hundred consumers that start
+together then wait for a fifth of it, not for a second one.
 
 Source: Kafka, GroupMetadataManager.java (prepareRebalance, completeClassicGroupJoin and theirs).
 """
@@ -24,6 +26,9 @@ from protocol.error_codes import ErrorCode
 from storage.clock import Clock
 
 logger = logging.getLogger(__name__)
+
+EXTENSION_SHARE = 5
+"""The initial delay is extended by this part of itself while members keep coming."""
 
 _EMPTY = ClassicGroupState.EMPTY
 _PREPARING = ClassicGroupState.PREPARING_REBALANCE
@@ -99,11 +104,8 @@ class Rebalance:
         def complete_or_extend(group: ClassicGroup) -> None:
             if group.new_member_added and remaining_ms > 0:
                 group.new_member_added = False
-                self._schedule_initial(
-                    group,
-                    min(self._initial_delay_ms, remaining_ms),
-                    max(remaining_ms - delay_ms, 0),
-                )
+                extension_ms = min(self._initial_delay_ms // EXTENSION_SHARE, remaining_ms)
+                self._schedule_initial(group, extension_ms, remaining_ms - extension_ms)
             else:
                 self._complete_join(group)
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 INLINE_SLICE_MAX = 16 * 1024
 """Slices up to this many bytes are copied into the response; see bench/sender.py."""
 
-PROBE_STRIDE = 128 * 1024
-"""Read-ahead fills the page cache in runs of this size, so one page tells for its neighbours."""
+PROBE_STRIDE = 256 * 1024
+"""The page cache is filled and emptied in runs, so one page tells for its neighbours."""
 
 TURN_BYTES_MAX = 2 * 1024 * 1024
 """Sent to one connection before the others get their turn: about a millisecond of the loop."""

@@ -27,6 +27,8 @@ class GroupSettings(Settings):
         text="How long an empty group waits for more members before its first rebalance; 0 is "
         "handy in development.",
         source="KIP-134",
+        difference="While members keep coming the wait is extended by a fifth of the delay at a "
+        "time, where Kafka starts the whole delay again.",
     )
     group_max_size: int = config_key(
         "group.max.size",

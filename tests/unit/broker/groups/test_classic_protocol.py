@@ -158,16 +158,27 @@ def test_first_rebalance_waits_for_the_initial_delay(h: Harness) -> None:
     assert join.response.generation_id == 1
 
 
-def test_each_newcomer_extends_the_initial_delay(h: Harness) -> None:
+def test_newcomers_extend_the_initial_delay(h: Harness) -> None:
     """Up to the rebalance timeout, not further."""
     joins = [h.new_member(rebalance_ms=7_000)[1]]
-    for _ in range(3):
-        h.timer.advance(2_000)
+    for _ in range(17):
+        h.timer.advance(400)
         joins.append(h.new_member(rebalance_ms=7_000)[1])
-    h.timer.advance(999)
+    h.timer.advance(199)
     assert all(j.is_parked for j in joins)  # 6,999 ms
     h.timer.advance(1)
-    assert [j.error for j in joins] == [ErrorCode.NONE] * 4
+    assert [j.error for j in joins] == [ErrorCode.NONE] * 18
+
+
+def test_the_extension_ends_when_nobody_comes_any_more(h: Harness) -> None:
+    """A fifth of the delay after the newcomers have stopped, not a whole one."""
+    joins = [h.new_member()[1]]
+    h.timer.advance(1)
+    joins.append(h.new_member()[1])
+    h.timer.advance(INITIAL_DELAY_MS + INITIAL_DELAY_MS // 5 - 2)
+    assert all(j.is_parked for j in joins)
+    h.timer.advance(1)
+    assert [j.error for j in joins] == [ErrorCode.NONE] * 2
 
 
 def test_initial_delay_may_be_zero() -> None:
