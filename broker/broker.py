@@ -32,8 +32,8 @@ from broker.replica_manager import ReplicaManager
 from broker.services import Services
 from broker.startup_errors import StartupError
 from broker.timer import TimerWheel
-from protocol.api_keys import ApiKey
 from config.version import VERSION
+from protocol.api_keys import ApiKey
 from storage.clock import Clock, SystemClock, sleep_ms
 from storage.errors import StorageError
 from storage.filesystem import Filesystem, LocalFilesystem

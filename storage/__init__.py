@@ -1,1 +1,1 @@
-"""The local log: segments, indexes, recovery, retention. Synchronous; knows no sockets and no loop."""
+"""The local log: segments, indexes, recovery, retention. Synchronous; knows no sockets."""

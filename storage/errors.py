@@ -5,7 +5,7 @@
     ├── BatchError                   a produced batch is refused; nothing was written
     │   ├── CorruptBatchError        length, CRC-32C or structure is wrong
     │   ├── UnsupportedFormatError   magic 0 or 1
-    │   ├── InvalidRecordError       well formed, but not allowed here (no key in a compacted topic …)
+    │   ├── InvalidRecordError       well formed, but not allowed here (no key where one is needed)
     │   ├── InvalidTimestampError    outside message.timestamp.before/after.max.ms
     │   ├── BatchTooLargeError       above max.message.bytes
     │   ├── BatchListTooLargeError   above segment.bytes
@@ -107,7 +107,7 @@ class InvalidTransactionStateError(ProducerError):
 
 
 class TransactionCoordinatorFencedError(ProducerError):
-    """A marker of a coordinator that has been replaced. Sender sees TRANSACTION_COORDINATOR_FENCED."""
+    """A replaced coordinator's marker. The sender sees TRANSACTION_COORDINATOR_FENCED."""
 
 
 class DiskError(StorageError):

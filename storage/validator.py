@@ -363,6 +363,7 @@ def rewrite(records: memoryview, config: TopicConfig) -> bytearray:
 
 
 def headers_of(records: memoryview) -> list[HeaderFields]:
+    """The header of each batch; they have been checked."""
     headers: list[HeaderFields] = []
     position = 0
     while position < len(records):

@@ -4,9 +4,9 @@
                                        └──> wait for SyncGroup of all, at most the rebalance timeout
 
 The join phase ends when everybody is there, with the longest rebalance timeout, or, the first time,
-after `group.initial.rebalance.delay.ms`. The first one is extended while new members arrive, by a fifth
-of the delay at a time, where Kafka begins the whole delay again: a hundred consumers that start
-together then wait for a fifth of it, not for a second one.
+after `group.initial.rebalance.delay.ms`. The first one is extended while new members arrive, by a
+fifth of the delay at a time, where Kafka begins the whole delay again: a hundred consumers that
+start together then wait for a fifth of it, not for a second one.
 
 Source: Kafka, GroupMetadataManager.java (prepareRebalance, completeClassicGroupJoin and theirs).
 """

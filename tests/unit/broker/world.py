@@ -1,4 +1,4 @@
-"""Partitions on a real disk behind the real router, with time and the network in the test's hands."""
+"""Partitions on a real disk behind the real router; time and network are the test's."""
 
 import asyncio
 from collections.abc import Callable
@@ -69,8 +69,9 @@ class World:
             loop=asyncio.get_running_loop(),
         )
         self.sessions = FetchSessionCache(10, self.clock, SeededRandomness(1))
-        self.services: Any = ServicesOfWorld(self.replicas, self.disk)
-        self.apis = KafkaApis(self.services, map(Api, HANDLERS), self.clock)
+        self.services = ServicesOfWorld(self.replicas, self.disk)
+        services: Any = self.services
+        self.apis = KafkaApis(services, map(Api, HANDLERS), self.clock)
         self.apis.by_key[ApiKey.PRODUCE].hot = ProduceHandler(
             self.replicas, self.clock, self.apis.open_reply
         )
@@ -124,7 +125,7 @@ class World:
     async def until(self, condition: Callable[[], bool]) -> None:
         """Let threads and the loop work until something holds (they have five seconds)."""
         async with asyncio.timeout(5):
-            while not condition():
+            while not condition():  # noqa: ASYNC110  because threads give no event for this
                 await asyncio.sleep(0.001)
 
     def close(self) -> None:

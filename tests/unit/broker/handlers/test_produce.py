@@ -72,9 +72,10 @@ async def test_failed_acks_0_closes_the_connection(world: World) -> None:
         (bytes(batch(b"a") + batch(b"b")), ErrorCode.INVALID_RECORD),
         (bytes(batch(b"a"))[:-1] + b"\xff", ErrorCode.CORRUPT_MESSAGE),
         (bytes(batch(b"a"))[:40], ErrorCode.CORRUPT_MESSAGE),
-        (b"\0" * 11 + b"\x41" + b"\0" * 4 + b"\1" + b"\0" * 60, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT),
-        (bytes(batch(b"x" * 2000)), ErrorCode.MESSAGE_TOO_LARGE),
-        (bytes(batch(b"a", transactional=True, producer_id=1, producer_epoch=0, base_sequence=0)),
+        (b"\0" * 11 + b"\x41" + b"\0" * 4 + b"\1" + b"\0" * 60,
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT), (bytes(batch(b"x" * 2000)),
+        ErrorCode.MESSAGE_TOO_LARGE), (bytes(batch(b"a", transactional=True, producer_id=1,
+        producer_epoch=0, base_sequence=0)),
          ErrorCode.INVALID_TXN_STATE),
     ],
 )  # fmt: skip
