@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 
 from broker.broker import Broker
 from broker.logs import configure
+from broker.network.sender import describe_missing as describe_missing_of_network
 from broker.startup_errors import StartupError
+from storage.filesystem import describe_missing as describe_missing_of_disk
 
 if TYPE_CHECKING:
     from config.load import LoadedConfig
@@ -35,6 +37,8 @@ def run(loaded: "LoadedConfig") -> int:
     configure(log_format=settings.log_format, level=settings.log_level)
     for warning in loaded.warnings:
         LOGGER.warning("%s", warning)
+    for lacking in (*describe_missing_of_disk(), *describe_missing_of_network()):
+        LOGGER.warning("this platform has %s", lacking)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
         with asyncio.Runner(loop_factory=new_loop) as runner:

@@ -33,6 +33,13 @@ NOWAIT = getattr(os, "RWF_NOWAIT", None)
 """Absent on macOS: there every slice counts as cached, and the loop may wait for the disk."""
 
 
+def describe_missing() -> tuple[str, ...]:
+    """What this platform lacks of what sending wants; one sentence each, for the log."""
+    if NOWAIT is None:
+        return ("no RWF_NOWAIT: a fetch of old records may hold the loop until the disk answers",)
+    return ()
+
+
 def is_cached(descriptor: int, position: int, length: int) -> bool:
     """Whether a read of the range would not wait for the disk (true when it cannot be told)."""
     if NOWAIT is None:

@@ -113,3 +113,11 @@ def test_a_file_shorter_than_its_slice_is_an_error(path: Path) -> None:
 
     with pytest.raises(OSError, match="shorter"):
         send_all()
+
+
+def test_a_platform_without_nowait_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And counts every page as cached, so that it works all the same."""
+    assert sender_module.describe_missing() == ()
+    monkeypatch.setattr(sender_module, "NOWAIT", None)
+    assert "RWF_NOWAIT" in sender_module.describe_missing()[0]
+    assert is_cached(-1, 0, 100)
