@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 
-ROLLED_FLUSH_MS = 500.0
-"""How soon after a roll the rolled segment is flushed: bounds what a restart must read again."""
-
 CHECKPOINT_MS = 5_000.0
 """Recovery points are written at least this often, whatever Kafka's one minute says."""
 
 FLUSH_CHECK_MS = 250.0
+"""How soon `flush.ms` is noticed, and how soon after a roll the rolled segment is flushed: that
+bounds what a restart must read again."""
+
 REMOVE_DELETED_MS = 5_000.0
 LOGS_PER_TURN = 100
 
@@ -59,7 +59,6 @@ class Background:
         """Begin; the first turn of each duty comes one period from now."""
         settings = self._settings
         manager = self._log_manager
-        self._every(ROLLED_FLUSH_MS, self._flush_rolled)
         self._every(FLUSH_CHECK_MS, self._flush_due)
         self._every(
             min(float(settings.replica_high_watermark_checkpoint_interval_ms), CHECKPOINT_MS),
@@ -128,17 +127,16 @@ class Background:
             if count % LOGS_PER_TURN == 0:
                 await asyncio.sleep(0)
 
-    async def _flush_rolled(self) -> None:
-        def flush(partition: "Partition") -> None:
-            if partition.log.recovery_point < partition.log.active_base_offset:
-                partition.commit.request_rolled()
-
-        await self._each(flush)
-
     async def _flush_due(self) -> None:
         def flush(partition: "Partition") -> None:
-            if partition.log.flush_target() is not None:
+            target = partition.log.flush_target()
+            if target is None:
+                return
+            if target >= partition.log.log_end_offset:
                 partition.commit.request()
+            else:
+                # Not the active segment: it will have grown by the time it is needed on disk.
+                partition.commit.request_rolled()
 
         await self._each(flush)
 

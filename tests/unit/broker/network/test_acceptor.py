@@ -1,0 +1,248 @@
+"""Who is accepted: limits in all, per address and per second, and what happens above them."""
+
+import errno
+import socket
+from collections import deque
+from typing import Any
+
+import pytest
+
+from broker.network.acceptor import (
+    ACCEPT_BATCH,
+    OUT_OF_DESCRIPTORS_PAUSE_MS,
+    Acceptor,
+    ConnectionLimits,
+)
+from broker.network.connection import Connection
+from broker.request import ConnectionInfo
+from tests.fakes.network import FakePoller
+from tests.fakes.timer import ManualTimer
+
+LISTENER_FD = 77
+
+
+class Accepted:
+    """A socket as `accept` gives it."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.options: list[tuple[int, int, int]] = []
+        self.gone = False
+
+    def setblocking(self, flag: bool) -> None:
+        if self.gone:
+            raise OSError(errno.EINVAL, "Invalid argument")
+
+    def setsockopt(self, *option: int) -> None:
+        self.options.append(option)  # type: ignore[arg-type]  # three numbers
+
+    def fileno(self) -> int:
+        return id(self)
+
+    def recv_into(self, buffer: memoryview) -> int:
+        raise BlockingIOError
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Listener:
+    """Gives out what the test has put into `waiting`; an exception is raised."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[tuple[Accepted, str] | OSError] = deque()
+        self.fd = LISTENER_FD
+
+    def fileno(self) -> int:
+        return self.fd
+
+    def accept(self) -> tuple[Accepted, tuple[str, int]]:
+        if not self.waiting:
+            raise BlockingIOError
+        found = self.waiting.popleft()
+        if isinstance(found, OSError):
+            raise found
+        return found[0], (found[1], 40_000)
+
+    def close(self) -> None:
+        self.fd = -1
+
+
+class Processor:
+    def __init__(self) -> None:
+        self.added: list[ConnectionInfo] = []
+
+    def add(self, stream: Any, info: ConnectionInfo) -> Connection:
+        self.added.append(info)
+        return None  # type: ignore[return-value]  # nobody asks for it here
+
+
+class World:
+    def __init__(self, **limits: Any) -> None:
+        self.timer = ManualTimer()
+        self.poller = FakePoller()
+        self.listener = Listener()
+        self.processors = [Processor(), Processor()]
+        self.limits = ConnectionLimits(
+            **{
+                "max_connections": 1000,
+                "max_per_address": 1000,
+                "overrides": {},
+                "rate_max": 1000,
+                **limits,
+            }
+        )
+        listener: Any = self.listener
+        processors: Any = self.processors
+        self.acceptor = Acceptor(
+            "PLAINTEXT",
+            listener,
+            processors,
+            poller=self.poller,
+            timer=self.timer,
+            clock=self.timer.clock,
+            limits=self.limits,
+            send_buffer_bytes=-1,
+            receive_buffer_bytes=-1,
+        )
+        self.acceptor.start()
+
+    def connect(self, *hosts: str) -> list[Accepted]:
+        """Let clients come, and the loop notice."""
+        sockets = [Accepted() for _ in hosts]
+        self.listener.waiting.extend(zip(sockets, hosts, strict=True))
+        if self.watching:
+            self.poller.readable(LISTENER_FD)
+        return sockets
+
+    @property
+    def watching(self) -> bool:
+        return LISTENER_FD in self.poller.readers
+
+    @property
+    def added(self) -> list[str]:
+        return [info.peer_host for p in self.processors for info in p.added]
+
+
+def test_connections_go_round_the_processors() -> None:
+    world = World()
+    world.connect("a", "b", "c", "d", "e")
+    assert [len(p.added) for p in world.processors] == [3, 2]
+    assert world.processors[0].added[0] == ConnectionInfo("PLAINTEXT", "a", 40_000)
+    assert world.acceptor.accepted == world.limits.total == 5
+
+
+def test_mapped_addresses_count_as_what_they_are() -> None:
+    """On a dual-stack socket 10.0.0.1 comes as ::ffff:10.0.0.1; limits are written as 10.0.0.1."""
+    world = World(max_per_address=1)
+    sockets = world.connect("::ffff:10.0.0.1", "10.0.0.1")
+    assert [s.closed for s in sockets] == [False, True]
+
+
+def test_above_the_total_connections_are_closed_at_once() -> None:
+    """`max.connections`; one that leaves makes room."""
+    world = World(max_connections=2)
+    sockets = world.connect("a", "b", "c")
+    assert [s.closed for s in sockets] == [False, False, True]
+    assert (world.limits.rejected, world.limits.total) == (1, 2)
+    world.limits.closed("a")
+    assert not world.connect("c")[0].closed
+
+
+def test_one_address_cannot_take_all() -> None:
+    """`max.connections.per.ip`, and its overrides."""
+    world = World(max_per_address=1, overrides={"b": 2, "c": 0})
+    sockets = world.connect("a", "a", "b", "b", "b", "c")
+    assert [s.closed for s in sockets] == [False, True, False, False, True, True]
+    world.limits.closed("a")
+    assert not world.connect("a")[0].closed
+
+
+def test_addresses_are_forgotten_with_their_last_connection() -> None:
+    """Else a scan of the internet would fill the memory."""
+    limits = World().limits
+    for number in range(100):
+        limits.opened(str(number))
+        limits.closed(str(number))
+    assert limits._per_address == {}
+    assert limits.total == 0
+
+
+def test_above_the_rate_clients_wait_in_the_backlog() -> None:
+    """`max.connection.creation.rate`: nobody is refused, the rest of the second is waited out."""
+    world = World(rate_max=2)
+    world.timer.advance(5000)
+    world.connect("a", "b", "c", "d", "e")
+    assert len(world.added) == 2
+    assert not world.watching
+    assert len(world.listener.waiting) == 3
+    world.timer.advance(999)
+    assert not world.watching
+    world.timer.advance(1)
+    assert world.watching
+    world.poller.readable(LISTENER_FD)
+    assert len(world.added) == 4
+    assert world.limits.rejected == 0
+
+
+def test_refused_connections_do_not_use_up_the_rate() -> None:
+    world = World(rate_max=2, max_per_address=1)
+    world.connect("a", "a", "a", "a", "b")
+    assert sorted(world.added) == ["a", "b"]
+
+
+def test_no_descriptors_left_is_waited_out() -> None:
+    """Not tried again in a busy loop, and accepting goes on by itself."""
+    world = World()
+    world.listener.waiting.append(OSError(errno.EMFILE, "Too many open files"))
+    world.poller.readable(LISTENER_FD)
+    assert not world.watching
+    world.timer.advance(OUT_OF_DESCRIPTORS_PAUSE_MS)
+    assert world.watching
+    world.connect("a")
+    assert world.added == ["a"]
+
+
+@pytest.mark.parametrize("error", [ConnectionAbortedError(), InterruptedError()])
+def test_peers_that_left_before_accept_do_no_harm(error: OSError) -> None:
+    world = World()
+    world.listener.waiting.append(error)
+    world.poller.readable(LISTENER_FD)
+    assert world.watching
+    world.connect("a")
+    assert world.added == ["a"]
+
+
+def test_peers_that_left_right_after_are_not_counted() -> None:
+    """Their socket refuses its options."""
+    world = World()
+    gone = Accepted()
+    gone.gone = True
+    world.listener.waiting.append((gone, "a"))
+    world.poller.readable(LISTENER_FD)
+    assert gone.closed
+    assert (world.limits.total, world.added) == (0, [])
+
+
+def test_a_flood_leaves_requests_their_turn() -> None:
+    world = World()
+    world.connect(*["a"] * (ACCEPT_BATCH + 1))
+    assert len(world.added) == ACCEPT_BATCH
+    assert world.watching
+
+
+def test_closed_acceptors_do_not_come_back() -> None:
+    """Also when one waits for its rate as the broker stops."""
+    world = World(rate_max=1)
+    world.timer.advance(5000)
+    world.connect("a", "b")
+    world.acceptor.close()
+    world.timer.advance(2000)
+    assert not world.watching
+    world.acceptor.start()
+    assert not world.watching
+
+
+def test_accepted_sockets_do_not_delay_small_answers() -> None:
+    (accepted,) = World().connect("a")
+    assert (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1) in accepted.options
