@@ -30,7 +30,7 @@ from storage.checkpoints import (
 )
 from storage.clean_shutdown import take_clean_shutdown, write_clean_shutdown
 from storage.errors import CorruptFileError, InconsistentDirectoryError
-from storage.filesystem import Filesystem, Lock
+from storage.filesystem import Filesystem, Lock, Volume
 from storage.meta_properties import (
     META_PROPERTIES,
     MetaProperties,
@@ -66,6 +66,9 @@ class LogDirectory:
         meta: Its owner; None before `claim` in a fresh directory.
         offsets: Checkpoint name to offsets, as last read or written.
         loading: Partitions found here whose logs are not open yet.
+        listed: All its partitions are known, as logs or in `loading`. Before that nothing is
+            written here, neither checkpoints nor the marker: it would be said of partitions that
+            nobody has looked at, in a directory that may be another broker's.
         partition_count: Of logs and of those still loading.
     """
 
@@ -76,6 +79,7 @@ class LogDirectory:
         self.meta: MetaProperties | None = None
         self.offsets: dict[str, Mapping[TopicPartition, int]] = {}
         self.loading: set[TopicPartition] = set()
+        self.listed = False
         self.partition_count = 0
         self._filesystem = filesystem
         self._lock: Lock | None = None
@@ -98,6 +102,14 @@ class LogDirectory:
         self._filesystem.mkdir(self.path)
         self._lock = self._filesystem.lock(join(self.path, LOCK_FILE))
         self.meta = read_meta_properties(self._filesystem, join(self.path, META_PROPERTIES))
+
+    def volume(self) -> Volume:
+        """The disk it is on.
+
+        Raises:
+            DiskError: It cannot be told.
+        """
+        return self._filesystem.volume(self.path)
 
     def claim(self, cluster_id: str, node_id: int, randomness: Randomness) -> None:
         """Check that the directory is ours, or make it so.
@@ -161,6 +173,8 @@ class LogDirectory:
         Raises:
             DiskError: The disk refused; the old checkpoint stays.
         """
+        if not self.listed:
+            return False
         with self._write_lock:
             kept = {
                 tp: offset
@@ -201,13 +215,15 @@ class LogDirectory:
     def close(self, *, mark_clean: bool) -> None:
         """Write the clean-shutdown marker, if asked to, and give up the lock.
 
-        No marker is written while logs are loading that an unclean shutdown left behind.
+        No marker is written while logs are loading that an unclean shutdown left behind, nor by a
+        start that failed before it knew them.
 
         Raises:
             DiskError: The marker could not be written. The lock is given up.
         """
+        is_clean = self.had_clean_shutdown or (self.listed and not self.loading)
         try:
-            if mark_clean and self.is_online and (self.had_clean_shutdown or not self.loading):
+            if mark_clean and self.is_online and is_clean:
                 write_clean_shutdown(self._filesystem, self.path)
         finally:
             if self._lock is not None:

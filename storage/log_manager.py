@@ -294,6 +294,7 @@ class LogManager:
                 self._set_aside(directory, found)
             else:
                 jobs.append(self._job(directory, found.topic_partition, open_log))
+        directory.listed = True
         # What no directory is left of must not come back to haunt a partition of that name.
         known = {tp for offsets in directory.offsets.values() for tp in offsets} - directory.loading
         directory.forget(known)

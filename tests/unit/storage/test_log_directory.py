@@ -19,6 +19,7 @@ def opened(filesystem: FakeFilesystem) -> LogDirectory:
     directory.open()
     directory.claim("c", 1, SeededRandomness(1))
     directory.start()
+    directory.listed = True
     return directory
 
 
@@ -53,6 +54,19 @@ def test_checkpoint_keeps_those_still_loading() -> None:
     directory.loading = set()
     directory.write_checkpoint(RECOVERY_POINT_CHECKPOINT, {A0: 9})
     assert filesystem.peek(PATH) == b"0\n1\na 0 9\n"
+
+
+def test_nothing_is_written_before_the_partitions_are_known() -> None:
+    """Whoever stops before that knows of no offset, and not whether anything is to be recovered."""
+    filesystem = FakeFilesystem()
+    filesystem.mkdir("/one")
+    filesystem.poke(PATH, b"0\n1\na 0 5\n")
+    directory = LogDirectory("/one", filesystem)
+    directory.open()
+    directory.write_checkpoint(RECOVERY_POINT_CHECKPOINT, {})
+    directory.close(mark_clean=True)
+    assert filesystem.peek(PATH) == b"0\n1\na 0 5\n"
+    assert not filesystem.exists("/one/.kafka_cleanshutdown")
 
 
 def test_same_checkpoint_is_not_written_twice() -> None:

@@ -217,6 +217,54 @@ def test_no_marker_while_partitions_are_unrecovered(disk: Disk) -> None:
     assert (log.log_start_offset, log.log_end_offset) == (2, 5)
 
 
+def after_delete_records(disk: Disk) -> bytes:
+    """A broker was killed that had deleted records; returns its log start offsets."""
+    manager = disk.started()
+    append(manager.get_or_create(A0, ID_A, CONFIG), 5)
+    manager.get_or_create(A0, ID_A, CONFIG).delete_records(2)
+    manager.checkpoint()
+    disk.filesystem.crash("all")
+    return disk.filesystem.peek("/one/log-start-offset-checkpoint")
+
+
+def test_failed_start_leaves_no_trace(disk: Disk) -> None:
+    """Its port was taken, say: the next start still has to recover, and knows what was deleted."""
+    offsets = after_delete_records(disk)
+    disk.manager().shutdown()
+    assert not disk.filesystem.exists("/one/.kafka_cleanshutdown")
+    assert disk.filesystem.peek("/one/log-start-offset-checkpoint") == offsets
+    log = disk.started().get(A0)
+    assert log is not None
+    assert log.log_start_offset == 2
+
+
+def test_refused_broker_leaves_no_trace(disk: Disk) -> None:
+    """The directory is another's, who may be killed the next moment."""
+    after_delete_records(disk)
+    first = disk.started()
+    first.checkpoint()
+    offsets = disk.filesystem.peek("/one/log-start-offset-checkpoint")
+    second = disk.manager(claim=False)
+    with pytest.raises(LockedDirectoryError):
+        second.open_directories()
+    second.shutdown()
+    assert not disk.filesystem.exists("/one/.kafka_cleanshutdown")
+    assert disk.filesystem.peek("/one/log-start-offset-checkpoint") == offsets
+
+
+def test_start_that_stops_at_a_listing_leaves_no_trace(disk: Disk) -> None:
+    """A partition in two directories ends the start while others have not been looked at."""
+    offsets = after_delete_records(disk)
+    disk.directories = ("/two", "/one")
+    disk.filesystem.mkdir("/two/a-0")
+    manager = disk.manager()
+    with pytest.raises(StorageError, match="both"):
+        manager.load(lambda _topic: CONFIG)
+    manager.shutdown()
+    assert not disk.filesystem.exists("/one/.kafka_cleanshutdown")
+    assert disk.filesystem.peek("/one/log-start-offset-checkpoint") == offsets
+
+
 @pytest.mark.parametrize(
     "name",
     [
