@@ -3,6 +3,7 @@
     start    logs found on disk ──recover in threads──> served, one by one
              topics without a directory ──> created (a crash came between commit and directory)
              directories without a topic ──> set aside
+             topics deleted meanwhile ──> their logs deleted once they are open
     change   image before and after ──> created, extended, reconfigured, deleted
 
 Subscribed to the controller: a CreateTopics is answered after its logs exist.
@@ -18,6 +19,7 @@ from uuid import UUID
 from config.topic import TopicConfig
 from storage.errors import StorageError
 from storage.topic_partition import TopicPartition
+from storage.uuid_text import NIL
 
 if TYPE_CHECKING:
     from broker.controller.cluster_image import ClusterImage, TopicImage
@@ -51,7 +53,9 @@ class LogLifecycle:
         self._disk = disk
         self._on_serving = on_serving
         self._loop = asyncio.get_running_loop()
-        self._configs: dict[str, TopicConfig] = {}
+        # What the logs that are being recovered were opened for.
+        self._loaded_for: ClusterImage | None = None
+        self._outdated: list[TopicPartition] = []
 
     def config_for(self, topic: str) -> TopicConfig:
         """The topic's settings: broker's defaults under its own."""
@@ -69,7 +73,7 @@ class LogLifecycle:
         Raises:
             StorageError: The same partition lies in two directories, or no directory works.
         """
-        image = self._controller.image
+        image = self._loaded_for = self._controller.image
         configs = {name: self.config_for(name) for name in image.topics}
         defaults = TopicConfig.resolve(self._controller.effective_settings, {})
 
@@ -96,6 +100,9 @@ class LogLifecycle:
             await asyncio.gather(*(self._loop.run_in_executor(pool, job) for job in jobs))
         # Logs hand themselves over with call_soon: let the last of them do so.
         await asyncio.sleep(0)
+        if self._outdated:
+            await self._disk.run(self._log_manager.delete_all, self._outdated)
+            self._outdated = []
         await self._create_missing(self._controller.image.topics.values())
 
     def _call_on_loop(self, log: "Log") -> None:
@@ -103,12 +110,22 @@ class LogLifecycle:
 
     def _serve(self, log: "Log") -> None:
         topic, index = log.topic_partition
-        image = self._controller.image.partition(topic, index)
-        found = self._controller.image.topics.get(topic)
-        if image is None or found is None:
-            # Deleted while it was recovering: the next start sets the directory aside.
+        image = self._controller.image
+        partition = image.partition(topic, index)
+        found = image.topics.get(topic)
+        if partition is None or found is None or log.topic_id not in (found.topic_id, NIL):
+            # Deleted while it was recovering, and perhaps made anew: then this is not its log.
+            self._outdated.append(log.topic_partition)
             return
-        self._replicas.add_partition(log.topic_partition, found.topic_id, log, image.leader_epoch)
+        served = self._replicas.get_partition(topic, index)
+        if served is not None and served.log is log:
+            return
+        if image is not self._loaded_for:
+            # Settings may have changed while it was recovering.
+            log.update_config(self.config_for(topic))
+        self._replicas.add_partition(
+            log.topic_partition, found.topic_id, log, partition.leader_epoch
+        )
         self._on_serving(log.topic_partition)
 
     # -- changes ---------------------------------------------------------------------------------

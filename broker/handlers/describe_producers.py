@@ -9,7 +9,6 @@ Behaviour:
 from typing import TYPE_CHECKING
 
 from protocol.api_keys import ApiKey
-from protocol.error_codes import ErrorCode
 from protocol.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -39,7 +38,9 @@ def handle(
                 answers.append(
                     PartitionResponse(
                         partition_index=index,
-                        error_code=int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+                        error_code=int(
+                            services.replica_manager.missing_error(topic.name, index)
+                        ),
                     )
                 )
                 continue

@@ -193,6 +193,43 @@ async def served(client: Client, topic: str) -> bool:
     return True
 
 
+async def test_topics_change_while_they_recover(
+    start_node: StartNode, node: Node, tmp_path: Path
+) -> None:
+    """Deleted, made anew, reconfigured: what the client was told holds once the log is open."""
+    client = await node.client()
+    topics = [f"slow{number}" for number in range(3)]
+    for topic in topics:
+        await client.create_topic(topic)
+        await client.produce(topic, b"old")
+    shutil.copytree(tmp_path / "data", tmp_path / "copy")
+    disk = SlowDisk("/slow")
+    second = await start_node(
+        filesystem=disk, log_dirs=(str(tmp_path / "copy"),), wait_until_ready=False
+    )
+    try:
+        client = await second.client()
+        await client.delete_topic("slow0")
+        await client.delete_topic("slow1")
+        new_id = await client.create_topic("slow1")
+        await client.alter_topic("slow2", max_message_bytes=500)
+        code = (await client.try_produce("slow1", [(None, b"early")])).error_code
+        assert ErrorCode(code).retriable
+    finally:
+        disk.gate.set()
+    await second.ready()
+    assert await client.produce("slow1", b"new") == 0
+    assert [r.value for r in await client.read_all("slow1")] == [b"new"]
+    assert (await client.metadata("slow1")).topics[0].topic_id == new_id
+    refused = await client.try_produce("slow2", [(None, b"x" * 600)])
+    assert refused.error_code == ErrorCode.MESSAGE_TOO_LARGE
+    assert await client.produce("slow2", b"small") == 1
+    gone = (await client.metadata("slow0")).topics[0]
+    assert gone.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    names = {path.name for path in (tmp_path / "copy").glob("slow*-0")}
+    assert names == {"slow1-0", "slow2-0"}
+
+
 async def test_stop_during_recovery_waits_for_it(
     start_node: StartNode, node: Node, tmp_path: Path
 ) -> None:

@@ -1,0 +1,87 @@
+"""OffsetForLeaderEpoch: where the log of an epoch ended."""
+
+from typing import Any
+
+import pytest
+
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from storage.errors import DiskError
+from tests.unit.broker.world import World, batch
+
+
+def ask(world: World, version: int, *epochs: int, current: int = -1, index: int = 0) -> list[Any]:
+    """One partition, once per epoch."""
+    partitions = [
+        OffsetForLeaderPartition(partition=index, current_leader_epoch=current, leader_epoch=epoch)
+        for epoch in epochs
+    ]
+    request = OffsetForLeaderEpochRequest(
+        replica_id=-1, topics=[OffsetForLeaderTopic(topic="t", partitions=partitions)]
+    )
+    (topic,) = world.ask(ApiKey.OFFSET_FOR_LEADER_EPOCH, version, request).topics
+    assert topic.topic == "t"
+    found: list[Any] = topic.partitions
+    return found
+
+
+def write(world: World, epoch: int, count: int) -> None:
+    """Records of one leader epoch."""
+    partition = world.replicas.get_partition("t", 0)
+    assert partition is not None
+    partition.leader_epoch = epoch
+    for _ in range(count):
+        partition.append(memoryview(batch(b"v")), world.clock.now_ms())
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
+async def test_an_epoch_ends_where_the_next_began(world: World, version: int) -> None:
+    """Asked for one in between: the largest below. The latest ends at the log's end."""
+    world.add("t")
+    write(world, 2, 3)
+    write(world, 5, 4)
+    found = [(p.error_code, p.leader_epoch, p.end_offset) for p in ask(world, version, 2, 4, 5)]
+    assert found == [(0, 2, 3), (0, 2, 3), (0, 5, 7)]
+
+
+async def test_nothing_that_old_or_that_new_is_known(world: World) -> None:
+    """(-1, -1) without an error: the consumer falls back to its reset policy."""
+    world.add("t")
+    write(world, 2, 3)
+    assert [(p.leader_epoch, p.end_offset) for p in ask(world, 4, 7)] == [(-1, -1)]
+
+
+async def test_fenced_as_other_requests_are(world: World) -> None:
+    world.add("t")
+    write(world, 3, 1)
+    for current, code in (
+        (3, ErrorCode.NONE),
+        (2, ErrorCode.FENCED_LEADER_EPOCH),
+        (4, ErrorCode.UNKNOWN_LEADER_EPOCH),
+    ):
+        (found,) = ask(world, 4, 3, current=current)
+        assert found.error_code == code
+        assert found.end_offset == (-1 if code else 1)
+
+
+async def test_partitions_that_are_not_here(world: World) -> None:
+    world.add("t")
+    (found,) = ask(world, 4, 0, index=3)
+    assert (found.partition, found.error_code) == (3, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    world.replicas.is_known = lambda _topic, _index: True
+    (found,) = ask(world, 4, 0, index=3)
+    assert found.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+async def test_an_offline_log_still_knows(world: World) -> None:
+    """The answer is in memory; what cannot be read is told by Fetch."""
+    partition = world.add("t")
+    write(world, 2, 3)
+    partition.log.fail(DiskError("cannot read", "/data"))
+    (found,) = ask(world, 4, 2)
+    assert (found.error_code, found.end_offset) == (0, 3)
