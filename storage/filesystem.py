@@ -55,6 +55,13 @@ class DirEntry(NamedTuple):
     size: int
 
 
+class Volume(NamedTuple):
+    """A disk: all its bytes, and those an unprivileged process may still write."""
+
+    total_bytes: int
+    free_bytes: int
+
+
 class File(Protocol):
     """An open file. Positions and sizes are in bytes from its start."""
 
@@ -170,8 +177,8 @@ class Filesystem(Protocol):
         """Last modification, milliseconds since 1970 UTC."""
         ...
 
-    def free_bytes(self, path: str) -> int:
-        """Bytes an unprivileged process may still write on the disk that holds `path`."""
+    def volume(self, path: str) -> Volume:
+        """The disk that holds `path`."""
         ...
 
 
@@ -474,10 +481,10 @@ class LocalFilesystem:
         except OSError as error:
             _fail(error, path, "stat")
 
-    def free_bytes(self, path: str) -> int:
-        """Bytes an unprivileged process may still write."""
+    def volume(self, path: str) -> Volume:
+        """The disk that holds `path`."""
         try:
             found = os.statvfs(path)
         except OSError as error:
             _fail(error, path, "stat disk")
-        return found.f_bavail * found.f_frsize
+        return Volume(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)

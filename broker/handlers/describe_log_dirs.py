@@ -14,8 +14,8 @@ Versions:
 - 4  bytes of the volume                         KIP-827
 """
 
-import shutil
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from protocol.api_keys import ApiKey
@@ -27,6 +27,7 @@ from protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
+from storage.errors import DiskError
 
 if TYPE_CHECKING:
     from broker.request import RequestContext
@@ -39,21 +40,8 @@ VERSIONS = (1, 4)
 UNKNOWN_SPACE = (-1, -1)
 
 
-def volume_space(path: str) -> tuple[int, int]:
-    """Bytes of the volume that `path` is on, all and usable by us; -1 when it cannot be told."""
-    try:
-        usage = shutil.disk_usage(path)
-    except OSError:
-        return UNKNOWN_SPACE
-    return usage.total, usage.free
-
-
 async def handle(
-    services: "Services",
-    context: "RequestContext",
-    request: DescribeLogDirsRequest,
-    *,
-    space_of: Callable[[str], tuple[int, int]] = volume_space,
+    services: "Services", context: "RequestContext", request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
     """Describe each directory by itself."""
     wanted: set[tuple[str, int]] | None = None
@@ -70,7 +58,8 @@ async def handle(
             continue
         total_bytes, usable_bytes = UNKNOWN_SPACE
         if context.api_version >= 4:
-            total_bytes, usable_bytes = await services.disk.run(space_of, directory.path)
+            with contextlib.suppress(DiskError):
+                total_bytes, usable_bytes = await services.disk.run(directory.volume)
         results.append(
             DescribeLogDirsResult(
                 error_code=int(ErrorCode.NONE),

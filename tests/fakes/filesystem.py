@@ -19,7 +19,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from storage.errors import DiskError, LockedDirectoryError
-from storage.filesystem import Buffer, DirEntry
+from storage.filesystem import Buffer, DirEntry, Volume
 from storage.second_chance_pool import SecondChancePool
 from tests.fakes.clock import ManualClock
 
@@ -472,8 +472,8 @@ class FakeFilesystem:
             raise self._missing(path, "stat")
         return found.mtime_ms if isinstance(found, _Inode) else 0
 
-    def free_bytes(self, path: str) -> int:
-        return self.free
+    def volume(self, path: str) -> Volume:
+        return Volume(2 * self.free, self.free)
 
     # -- for tests: the disk from outside ----------------------------------------------------
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from broker.handlers import describe_log_dirs
-from broker.handlers.describe_log_dirs import volume_space
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from storage.filesystem import LocalFilesystem, Volume
 from storage.topic_partition import TopicPartition
 from tests.fakes.controller import open_controller, services_of
 from tests.fakes.wire import call, versions_of
@@ -19,9 +19,12 @@ class Directories:
 
     def __init__(self, path: str) -> None:
         self.directories = [
-            SimpleNamespace(path=path, is_online=True),
+            SimpleNamespace(path=path, is_online=True, volume=lambda: self.volume(path)),
             SimpleNamespace(path="/gone", is_online=False),
         ]
+
+    def volume(self, path: str) -> Volume:
+        return LocalFilesystem().volume(path)
 
     def logs_in(self, directory: SimpleNamespace) -> list[SimpleNamespace]:
         assert directory.is_online
@@ -73,5 +76,8 @@ async def test_only_partitions_asked_for(tmp_path: Any) -> None:
     assert nothing.results[0].topics == []
 
 
-def test_volume_that_cannot_be_told() -> None:
-    assert volume_space("/no/such/directory") == (-1, -1)
+async def test_volume_that_cannot_be_told() -> None:
+    """The rest of the answer stands."""
+    response = await ask("/no/such/directory", DescribeLogDirsRequest(topics=None), 4)
+    here = response.results[0]
+    assert (here.error_code, here.total_bytes, here.usable_bytes) == (0, -1, -1)
