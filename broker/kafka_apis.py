@@ -30,6 +30,7 @@ from broker.api_stats import ApiStats
 from broker.errors import ApiError
 from broker.reply import PARKED, Body, HotResult, Parked, Reply, frame_response
 from broker.request import RequestContext
+from broker.request_limits import check_elements, check_size, elements_max_of
 from protocol.api_keys import FIRST_FLEXIBLE_VERSION, ApiKey
 from protocol.errors import DecodeError
 from protocol.primitives import skip_tagged_fields
@@ -56,6 +57,7 @@ class Api:
 
     __slots__ = (
         "advertised_min",
+        "elements_max",
         "first_flexible",
         "handle",
         "hot",
@@ -76,6 +78,7 @@ class Api:
         self.advertised_min: int = getattr(module, "ADVERTISED_FROM", self.min_version)
         # A version that no request reaches stands for 'never flexible'.
         self.first_flexible = FIRST_FLEXIBLE_VERSION.get(self.key, 1 << 15)
+        self.elements_max = elements_max_of(self.key)
         self.hot: HotHandler | None = None
         self.handle: Callable[..., Any] | None = getattr(module, "handle", None)
         self.needs_worker = inspect.iscoroutinefunction(self.handle)
@@ -88,6 +91,18 @@ class Api:
         if self.messages is None:
             self.messages = importlib.import_module(self.module_name)
         return self.messages
+
+    def decode(self, data: memoryview, version: int) -> Any:
+        """A request's body as a message, if it is not too much for one request.
+
+        Raises:
+            DecodeError: The bytes make no sense, or `broker.request_limits` says no.
+        """
+        check_size(self.key, len(data))
+        request = self.codec().decode_request(data, version)
+        if len(data) > self.elements_max:
+            check_elements(request, self.elements_max)
+        return request
 
 
 class KafkaApis:
@@ -201,7 +216,7 @@ class KafkaApis:
             flexible,
         )
         try:
-            request = api.codec().decode_request(frame[position:], version)
+            request = api.decode(frame[position:], version)
         except DecodeError as error:
             self._malformed(connection, f"{api.name} v{version}: {error}")
             return None
@@ -236,8 +251,7 @@ class KafkaApis:
     def _inline(
         self, api: Api, connection: "Connection", context: RequestContext, data: memoryview
     ) -> HotResult:
-        codec = api.codec()
-        request = codec.decode_request(data, context.api_version)
+        request = api.decode(data, context.api_version)
         assert api.handle is not None
         try:
             response = api.handle(self._services, context, request)
@@ -250,7 +264,7 @@ class KafkaApis:
             return self._when_done(api, connection, context, response)
         if isinstance(response, bytes):
             return response
-        encoded: Body = codec.encode_response(response, context.api_version)
+        encoded: Body = api.codec().encode_response(response, context.api_version)
         return encoded
 
     def _when_done(

@@ -31,6 +31,7 @@ from broker.delayed_fetch import DelayedFetch
 from broker.errors import ApiError, code_of
 from broker.fetch_sessions import FetchContext, FetchSessionCache, SessionPartition, TopicKey
 from broker.reply import PARKED, Body, HotResult, Reply
+from broker.request_limits import ELEMENTS_MAX, check_partitions, check_size
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.hot.fetch import FetchPartitionResponse, decode_request, encode_response
@@ -90,9 +91,16 @@ class FetchHandler:
     ) -> HotResult:
         """Handle one request in place."""
         version = context.api_version
+        check_size(API_KEY, len(frame))
         request = decode_request(frame, position, version)
         by_id = version >= TOPIC_IDS_FROM_VERSION
+        if len(frame) > ELEMENTS_MAX:
+            check_partitions(
+                sum(len(topic.partitions) + 1 for topic in request.topics)
+                + sum(len(indexes) + 1 for _, indexes in request.forgotten)
+            )
         fetch = self.sessions.begin(request, uses_topic_ids=by_id)
+        check_partitions(len(fetch.wanted))
         if fetch.error:
             return encode_response([], version, error_code=fetch.error, session_id=0)
         result = self._read(request, fetch)

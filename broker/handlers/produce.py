@@ -33,6 +33,7 @@ from broker.delayed_produce import DelayedProduce
 from broker.errors import ApiError, code_of
 from broker.preparation import INLINE_SIZE_MAX
 from broker.reply import PARKED, HotResult, Reply
+from broker.request_limits import ELEMENTS_MAX, check_partitions
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.hot.produce import ProducePartitionResponse, decode_request, encode_response
@@ -98,6 +99,8 @@ class ProduceHandler:
         """Handle one request in place."""
         version = context.api_version
         request = decode_request(frame, position, version)
+        if len(frame) > ELEMENTS_MAX:
+            check_partitions(sum(len(topic.partitions) + 1 for topic in request.topics))
         now_ms = self._clock.now_ms()
         topics: TopicResponses = []
         waiting: Waiting = []

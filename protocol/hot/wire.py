@@ -15,7 +15,7 @@ from typing import Final
 
 from protocol.errors import DecodeError
 
-ELEMENTS_MAX: Final = 100_000
+ELEMENTS_MAX: Final = 25_000
 """Most topics plus partitions in one request.
 
 An element costs a stranger 3 bytes and us 200 bytes and half a microsecond: without this bound a

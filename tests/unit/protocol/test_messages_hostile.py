@@ -130,7 +130,7 @@ def test_number_of_elements_is_limited_over_the_whole_request() -> None:
     assert create_partitions.decode_request(data, 3) == request
     topics[1].assignments.append(assignment)
     data = create_partitions.encode_request(request, 3)
-    with pytest.raises(DecodeError, match="more than 250000 elements"):
+    with pytest.raises(DecodeError, match=f"more than {REQUEST_ELEMENTS_MAX} elements"):
         create_partitions.decode_request(data, 3)
 
 
@@ -145,14 +145,14 @@ def test_number_of_unknown_tags_counts_too() -> None:
 
 
 def test_a_request_of_the_allowed_size_takes_bounded_time() -> None:
-    """The largest Metadata request that passes the limit is read in well under a second."""
+    """The largest Metadata request that passes the limit is read in a part of a second."""
     topic = metadata.MetadataRequestTopic(name="")
     data = metadata.encode_request(
         metadata.MetadataRequest(topics=[topic] * REQUEST_ELEMENTS_MAX), 12
     )
     start = time.thread_time()
     metadata.decode_request(data, 12)
-    assert time.thread_time() - start < 1
+    assert time.thread_time() - start < 0.2
 
 
 def test_records_cut_short_are_refused() -> None:
