@@ -26,7 +26,12 @@ TESTED_ELSEWHERE = {
     # What the generator writes is what is tested.
     "protocol/codegen": "tests/unit/protocol/codegen/test_module.py",
     # The composition root is run whole, as a process.
-    "broker/app.py": "tests/interop/test_container.py",
+    "broker/app.py": "tests/scenarios/test_process.py",
+    "broker/broker.py": "tests/scenarios/test_restart.py",
+    # What a page says is compared with what a client did and what is on disk.
+    "broker/metrics/groups.py": "tests/scenarios/test_metrics.py",
+    "broker/metrics/network.py": "tests/scenarios/test_metrics.py",
+    "broker/metrics/partitions.py": "tests/scenarios/test_metrics.py",
 }
 """Folders and modules without a test module of their own, and what tests them instead."""
 

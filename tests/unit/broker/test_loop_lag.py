@@ -1,5 +1,8 @@
 """Lag is how late a timer comes, beyond what a timer may be late by design."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from broker.loop_lag import BOUNDS_S, PERIOD_MS, TIMER_RESOLUTION_MS, LoopLag
@@ -11,7 +14,7 @@ class LateTimer(ManualTimer):
 
     late_ms = 0.0
 
-    def call_later_ms(self, delay_ms: float, callback):  # type: ignore[no-untyped-def]
+    def call_later_ms(self, delay_ms: float, callback: Callable[[], None]) -> Any:
         return super().call_later_ms(delay_ms + self.late_ms, callback)
 
 

@@ -85,10 +85,9 @@ async def test_a_removed_topic_leaves_nothing(world: World) -> None:
 
 async def test_a_failed_directory_takes_its_partitions_only(world: World) -> None:
     """The topic goes on with the others, and is still known by its id."""
-    world.add("t", 0)
-    kept = world.add("t", 1)
+    failed, kept = world.add("t", 0), world.add("t", 1)
     wait = Looking()
-    world.replicas.get_partition("t", 0).watch_produce().add(wait)  # type: ignore[union-attr]
+    failed.watch_produce().add(wait)
     world.replicas.remove_partitions([T0, TopicPartition("t", 7), TopicPartition("absent", 0)])
     assert wait.looks == 1
     assert world.replicas.get_partition("t", 0) is None

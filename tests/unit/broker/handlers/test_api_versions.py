@@ -28,7 +28,7 @@ async def test_what_is_served_is_listed_and_nothing_else(world: World, version: 
 
 @pytest.mark.parametrize("version", [5, 99, 32_767])
 async def test_a_newer_client_is_answered_in_version_0(world: World, version: int) -> None:
-    """With the range of ApiVersions itself, so that it asks again; the connection stays (KIP-511)."""
+    """With ApiVersions' own range, so that it asks again; the connection stays (KIP-511)."""
     data = encode_request_header(ApiKey.API_VERSIONS, 4, 7, "future")
     data = data[:2] + version.to_bytes(2, "big") + data[4:] + b"whatever newer clients send"
     world.h.receive(len(data).to_bytes(4, "big") + data)
