@@ -163,6 +163,9 @@ class Broker:
             )
         except (StorageError, StoreError, ClusterIdError) as error:
             raise StartupError(str(error)) from error
+        first = self.log_manager.directories[0]
+        if not first.is_online:
+            raise StartupError(f"the metadata store is in {first.path}: {first.offline_reason}")
         self.log_manager.on_directory_failure = self._directory_failed
         lifecycle = LogLifecycle(
             controller=controller,

@@ -1,7 +1,8 @@
 """Keeps the logs in step with the cluster's image: opens, creates, reconfigures and deletes them.
 
     start    logs found on disk ──recover in threads──> served, one by one
-             topics without a directory ──> created (a crash came between commit and directory)
+             topics without a directory ──> created (a crash came between commit and directory),
+                 unless a log directory is offline: then they may lie there
              directories without a topic ──> set aside
              topics deleted meanwhile ──> their logs deleted once they are open
     change   image before and after ──> created, extended, reconfigured, deleted
@@ -11,7 +12,7 @@ Subscribed to the controller: a CreateTopics is answered after its logs exist.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from storage.log_manager import LogManager
 
 LOGGER = logging.getLogger(__name__)
+
+Missing = tuple[TopicPartition, "TopicImage"]
 
 CREATED_PER_CALL = 256
 """Logs created by one call into a thread; between calls the loop takes them over."""
@@ -103,7 +106,25 @@ class LogLifecycle:
         if self._outdated:
             await self._disk.run(self._log_manager.delete_all, self._outdated)
             self._outdated = []
-        await self._create_missing(self._controller.image.topics.values())
+        await self._create_missing(self._missing_after_load(image))
+
+    def _missing_after_load(self, before: "ClusterImage") -> list[Missing]:
+        """Partitions without a log that are to get one.
+
+        With a directory offline, only those of topics that were created meanwhile: the others may
+        lie in it, and an empty log in their place would look as if their records had never been.
+        """
+        image = self._controller.image
+        missing = [pair for topic in image.topics.values() for pair in self._not_served(topic)]
+        if not self._log_manager.offline_directories:
+            return missing
+        kept = [pair for pair in missing if pair[1].topic_id not in before.topics_by_id]
+        if len(kept) < len(missing):
+            LOGGER.error(
+                "partitions not served because a log directory is offline partitions=%d",
+                len(missing) - len(kept),
+            )
+        return kept
 
     def _call_on_loop(self, log: "Log") -> None:
         self._loop.call_soon_threadsafe(self._serve, log)
@@ -139,13 +160,15 @@ class LogLifecycle:
         ]
         if gone:
             await self._delete(gone)
-        await self._create_missing(
-            topic
-            for name, topic in new.topics.items()
-            if (before := old.topics.get(name)) is None
-            or before.topic_id != topic.topic_id
-            or len(before.partitions) != len(topic.partitions)
-        )
+        missing: list[Missing] = []
+        for name, topic in new.topics.items():
+            before = old.topics.get(name)
+            if before is None or before.topic_id != topic.topic_id:
+                missing += self._not_served(topic)
+            elif len(before.partitions) != len(topic.partitions):
+                # Those it had may be missing for a reason: in recovery, or on a disk that failed.
+                missing += self._not_served(topic, start=len(before.partitions))
+        await self._create_missing(missing)
         if old.configs != new.configs:
             changed: Iterable[str] = new.topics
         else:
@@ -164,13 +187,15 @@ class LogLifecycle:
             if served is not None:
                 served.log.update_config(config)
 
-    async def _create_missing(self, topics: Iterable["TopicImage"]) -> None:
-        missing = [
+    def _not_served(self, topic: "TopicImage", start: int = 0) -> list[Missing]:
+        return [
             (TopicPartition(topic.name, partition.index), topic)
-            for topic in topics
             for partition in topic.partitions
-            if self._replicas.get_partition(topic.name, partition.index) is None
+            if partition.index >= start
+            and self._replicas.get_partition(topic.name, partition.index) is None
         ]
+
+    async def _create_missing(self, missing: Sequence[Missing]) -> None:
         for start in range(0, len(missing), CREATED_PER_CALL):
             part = missing[start : start + CREATED_PER_CALL]
             configs = {topic.name: self.config_for(topic.name) for _, topic in part}

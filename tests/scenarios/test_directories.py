@@ -9,9 +9,11 @@ import pytest
 
 from broker import app
 from broker.broker import Broker
+from broker.startup_errors import StartupError
 from config.broker import BrokerConfig
 from config.load import LoadedConfig
 from protocol.error_codes import ErrorCode
+from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from tests.fakes.client import Client
 from tests.fakes.failing_disk import FailingDisk
@@ -192,6 +194,57 @@ async def test_a_directory_that_does_not_work_at_the_start(
     await client.create_topic("t", 2)
     assert set((await placed(client)).values()) == {dirs[0]}
     assert (await node.metrics()).of("kafka_log_logmanager_offlinelogdirectorycount") == 1
+
+
+async def test_what_an_absent_disk_holds_is_not_made_anew(
+    start_node: StartNode, dirs: tuple[str, str]
+) -> None:
+    """Empty logs elsewhere would look as if the records had never been; they come back with it."""
+    first = await start_node(log_dirs=dirs)
+    client = await first.client()
+    await client.create_topic("t", 4)
+    for index in range(4):
+        await client.produce("t", b"kept", partition=index)
+    bad = [index for (_, index), path in (await placed(client)).items() if path == dirs[1]]
+    await first.stop()
+
+    disk = FailingDisk()
+    disk.break_directory(dirs[1])
+    second = await start_node(filesystem=disk, log_dirs=dirs)
+    client = await second.client()
+    for index in bad:
+        assert (
+            await client.try_produce("t", [(None, b"x")], partition=index)
+        ).error_code in STORAGE
+    # Neither by the topic growing; the new partitions are where there is a disk.
+    grown = CreatePartitionsTopic(name="t", count=6, assignments=None)
+    answer = await client.call(CreatePartitionsRequest(topics=[grown], timeout_ms=10_000))
+    assert answer.results[0].error_code == 0
+    for index in (4, 5):
+        assert await client.produce("t", b"kept", partition=index) == 0
+    for index in bad:
+        assert (await client.fetch("t", 0, partition=index)).error in STORAGE
+    assert (await second.metrics()).of("kafka_server_replicamanager_offlinereplicacount") == 2
+    await second.stop()
+
+    third = await start_node(log_dirs=dirs)
+    client = await third.client()
+    for index in range(6):
+        values = [record.value for record in await client.read_all("t", partition=index)]
+        assert values == [b"kept"], index
+
+
+@pytest.mark.parametrize("kind", ["mkdir", "write"])
+async def test_the_first_disk_must_work_at_the_start(
+    start_node: StartNode, dirs: tuple[str, str], kind: str
+) -> None:
+    """It holds the metadata store: better no start than one on half of a disk."""
+    disk = FailingDisk()
+    disk.break_directory(dirs[0], kind)
+    with pytest.raises(StartupError, match=dirs[0]):
+        await start_node(filesystem=disk, log_dirs=dirs)
+    # Nothing is left locked.
+    await start_node(log_dirs=dirs)
 
 
 async def test_losing_the_metadata_store_ends_the_broker(
