@@ -55,6 +55,9 @@ OFFSETS_TOPIC = "__consumer_offsets"
 DISK_THREADS_MIN = 4
 STOP_TIMEOUT_S = 10.0
 
+PROGRESS_MS = 5_000.0
+"""Between two log lines about recovery."""
+
 
 def handler_modules() -> list[ModuleType]:
     """Every module of `broker.handlers` that serves an API."""
@@ -256,6 +259,7 @@ class Broker:
     async def _load(self, lifecycle: LogLifecycle) -> None:
         started_ms = self.clock.monotonic_ms()
         threads = self.settings.num_recovery_threads_per_data_dir * len(self.log_dirs)
+        self.timer.call_later_ms(PROGRESS_MS, self._tell_progress)
         try:
             await lifecycle.load(threads)
         except StorageError as error:
@@ -279,6 +283,20 @@ class Broker:
             self.log_manager.progress.bytes_total,
             self.clock.monotonic_ms() - started_ms,
         )
+
+    def _tell_progress(self) -> None:
+        """While logs recover: a line now and then for whoever watches the log."""
+        if self.ready or self._stopping:
+            return
+        progress = self.log_manager.progress
+        LOGGER.info(
+            "recovering logs partitions=%d of=%d bytes=%d of_bytes=%d",
+            progress.partitions_done,
+            progress.partitions_total,
+            progress.bytes_done,
+            progress.bytes_total,
+        )
+        self.timer.call_later_ms(PROGRESS_MS, self._tell_progress)
 
     def _serving(self, topic_partition: TopicPartition) -> None:
         if topic_partition.topic == OFFSETS_TOPIC and self.groups is not None:
