@@ -265,6 +265,10 @@ class Broker:
         except StorageError as error:
             self._fail(str(error))
             return
+        except Exception:
+            LOGGER.exception("logs cannot be loaded")
+            self._fail("logs cannot be loaded")
+            return
         assert self.controller is not None
         assert self.network is not None
         self.background = Background(

@@ -144,7 +144,9 @@ class Partition:
         stats = self.stats
         stats.bytes_in += len(records)
         stats.messages_in += info.last_offset - info.first_offset + 1
-        if log.needs_flush:
+        if log.needs_flush or log.high_watermark < info.first_offset:
+            # Also when records before these still wait for the disk, `flush.messages` having been
+            # raised meanwhile: they must not be committed by the way.
             self.commit.request()
         else:
             self._advance(log.log_end_offset)

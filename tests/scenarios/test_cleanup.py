@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 
 from broker import background
 from protocol.error_codes import ErrorCode
+from storage.filesystem import Buffer, LocalFile
 from storage.log import Log
 from tests.fakes.client import EARLIEST, Client, RefusedError
+from tests.fakes.failing_disk import FailingDisk, FailingFile
 from tests.scenarios.conftest import Node, StartNode, until
 
 HOUR_MS = 3_600_000
@@ -244,3 +247,70 @@ async def test_files_of_compacted_segments_go(
     await until(is_compacted)
     await until(lambda: suffixes().isdisjoint({".deleted", ".cleaned", ".swap"}))
     assert len(await client.read_all("t")) <= 18
+
+
+class _CleanedFile(FailingFile):
+    """What compaction writes waits for the gate."""
+
+    __slots__ = ()
+
+    def write_at(self, data: Buffer | Sequence[Buffer], position: int) -> None:
+        assert isinstance(self._disk, CompactionGate)
+        if self.path.endswith(".cleaned"):
+            self._disk.compacting.set()
+            assert self._disk.gate.wait(20)
+        super().write_at(data, position)
+
+
+class CompactionGate(FailingDisk):
+    """Compaction stops at its first write until `gate` is set; `compacting` tells that it has."""
+
+    __slots__ = ("compacting", "gate")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.compacting = threading.Event()
+        self.gate = threading.Event()
+
+    def open(self, path: str, *, create: bool = False, readonly: bool = False) -> LocalFile:
+        plain = super().open(path, create=create, readonly=readonly)
+        fd, plain._fd = plain._fd, -1
+        return _CleanedFile(path, fd, self)
+
+
+@pytest.mark.parametrize("ending", ["delete", "stop"])
+async def test_deletion_and_stop_in_the_middle_of_a_compaction(
+    start_node: StartNode, tmp_path: Path, ending: str
+) -> None:
+    """It gives up; the loop serves meanwhile; nothing half made is left."""
+    disk = CompactionGate()
+    node = await start_node(filesystem=disk)
+    client = await node.client()
+    settings: dict[str, Any] = {
+        "cleanup_policy": "compact",
+        "segment_ms": SEGMENT_MS,
+        "min_cleanable_dirty_ratio": 0.01,
+    }
+    await client.create_topic("t", **settings)
+    latest = await write_versions(client, "t", 10, begin=now_ms() - HOUR_MS)
+    await until(disk.compacting.is_set)
+    ended: asyncio.Task[None]
+    if ending == "delete":
+        ended = asyncio.create_task((await node.client()).delete_topic("t"))
+        # Others are served: it is a thread that waits.
+        assert len(await client.read_all("t")) == 30
+    else:
+        ended = asyncio.create_task(node.stop())
+    await asyncio.sleep(0.05)
+    assert not ended.done()
+    disk.gate.set()
+    await asyncio.wait_for(ended, 10)
+    names = {path.suffix for path in (tmp_path / "data").glob("t-0/*")}
+    assert names.isdisjoint({".cleaned", ".swap"})
+    if ending == "delete":
+        await client.create_topic("t", **settings)
+        assert (await client.try_produce("t", [(b"k", b"v")])).base_offset == 0
+    else:
+        again = await (await start_node(log_cleaner_enable=False)).client()
+        found = {r.key: (r.offset, r.value) for r in await again.read_all("t")}
+        assert latest.items() <= found.items()

@@ -8,6 +8,8 @@ from posixpath import join
 import pytest
 
 from bench.node import VarveNode
+from broker.startup_errors import StartupError
+from config.listeners import Listener
 from protocol.error_codes import ErrorCode
 from storage.clean_shutdown import CLEAN_SHUTDOWN_FILE
 from storage.filesystem import LocalFile
@@ -248,6 +250,37 @@ async def test_stop_during_recovery_waits_for_it(
     assert (tmp_path / "copy" / CLEAN_SHUTDOWN_FILE).exists()
     third = await start_node(log_dirs=(str(tmp_path / "copy"),))
     assert [r.value for r in await (await third.client()).read_all("slow")] == [b"s"]
+
+
+async def test_a_start_that_fails_leaves_the_disk_as_it_was(
+    start_node: StartNode, node: Node, tmp_path: Path
+) -> None:
+    """Above all it must not mark clean what nobody has looked at, nor forget checkpoints."""
+    client = await node.client()
+    await client.create_topic("t")
+    await client.produce("t", b"a", b"b")
+    await client.delete_records("t", 1)
+    node.broker.log_manager.checkpoint()
+    # What kill -9 leaves.
+    shutil.copytree(tmp_path / "data", tmp_path / "copy")
+    before = contents(tmp_path / "copy")
+    taken = (Listener("PLAINTEXT", "127.0.0.1", node.port),)
+    with pytest.raises(StartupError, match="in use"):
+        await start_node(log_dirs=(str(tmp_path / "copy"),), listeners=taken)
+    assert contents(tmp_path / "copy") == before
+    again = await start_node(log_dirs=(str(tmp_path / "copy"),))
+    assert (await again.metrics()).of("varve_recovery_bytes", state="total") > 0
+    client = await again.client()
+    assert [(r.offset, r.value) for r in await client.read_all("t")] == [(1, b"b")]
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    """Every file but the metadata store's own."""
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file() and "sqlite" not in path.name
+    }
 
 
 @pytest.mark.parametrize("name", ["stray-topic-0", "stray-topic-7"])

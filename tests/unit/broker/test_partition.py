@@ -62,6 +62,21 @@ async def test_with_flush_messages_the_disk_decides(world: World) -> None:
     assert partition.log.recovery_point == 2
 
 
+async def test_what_waits_for_the_disk_goes_on_waiting(world: World) -> None:
+    """Also when `flush.messages` is raised before its flush has ended."""
+    partition = world.add("t", config=TopicConfig(flush_messages=1))
+    partition.commit.flushing = True
+    append(partition, b"a")
+    partition.log.update_config(TopicConfig())
+    append(partition, b"b")
+    assert not partition.is_committed(1)
+    partition._flushed(2)
+    assert partition.is_committed(2)
+    partition.commit.flushing = False
+    append(partition, b"c")
+    assert partition.is_committed(3)
+
+
 async def test_only_what_was_written_is_counted(world: World) -> None:
     """Neither refused batches nor retries; all partitions of a topic count together."""
     first = world.add("t", 0, TopicConfig(max_message_bytes=500))
