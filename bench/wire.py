@@ -296,12 +296,17 @@ def init_producer_id(connection: socket.socket) -> tuple[int, int]:
 def record_batch(
     values: Sequence[bytes],
     *,
-    timestamp_ms: int = 1_700_000_000_000,
+    timestamp_ms: int | None = None,
     producer_id: int = -1,
     producer_epoch: int = -1,
     base_sequence: int = -1,
 ) -> bytes:
-    """An uncompressed v2 batch of records without keys, as a client would send it."""
+    """An uncompressed v2 batch of records without keys, as a client would send it.
+
+    Its records are from now unless said otherwise: retention deletes by the records' time.
+    """
+    if timestamp_ms is None:
+        timestamp_ms = int(time.time() * 1000)
     records = bytearray()
     for delta, value in enumerate(values):
         body = b"\x00\x00" + varint(delta) + b"\x01" + varint(len(value)) + value + b"\x00"

@@ -1,5 +1,6 @@
 """The data directory is Kafka's: Kafka's tool reads ours, and our broker starts on Kafka's."""
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -43,13 +44,15 @@ def own_broker(tmp_path: Path) -> Iterator[OwnedNode]:
 def fill(node: OwnedNode) -> dict[str, int]:
     """Topics of several segments: every codec, idempotent and plain, one with LogAppendTime."""
     records = sample()
+    # Within the last minutes: retention deletes by the records' time.
+    first_ms = int(time.time() * 1000) - 120_000
     with node.connect() as connection:
         wire.create_topic(connection, "mixed", 2, SEGMENTED)
         wire.create_topic(
             connection, "append-time", 1, {**SEGMENTED, "message.timestamp.type": "LogAppendTime"}
         )
         for index in range(60):
-            stamp = 1_700_000_000_000 + index * 1000
+            stamp = first_ms + index * 1000
             values = [b"%d-%d" % (index, n) + b"." * 1500 for n in range(30)]
             batch = wire.record_batch(values, timestamp_ms=stamp)
             wire.produce(connection, "mixed", 0, batch)
