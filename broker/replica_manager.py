@@ -153,11 +153,14 @@ class ReplicaManager:
         return removed
 
     def answer_parked(self) -> None:
-        """Before a stop: waiting fetches get what there is, nobody waits any longer."""
+        """Before a stop: waiting fetches get what there is.
+
+        Writes are left to their flush, which is under way: told that their time is up, producers
+        would send again what is in the log.
+        """
         for partition in list(self.partitions()):
-            for watchers in (partition.fetch_watchers, partition.produce_watchers):
-                if watchers is not None:
-                    watchers.expire()
+            if partition.fetch_watchers is not None:
+                partition.fetch_watchers.expire()
 
     # -- waking those who wait for records -------------------------------------------------------
 

@@ -1,7 +1,6 @@
 """Deleting a topic under those who use it, and making one of the same name again."""
 
 import asyncio
-import threading
 from pathlib import Path
 
 import pytest
@@ -9,10 +8,9 @@ import pytest
 from broker import background
 from protocol.error_codes import ErrorCode
 from protocol.records.builder import build_batch
-from storage.filesystem import LocalFile
 from tests.fakes.client import Client, produce_request, read_of
-from tests.fakes.failing_disk import FailingDisk, FailingFile
 from tests.scenarios.conftest import Node, StartNode, until
+from tests.scenarios.gated_disk import GatedDisk
 
 GONE = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER_OR_FOLLOWER}
 
@@ -57,35 +55,6 @@ async def test_producers_do_not_write_into_a_deleted_topic(node: Node, tmp_path:
 def _batch(number: int) -> bytearray:
 
     return build_batch([(None, b"%d" % number, (), 1)])
-
-
-class _GatedFile(FailingFile):
-    """A log file whose sync waits for the gate."""
-
-    __slots__ = ()
-
-    def sync(self) -> None:
-        assert isinstance(self._disk, GatedDisk)
-        if self.path.endswith(".log") and "/t-0/" in self.path:
-            self._disk.waiting.set()
-            assert self._disk.gate.wait(20)
-        super().sync()
-
-
-class GatedDisk(FailingDisk):
-    """Flushes of t-0 wait until `gate` is set; `waiting` tells that one does."""
-
-    __slots__ = ("gate", "waiting")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gate = threading.Event()
-        self.waiting = threading.Event()
-
-    def open(self, path: str, *, create: bool = False, readonly: bool = False) -> LocalFile:
-        plain = super().open(path, create=create, readonly=readonly)
-        fd, plain._fd = plain._fd, -1
-        return _GatedFile(path, fd, self)
 
 
 async def test_producers_that_wait_for_a_flush_are_told_at_once(start_node: StartNode) -> None:

@@ -1,5 +1,6 @@
 """What a broker knows after a restart: everything it has acknowledged."""
 
+import asyncio
 import shutil
 import threading
 from pathlib import Path
@@ -11,11 +12,13 @@ from bench.node import VarveNode
 from broker.startup_errors import StartupError
 from config.listeners import Listener
 from protocol.error_codes import ErrorCode
+from protocol.records.builder import build_batch
 from storage.clean_shutdown import CLEAN_SHUTDOWN_FILE
 from storage.filesystem import LocalFile
-from tests.fakes.client import EARLIEST, Client, RefusedError, http_get
+from tests.fakes.client import EARLIEST, Client, RefusedError, http_get, produce_request
 from tests.fakes.failing_disk import FailingDisk, FailingFile
 from tests.scenarios.conftest import Connect, Metrics, Node, StartNode, until
+from tests.scenarios.gated_disk import GatedDisk
 
 VALUES = [b"%d" % number for number in range(20)]
 
@@ -250,6 +253,32 @@ async def test_stop_during_recovery_waits_for_it(
     assert (tmp_path / "copy" / CLEAN_SHUTDOWN_FILE).exists()
     third = await start_node(log_dirs=(str(tmp_path / "copy"),))
     assert [r.value for r in await (await third.client()).read_all("slow")] == [b"s"]
+
+
+async def test_a_stop_waits_for_the_flush_that_writes_wait_for(
+    start_node: StartNode, tmp_path: Path
+) -> None:
+    """They are acknowledged: an error would make the producer send them again."""
+    disk = GatedDisk()
+    node = await start_node(filesystem=disk)
+    try:
+        client, other = await node.client(), await node.client()
+        await client.create_topic("t", flush_messages=1)
+        batches = [build_batch([(None, b"%d" % n, (), 1)]) for n in range(2)]
+        first = client.send(produce_request("t", 0, batches[0]))
+        await until(disk.waiting.is_set)
+        second = other.send(produce_request("t", 0, batches[1]))
+        await until(lambda: node.broker.replicas.delayed_produce.parked == 2)
+        stopping = asyncio.create_task(node.stop())
+        await asyncio.sleep(0.05)
+        assert not first.done()
+    finally:
+        disk.gate.set()
+    for offset, answer in enumerate((first, second)):
+        (response,) = (await asyncio.wait_for(answer, 5)).responses[0].partition_responses
+        assert (response.error_code, response.base_offset) == (0, offset)
+    await stopping
+    assert (tmp_path / "data" / CLEAN_SHUTDOWN_FILE).exists()
 
 
 async def test_a_start_that_fails_leaves_the_disk_as_it_was(
