@@ -12,6 +12,7 @@ more reasons, a bit each; it reads again when the last bit is cleared:
     PAUSED_BY_MEMORY    queued.max.request.bytes is used up    cleared by Processor.sweep
     PAUSED_BY_BACKLOG   too many unanswered requests, or       cleared when answers have left
                         answers that the peer does not take
+    PAUSED_BY_TURN      its requests took TURN_MS at a stretch cleared in the loop's next turn
     PAUSED_BY_STOP      the broker stops                       never cleared
 
 What had been received before the pause waits: bytes in `_unparsed`, at most one shared buffer's
@@ -42,6 +43,14 @@ PAUSED_BY_CHANNEL = 1
 PAUSED_BY_MEMORY = 2
 PAUSED_BY_BACKLOG = 4
 PAUSED_BY_STOP = 8
+PAUSED_BY_TURN = 16
+
+TURN_MS = 1.0
+"""How long the requests of one receive may take before other connections get their turn: 256 KiB
+of the smallest ones take half a second."""
+
+TURN_CHECK_MASK = 7
+"""The clock is looked at after every eighth request."""
 
 QUEUED_BYTES_MAX = 1024 * 1024
 """Response bytes (not files) a peer may leave untaken before we stop reading its requests."""
@@ -179,6 +188,8 @@ class Connection:
         size_max = processor.frame_size_max
         end = len(data)
         at = 0
+        count = 0
+        turn_end_ms = 0.0
         while at + 4 <= end:
             size = int.from_bytes(data[at : at + 4], "big", signed=True)
             if size < 8 or size > size_max:
@@ -198,6 +209,16 @@ class Connection:
             if self._must_pause() and at < end:
                 self._keep(data[at:], PAUSED_BY_BACKLOG)
                 return
+            count += 1
+            if count & TURN_CHECK_MASK == 0 and at < end:
+                now_ms = processor.now_ms
+                if not turn_end_ms:
+                    # Eight are taken for granted, so that a few cost no look at the clock.
+                    turn_end_ms = now_ms + TURN_MS
+                elif now_ms >= turn_end_ms:
+                    self._keep(data[at:], PAUSED_BY_TURN)
+                    processor.poller.call_soon(self.resume, PAUSED_BY_TURN)
+                    return
         self._prefix = bytes(data[at:end])
 
     def _keep(self, data: memoryview, reason: int) -> None:
@@ -323,6 +344,14 @@ class Connection:
         if self._must_pause():
             self.pause(PAUSED_BY_BACKLOG)
         elif self._paused & PAUSED_BY_BACKLOG:
+            if self._unparsed is None:
+                self.resume(PAUSED_BY_BACKLOG)
+            else:
+                # In a turn of its own: what was put aside may be thousands of requests.
+                self.processor.poller.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        if not self._must_pause():
             self.resume(PAUSED_BY_BACKLOG)
 
     def _flush(self) -> None:
@@ -389,6 +418,11 @@ class Connection:
     def quiet(self) -> bool:
         """True when nothing is under way in either direction."""
         return not self.unanswered and self._sender.idle
+
+    @property
+    def unwatched(self) -> bool:
+        """True when nothing would tell us that the peer has gone: neither reads nor writes wait."""
+        return bool(self._paused) and not self._writing
 
     @property
     def held_bytes(self) -> int:

@@ -110,8 +110,10 @@ class Processor:
         self._on_closed(connection, reason)
 
     def sweep(self, max_idle_ms: float) -> None:
-        """Close who was idle too long, or stalls while memory is short; wake who waited for it."""
+        """Close who is gone, or idle, or stalls while memory is short; wake who waited for it."""
         now = self.now_ms
+        for connection in [c for c in self.connections if c.unwatched and c.stream.hung_up()]:
+            connection.close(None)
         if max_idle_ms >= 0:
             for connection in [
                 c

@@ -27,6 +27,9 @@ SHARED_BUFFER_SIZE = 256 * 1024
 """Bytes received at once. Fits the second-level cache, so what was received is parsed there."""
 
 SWEEP_MS = 1000.0
+STOP_STALLED_MS = 1000.0
+"""When the broker stops: how long a peer may take nothing of its last answers."""
+
 UNLIMITED_SHARE = 4
 """Without `queued.max.request.bytes`, unfinished requests may hold this fraction of the memory."""
 
@@ -204,10 +207,13 @@ class NetworkServer:
         await self.channel.stop(timeout_s)
         deadline_ms = self._clock.monotonic_ms() + timeout_s * 1000
         connections = [c for p in self.processors for c in p.connections]
-        while (  # noqa: ASYNC110  because the peers' sockets give no event for this
-            any(not c.closed and not c.quiet for c in connections)
-            and self._clock.monotonic_ms() < deadline_ms
-        ):
+        stopping_ms = self._clock.monotonic_ms()
+        while connections and (now_ms := self._clock.monotonic_ms()) < deadline_ms:
+            connections = [c for c in connections if not c.closed and not c.quiet]
+            for connection in connections:
+                taken_ms = max(connection.last_active_ms, stopping_ms)
+                if not connection.unanswered and now_ms - taken_ms > STOP_STALLED_MS:
+                    connection.close(None)
             await asyncio.sleep(0.01)
-        for connection in connections:
+        for connection in [c for p in self.processors for c in p.connections]:
             connection.close(None)

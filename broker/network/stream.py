@@ -4,9 +4,13 @@ A simulated network implements `Stream` and `Poller`; everything above stays the
 """
 
 import os
+import select
 import socket
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
+
+HUNG_UP = select.POLLERR | select.POLLHUP | getattr(select, "POLLRDHUP", 0)
+"""What poll(2) says when the peer has closed, also while bytes of it are still unread (Linux)."""
 
 MORE = getattr(socket, "MSG_MORE", 0)
 """Tells the kernel that more follows at once, so that a head and its file leave in one segment."""
@@ -29,6 +33,10 @@ class Stream(Protocol):
 
     def send_file(self, descriptor: int, position: int, count: int) -> int:
         """Send from an open file without copying it through the process; returns how many bytes."""
+        ...
+
+    def hung_up(self) -> bool:
+        """Whether the peer has closed; for a stream that nobody reads at the moment."""
         ...
 
     def close(self) -> None:
@@ -55,6 +63,10 @@ class Poller(Protocol):
         """Stop calling back for writes."""
         ...
 
+    def call_soon(self, callback: Callable[..., object], *args: object) -> object:
+        """Call back in the loop's next turn, after others had theirs."""
+        ...
+
 
 class SocketStream:
     """A TCP socket."""
@@ -78,6 +90,12 @@ class SocketStream:
     def send_file(self, descriptor: int, position: int, count: int) -> int:
         """sendfile(2)."""
         return os.sendfile(self._fd, descriptor, position, count)
+
+    def hung_up(self) -> bool:
+        """poll(2) without waiting."""
+        poll = select.poll()
+        poll.register(self._fd, HUNG_UP & ~(select.POLLERR | select.POLLHUP))
+        return any(events & HUNG_UP for _, events in poll.poll(0))
 
     def close(self) -> None:
         """Close the socket."""

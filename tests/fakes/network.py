@@ -11,6 +11,8 @@ class FakePoller:
     def __init__(self) -> None:
         self.readers: dict[int, tuple[Callable[..., object], tuple[object, ...]]] = {}
         self.writers: dict[int, tuple[Callable[..., object], tuple[object, ...]]] = {}
+        self._soon: list[tuple[Callable[..., object], tuple[object, ...]]] = []
+        self._turning = False
 
     def add_reader(self, fd: int, callback: Callable[..., object], *args: object) -> None:
         self.readers[fd] = (callback, args)
@@ -24,13 +26,27 @@ class FakePoller:
     def remove_writer(self, fd: int) -> object:
         return self.writers.pop(fd, None) is not None
 
+    def call_soon(self, callback: Callable[..., object], *args: object) -> object:
+        """The next turn comes at once, but never within another one."""
+        self._turn(callback, args)
+
+    def _turn(self, callback: Callable[..., object], args: tuple[object, ...]) -> None:
+        self._soon.append((callback, args))
+        if self._turning:
+            return
+        self._turning = True
+        try:
+            while self._soon:
+                callback, args = self._soon.pop(0)
+                callback(*args)
+        finally:
+            self._turning = False
+
     def readable(self, fd: int) -> None:
-        callback, args = self.readers[fd]
-        callback(*args)
+        self._turn(*self.readers[fd])
 
     def writable(self, fd: int) -> None:
-        callback, args = self.writers[fd]
-        callback(*args)
+        self._turn(*self.writers[fd])
 
 
 class FakeStream:
@@ -48,6 +64,7 @@ class FakeStream:
         self.closed = False
         self.fail_sends: OSError | None = None
         self.sends = 0
+        self.peer_gone = False
 
     def fileno(self) -> int:
         return self.fd
@@ -72,6 +89,9 @@ class FakeStream:
 
     def send_file(self, descriptor: int, position: int, count: int) -> int:
         return self._take(os.pread(descriptor, count, position))
+
+    def hung_up(self) -> bool:
+        return self.peer_gone
 
     def _take(self, data: bytes) -> int:
         self.sends += 1

@@ -1,5 +1,7 @@
 """Frames are found however they are cut; answers leave in the order of their requests."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from broker.network.connection import (
     QUEUED_BYTES_SHARE,
     QUEUED_PIECES_MAX,
     UNANSWERED_MAX,
+    Connection,
 )
 from tests.unit.broker.network.harness import SHARED_SIZE, Harness, frame
 
@@ -255,3 +258,30 @@ def test_after_stop_reading_only_what_is_under_way_ends() -> None:
     assert bytes(h.stream.sent) == b"1"
     assert not h.reading
     assert h.connection.quiet
+
+
+def test_many_requests_in_one_receive_let_others_have_a_turn() -> None:
+    """256 KiB of tiny requests would keep the loop for half a second."""
+    h = Harness()
+    turns: list[int] = []
+    call_soon = h.poller.call_soon
+    handle = h.router.handle
+
+    def slow(connection: Connection, data: memoryview) -> None:
+        h.clock.advance(1)
+        handle(connection, data)
+
+    def noted(callback: Callable[..., object], *args: object) -> object:
+        turns.append(len(h.router.seen))
+        return call_soon(callback, *args)
+
+    h.router.handle = slow  # type: ignore[method-assign]  # why: the same, with a cost
+    h.poller.call_soon = noted  # type: ignore[method-assign]  # why: the same, noted
+    names = [b"E%07d" % i for i in range(100)]
+    h.receive(b"".join(frame(name) for name in names))
+    assert h.router.seen == names
+    assert len(turns) >= 5
+    assert max(b - a for a, b in zip([0, *turns], turns, strict=False)) <= 24
+    assert h.stream.sends == len(turns) + 1
+    assert h.reading
+    assert h.buffers.charged == 0

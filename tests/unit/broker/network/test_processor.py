@@ -1,5 +1,6 @@
 """Idle connections go; memory that has come free is given to who waits for it."""
 
+from broker.network.connection import UNANSWERED_MAX
 from tests.unit.broker.network.harness import Harness, frame
 
 
@@ -59,3 +60,27 @@ def test_who_takes_no_answers_while_memory_is_short_is_closed() -> None:
     h.processor.sweep(600_000)
     assert h.stream.closed
     assert h.responses.held == 0
+
+
+def test_a_peer_that_leaves_while_nobody_reads_is_noticed() -> None:
+    """Behind a long poll, a full backlog would otherwise be kept for a client that has gone."""
+    h = Harness()
+    for _ in range(UNANSWERED_MAX):
+        h.stream.incoming.append(frame(b"P-parked"))
+    while h.stream.incoming:
+        h.poller.readable(h.stream.fd)
+    assert not h.reading
+    h.processor.sweep(600_000)
+    assert not h.stream.closed
+    h.stream.peer_gone = True
+    h.processor.sweep(600_000)
+    assert h.stream.closed
+    assert all(slot.done for _, slot in h.router.parked)
+
+
+def test_a_peer_that_is_read_is_not_asked() -> None:
+    """Its end comes in order, behind the requests it has sent."""
+    h = Harness()
+    h.stream.peer_gone = True
+    h.processor.sweep(600_000)
+    assert not h.stream.closed
