@@ -1,0 +1,34 @@
+"""The figures the tests measured, told at the end of the run."""
+
+from collections.abc import Callable
+
+import pytest
+
+_figures = pytest.StashKey[list[str]]()
+
+Note = Callable[..., None]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_figures] = []
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    for line in config.stash[_figures]:
+        terminalreporter.write_line(f"hostile: {line}")
+
+
+@pytest.fixture
+def note(request: pytest.FixtureRequest) -> Note:
+    """Tell a figure in the run's summary: `note(grown_mib=3.2)`."""
+
+    def tell(**figures: object) -> None:
+        shown = ", ".join(
+            f"{name}={value:.1f}" if isinstance(value, float) else f"{name}={value}"
+            for name, value in figures.items()
+        )
+        request.config.stash[_figures].append(f"{request.node.name}: {shown}")
+
+    return tell

@@ -1,0 +1,78 @@
+"""Memory follows bytes that arrived, never bytes that were announced."""
+
+import contextlib
+import random
+import select
+import socket
+import time
+from pathlib import Path
+
+from tests.hostile.conftest import Note
+from tests.hostile.server import MIB, running
+
+ANNOUNCED = (100 * MIB).to_bytes(4, "big")
+
+
+def test_2000_sockets_that_announce_100_mib_cost_next_to_nothing(
+    tmp_path: Path, note: Note
+) -> None:
+    """A default Kafka with a 1 GiB heap dies at 16 of them; here 64 MB at most, and no delay."""
+    with running(tmp_path) as target, contextlib.ExitStack() as stack:
+        with target.probe("metadata"):
+            time.sleep(0.3)
+        before, descriptors = target.memory(), target.descriptors()
+        with target.probe("metadata") as probe:
+            sockets = [
+                stack.enter_context(socket.create_connection(("127.0.0.1", target.port)))
+                for _ in range(2000)
+            ]
+            for one in sockets:
+                one.sendall(ANNOUNCED + bytes(12))
+            assert target.eventually(lambda: target.descriptors() >= descriptors + 2000)
+            time.sleep(2.0)
+            grown = target.memory() - before
+            for one in sockets:
+                one.close()
+        assert target.eventually(lambda: target.descriptors() <= descriptors)
+        left = target.memory() - before
+        note(grown_mib=grown / MIB, left_mib=left / MIB, metadata=probe.seen)
+        assert grown <= 64 * 1000 * 1000
+        assert left <= 16 * MIB
+        assert probe.seen.stall_p99_ms <= 50
+        assert not probe.seen.failures
+        assert "peer=" not in target.log(), "a peer that leaves is no news"
+
+
+def test_5000_half_frames_that_dribble_cost_what_they_sent(tmp_path: Path, note: Note) -> None:
+    """Slow lorises hold a connection each and their bytes; others connect as quickly as before."""
+    chance = random.Random(5)
+    with running(tmp_path) as target, contextlib.ExitStack() as stack:
+        with target.probe("connect"):
+            time.sleep(0.3)
+        before = target.memory()
+        sent = 0
+        with target.probe("connect", interval_ms=10) as probe:
+            sockets = [
+                stack.enter_context(socket.create_connection(("127.0.0.1", target.port)))
+                for _ in range(5000)
+            ]
+            announced = {}
+            for one in sockets:
+                announced[one] = size = int(10 ** chance.uniform(2, 6))
+                one.sendall(size.to_bytes(4, "big") + b"\0\3\0\1")
+                sent += 8
+            deadline = time.monotonic() + 3.0
+            while time.monotonic() < deadline:
+                one = chance.choice(sockets)
+                count = min(chance.choice((1, 1, 1, 10, 1000)), announced[one] // 100)
+                sent += one.send(bytes(max(count, 1)))
+            grown = target.memory() - before
+        closed = select.select(sockets[:1000], [], [], 0)[0]
+        assert not closed, "a frame that makes progress is not cut off"
+        for one in sockets:
+            one.close()
+        note(sent_mib=sent / MIB, grown_mib=grown / MIB, connect=probe.seen)
+        # A connection has its object, one page of its buffer, and up to a page at the end of it.
+        assert grown <= sent + 5000 * 16 * 1024
+        assert probe.seen.stall_p99_ms <= 100
+        assert not probe.seen.failures
