@@ -213,12 +213,19 @@ class GroupCoordinator:
             active.protocol.prepare_over_capacity(group)
 
     async def _on_image(self, old: "ClusterImage", new: "ClusterImage") -> None:
-        """Topics are gone: so are the offsets that groups committed for them."""
+        """Topics are gone: so are the offsets that groups committed for them.
+
+        With the offsets topic itself all groups are gone: what is kept of them here would be lost
+        with the next start, and a topic made anew may even spread groups differently.
+        """
         deleted = [
             topic.name
             for topic_id, topic in old.topics_by_id.items()
             if topic_id not in new.topics_by_id
         ]
+        if OFFSETS_TOPIC in deleted:
+            for partition_index in [*self._active, *self._loading]:
+                self.on_resigned(partition_index)
         if deleted:
             for active in list(self._active.values()):
                 active.offsets.delete_partitions(deleted)

@@ -300,6 +300,21 @@ async def test_deleted_topics_take_their_offsets_along(broker: Broker) -> None:
     assert broker.fetch() == (ErrorCode.NONE, -1)
 
 
+async def test_groups_go_with_the_offsets_topic(broker: Broker) -> None:
+    """What was committed there is lost with the next start, so nobody is told of it until then."""
+    broker.commit()
+    await broker.controller.set_topics(topic_image("t", 1, 3))
+    assert broker.fetch()[0] is ErrorCode.NOT_COORDINATOR
+    broker.manager.batches = {index: [] for index in broker.manager.batches}
+    broker.manager.ends = dict.fromkeys(broker.manager.ends, 0)
+    await broker.controller.set_topics(topic_image("t", 1, 3), topic_image(OFFSETS_TOPIC, 100, 2))
+    for index in (0, 1):
+        broker.groups.on_elected(index)
+    await broker.loaded()
+    assert broker.fetch() == (ErrorCode.NONE, -1)
+    assert broker.groups.group_counts() == {}
+
+
 async def test_offsets_expire_at_every_check(broker: Broker) -> None:
     broker.commit()
     broker.timer.advance(7 * 24 * 60 * 60_000)
