@@ -106,7 +106,7 @@ class PlausibleMessages(RandomMessages):
             if chance.random() < 0.6:
                 # Kept whole in its outer length, so that the damage inside is what is looked at.
                 struct.pack_into(">i", batch, 8, len(batch) - 12)
-                update_crc(batch, 0, len(batch))
+                update_crc(memoryview(batch), 0, len(batch))
         return batch
 
 

@@ -61,7 +61,8 @@ def run(port: int, kind: str, interval_ms: float, broker_pid: int) -> None:
     stalls: list[float] = []
     failures: list[str] = []
     connection = None if kind == "connect" else socket.create_connection(("127.0.0.1", port))
-    print("started", flush=True)
+    sys.stdout.write("started\n")
+    sys.stdout.flush()
     while not select.select([sys.stdin], [], [], interval_ms / 1000)[0]:
         starved = sum(delay.ms() for delay in delays)
         begin = time.perf_counter()
@@ -80,7 +81,7 @@ def run(port: int, kind: str, interval_ms: float, broker_pid: int) -> None:
         wait = (time.perf_counter() - begin) * 1000
         waits.append(wait)
         stalls.append(max(wait - sum(delay.ms() for delay in delays) + starved, 0.0))
-    print(json.dumps({"waits": waits, "stalls": stalls, "failures": failures}))
+    sys.stdout.write(json.dumps({"waits": waits, "stalls": stalls, "failures": failures}))
 
 
 class Seen:

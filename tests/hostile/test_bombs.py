@@ -73,7 +73,7 @@ def batch_of(codec: int, block: bytes, count: int = 1) -> bytes:
     fields[6] = count - 1
     fields[12] = count
     batch = bytearray(HEADER.pack(*fields)) + block
-    update_crc(batch, 0, len(batch))
+    update_crc(memoryview(batch), 0, len(batch))
     return bytes(batch)
 
 

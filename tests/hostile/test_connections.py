@@ -15,9 +15,10 @@ import pytest
 from bench import wire
 from protocol.headers import encode_request_header
 from protocol.messages import fetch
+from protocol.records.builder import build_batch
 from tests.hostile.conftest import Note
 from tests.hostile.server import MIB, Target, rude_socket, running
-from tests.hostile.test_bombs import build_batch, create, produce_to
+from tests.hostile.test_bombs import create, produce_to
 
 ALL_TOPICS = wire.frame(wire.METADATA, 1, 1, struct.pack(">i", -1))
 API_VERSIONS = wire.frame(wire.API_VERSIONS, 0, 1, b"")

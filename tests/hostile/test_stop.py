@@ -9,9 +9,10 @@ from pathlib import Path
 from bench.node import VarveNode
 from protocol.headers import encode_request_header
 from protocol.messages import produce
+from protocol.records.builder import build_batch
 from tests.hostile.conftest import Note
 from tests.hostile.server import Target, running
-from tests.hostile.test_bombs import build_batch, create
+from tests.hostile.test_bombs import create
 from tests.hostile.test_connections import fetch_frame
 
 CLEAN_MARKER = ".kafka_cleanshutdown"
