@@ -164,6 +164,12 @@ class World:
         if self.stream.sent:
             self._read_answers()
 
+    async def settle(self) -> None:
+        """Let every request that waits for a worker start."""
+        assert self.broker.network is not None
+        while self.broker.network.channel.queued:
+            await asyncio.sleep(0)
+
     async def _turn(self, frame: bytes) -> None:
         """Give everybody else one turn of the loop."""
         self._begin()
