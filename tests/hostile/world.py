@@ -167,7 +167,7 @@ class World:
     async def settle(self) -> None:
         """Let every request that waits for a worker start."""
         assert self.broker.network is not None
-        while self.broker.network.channel.queued:
+        while self.broker.network.channel.queued:  # noqa: ASYNC110  because there is no event for it
             await asyncio.sleep(0)
 
     async def _turn(self, frame: bytes) -> None:
