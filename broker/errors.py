@@ -3,11 +3,17 @@
 from protocol.error_codes import ErrorCode
 from storage import errors as storage_errors
 
+MESSAGE_LENGTH_MAX = 2_000
+"""Characters of a message. It quotes what the client sent, and an old response has room for 32 KiB:
+a name or value that filled its request would not fit with the words around it."""
+
 
 class ApiError(Exception):
     """A whole request is refused with `code`; `message` goes where the response has room for it."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
+        if message is not None and len(message) > MESSAGE_LENGTH_MAX:
+            message = message[: MESSAGE_LENGTH_MAX - 1] + "…"
         super().__init__(message or code.name)
         self.code = code
         self.message = message
