@@ -28,6 +28,8 @@ TESTED_ELSEWHERE = {
     # The composition root is run whole, as a process.
     "broker/app.py": "tests/scenarios/test_process.py",
     "broker/broker.py": "tests/scenarios/test_restart.py",
+    # The command is tested as its users see it.
+    "cli/dump_files.py": "tests/unit/cli/test_dump_log.py",
     # What a page says is compared with what a client did and what is on disk.
     "broker/metrics/groups.py": "tests/scenarios/test_metrics.py",
     "broker/metrics/network.py": "tests/scenarios/test_metrics.py",

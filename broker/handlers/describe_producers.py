@@ -38,9 +38,7 @@ def handle(
                 answers.append(
                     PartitionResponse(
                         partition_index=index,
-                        error_code=int(
-                            services.replica_manager.missing_error(topic.name, index)
-                        ),
+                        error_code=int(services.replica_manager.missing_error(topic.name, index)),
                     )
                 )
                 continue

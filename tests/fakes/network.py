@@ -26,7 +26,7 @@ class FakePoller:
     def remove_writer(self, fd: int) -> object:
         return self.writers.pop(fd, None) is not None
 
-    def call_soon(self, callback: Callable[..., object], *args: object) -> object:
+    def call_soon(self, callback: Callable[..., object], *args: object) -> None:
         """The next turn comes at once, but never within another one."""
         self._turn(callback, args)
 
