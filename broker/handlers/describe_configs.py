@@ -7,6 +7,8 @@ Behaviour:
   means all. Values of secrets are null. Documentation is our own text.
 - Topics and brokers that do not exist are refused; groups and subscriptions need not exist, they
   have their defaults.
+- A resource that is named several times with the same keys is answered once: everything about a
+  broker is 10 KB, which a few bytes could ask for again and again.
 - A resource type Kafka does not know makes the whole request INVALID_REQUEST.
 
 Versions:
@@ -63,13 +65,24 @@ def handle(
     image = services.controller.image
     descriptions = ConfigDescriptions(services.settings, image)
     results = []
+    known: dict[tuple[int, str], Sequence[ConfigEntry] | ApiError] = {}
+    answered = set()
     for resource in request.resources:
-        try:
-            entries = _entries(descriptions, image, resource, services.settings.node_id)
-        except ApiError as error:
-            results.append(_failure(resource, error))
+        name = (resource.resource_type, resource.resource_name)
+        asked = (name, frozenset(resource.configuration_keys or ()))
+        if asked in answered:
             continue
-        results.append(_result(resource, entries, request))
+        answered.add(asked)
+        if name not in known:
+            try:
+                known[name] = _entries(descriptions, image, resource, services.settings.node_id)
+            except ApiError as error:
+                known[name] = error
+        entries = known[name]
+        if isinstance(entries, ApiError):
+            results.append(_failure(resource, entries))
+        else:
+            results.append(_result(resource, entries, request))
     return DescribeConfigsResponse(results=results)
 
 

@@ -123,3 +123,21 @@ async def test_empty_list_of_keys_means_all() -> None:
     request = DescribeConfigsRequest(resources=[asked])
     response = await call(describe_configs, services_of(controller), request, 4)
     assert len(response.results[0].configs) > 30
+
+
+async def test_what_is_named_twice_is_answered_once() -> None:
+    """A few bytes each, and 10 KB of an answer: that would be a lever."""
+    services = services_of(await open_controller())
+    request = DescribeConfigsRequest(
+        resources=[
+            resource(4, "1"),
+            resource(4, "1"),
+            resource(4, "1", "num.partitions"),
+            resource(2, "absent"),
+            resource(2, "absent"),
+        ]
+    )
+    everything, one, absent = (await call(describe_configs, services, request, 4)).results
+    assert len(everything.configs) > 100
+    assert [config.name for config in one.configs] == ["num.partitions"]
+    assert absent.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
