@@ -3,6 +3,7 @@
 Behaviour:
 - State, protocol and members of classic groups. Protocol and the members' metadata only while the
   group is Stable.
+- A group that is named several times is described once: it may be large, and its name short.
 - A group that does not exist is Dead; from version 6 also GROUP_ID_NOT_FOUND.
 
 Versions:
@@ -46,7 +47,7 @@ def handle(
     """Describe groups."""
     wants_operations = context.api_version >= 3 and request.include_authorized_operations
     described = []
-    for group_id in request.groups:
+    for group_id in dict.fromkeys(request.groups):
         code, group = services.groups.find_group(group_id)
         if group is not None:
             one = _describe(group)

@@ -3,6 +3,8 @@
 Behaviour:
 - Offset -1 without an error: the group has committed nothing for the partition, or there is no
   such group.
+- A group that is asked several times for everything is answered once: it may have much, and its
+  name be short.
 - `require_stable`: an offset that an open transaction would change is answered with
   UNSTABLE_OFFSET_COMMIT, so that a consumer does not start from a stale one.
 
@@ -53,12 +55,17 @@ def handle(
     version = context.api_version
     if version < 8:
         return _one_group(services, version, request)
-    return OffsetFetchResponse(
-        groups=[
+    whole: set[str] = set()
+    groups = []
+    for group in request.groups:
+        if group.topics is None:
+            if group.group_id in whole:
+                continue
+            whole.add(group.group_id)
+        groups.append(
             _group(services, group, require_stable=request.require_stable, version=version)
-            for group in request.groups
-        ]
-    )
+        )
+    return OffsetFetchResponse(groups=groups)
 
 
 def _one_group(

@@ -42,6 +42,14 @@ async def test_groups_are_described_in_every_version(groups: Groups, version: in
     assert (member.member_metadata, member.member_assignment) == (b"meta", b"part")
 
 
+async def test_group_named_twice_is_described_once(groups: Groups) -> None:
+    """Its members may have brought a megabyte: naming it again must not cost that again."""
+    await stable_member(groups)
+    request = describe_messages.DescribeGroupsRequest(groups=["live", "other", "live"])
+    described = groups.send(describe_groups, describe_messages, request, 6).groups
+    assert [group.group_id for group in described] == ["live", "other"]
+
+
 async def test_protocol_is_only_told_of_stable_groups(groups: Groups) -> None:
     member = await stable_member(groups)
     request = join_messages.JoinGroupRequest(

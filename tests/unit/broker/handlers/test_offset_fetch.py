@@ -38,6 +38,20 @@ async def test_null_topics_ask_for_everything(groups: Groups, version: int) -> N
     assert fetch(groups, version, None, group="other") == (ErrorCode.NONE, {})
 
 
+async def test_everything_is_told_once(groups: Groups) -> None:
+    """A group may have much, and its name is short; partitions that are named are all answered."""
+    commit(groups, 9, ("t", 0, 5))
+    named = [fetch_messages.OffsetFetchRequestTopics(name="t", partition_indexes=[0])]
+    request = fetch_messages.OffsetFetchRequest(
+        groups=[
+            fetch_messages.OffsetFetchRequestGroup(group_id="g", topics=topics)
+            for topics in (None, named, None, named)
+        ]
+    )
+    answer = groups.send(offset_fetch, fetch_messages, request, 9)
+    assert [len(group.topics[0].partitions) for group in answer.groups] == [1, 1, 1]
+
+
 async def test_fetch_by_unknown_id(groups: Groups) -> None:
     _, offsets = fetch(groups, 10, {"nowhere": [0]})
     assert offsets == {("nowhere", 0): (-1, -1, ErrorCode.UNKNOWN_TOPIC_ID)}
