@@ -283,24 +283,20 @@ class KafkaApis:
 
         def finish(done: "asyncio.Future[Any]") -> None:
             if done.cancelled():
+                if not connection.closed:
+                    # Not because the client has left: then nothing else will answer it.
+                    connection.close("request was given up")
                 return
-            error = done.exception()
-            if isinstance(error, ApiError):
-                failed = self._error_body(api, context, error)
-                if failed is not None:
-                    reply.send(failed)
-                    return
-            if error is not None:
-                LOGGER.error(
-                    "handler failed api=%s version=%d",
-                    api.name,
-                    context.api_version,
-                    exc_info=error,
-                )
-                api.stats.errors += 1
-                connection.close("internal error")
-                return
-            reply.send(api.codec().encode_response(done.result(), context.api_version))
+            try:
+                reply.send(api.codec().encode_response(done.result(), context.api_version))
+            except ApiError as error:
+                body = self._error_body(api, context, error)
+                if body is None:
+                    self._broken(connection, api, context)
+                else:
+                    reply.send(body)
+            except Exception:  # noqa: BLE001  because whoever waits must not wait for ever
+                self._broken(connection, api, context)
 
         future.add_done_callback(finish)
         return PARKED

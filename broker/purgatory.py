@@ -11,7 +11,11 @@ thread.
 Source of the idea: Kafka, DelayedOperationPurgatory.
 """
 
+import logging
+
 from broker.timer import Timer, TimerHandle
+
+LOGGER = logging.getLogger(__name__)
 
 
 class DelayedOperation:
@@ -86,7 +90,7 @@ class Watchers:
         if not operations:
             return
         self._operations = []
-        kept = [o for o in operations if not o.completed and not o.try_complete()]
+        kept = [o for o in operations if not o.completed and not _try(o)]
         if kept:
             # Completing may have parked new operations meanwhile: they stay, behind the older ones.
             self._operations = kept + self._operations
@@ -96,6 +100,15 @@ class Watchers:
         operations, self._operations = self._operations, []
         for operation in operations:
             operation.complete(expired=True)
+
+
+def _try(operation: DelayedOperation) -> bool:
+    """Let an operation look; one that fails is watched no longer, and does not harm the others."""
+    try:
+        return operation.try_complete()
+    except Exception:
+        LOGGER.exception("waiting request failed")
+        return True
 
 
 class Purgatory:

@@ -123,6 +123,25 @@ def test_inline_handler_answers_with_the_right_header(version: int) -> None:
     assert heartbeat_messages.decode_response(memoryview(body), version).error_code == 22
 
 
+@pytest.mark.parametrize("outcome", ["unencodable", "exception", "cancelled"])
+def test_a_parked_handler_that_fails_ends_the_connection(outcome: str) -> None:
+    """Else its client, and everybody behind it on the connection, would wait for ever."""
+    loop = asyncio.new_event_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+    world = World(heartbeat_module(lambda *_: future))
+    world.send(12, 4, heartbeat(4))
+    if outcome == "unencodable":
+        future.set_result(heartbeat_messages.HeartbeatResponse(error_code=1 << 20))
+    elif outcome == "exception":
+        future.set_exception(ValueError("ours"))
+    else:
+        future.cancel()
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    assert world.answers() == []
+    assert world.h.connection.closed
+
+
 def test_a_parked_handler_is_answered_when_its_future_is_done() -> None:
     loop = asyncio.new_event_loop()
     future: asyncio.Future[Any] = loop.create_future()

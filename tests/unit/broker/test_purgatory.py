@@ -35,6 +35,31 @@ def test_satisfied_operations_end_once_and_stop_their_timer() -> None:
     assert timer.pending == 0
 
 
+def test_one_that_fails_does_not_keep_others_from_being_woken() -> None:
+    """It is left to its time; whoever was parked beside it looks now and the next time."""
+
+    class Broken(Wait):
+        __slots__ = ()
+
+        def try_complete(self) -> bool:
+            raise ValueError("ours")
+
+    timer = ManualTimer()
+    purgatory, watchers = Purgatory("Test", timer, capacity=10), Watchers()
+    first, broken, last = Wait(), Broken(), Wait()
+    for wait in (first, broken, last):
+        purgatory.park(wait, 100)
+        watchers.add(wait)
+    last.ready = True
+    watchers.check()
+    assert last.ended == [False]
+    first.ready = True
+    watchers.check()
+    assert first.ended == [False]
+    timer.advance(100)
+    assert broken.ended == [True]
+
+
 def test_time_runs_out() -> None:
     timer = ManualTimer()
     purgatory, wait = Purgatory("Test", timer, capacity=10), Wait()
