@@ -231,3 +231,6 @@ class LogLifecycle:
                 )
             except StorageError as error:
                 LOGGER.error("logs not deleted topic=%s error=%s", topic.name, error)
+            self._log_manager.forget_offline(
+                TopicPartition(topic.name, partition.index) for partition in topic.partitions
+            )

@@ -18,7 +18,7 @@ from typing import Final, TextIO
 from typing_extensions import override
 
 _PAIR: Final = re.compile(
-    r'(?:(?<=\s)|^)([a-z][a-z0-9_.]*)=("(?:[^"\\]|\\.)*"|.*?)(?=\s+[a-z][a-z0-9_.]*=|$)', re.S
+    r'(?:(?<=\s)|^)([a-z][a-z0-9_.]*)=("(?:[^"\\]|\\.)*"|.*?)(?=\s[a-z][a-z0-9_.]*=|$)', re.S
 )
 _PLAIN: Final = re.compile(r"[\w./:@+,\[\]{}()#%*~-]+")
 
@@ -28,7 +28,8 @@ def fields_of(message: str) -> tuple[str, list[tuple[str, str]]]:
     first = _PAIR.search(message)
     if first is None:
         return message, []
-    pairs = [(m[1], m[2].strip('"')) for m in _PAIR.finditer(message, first.start())]
+    found = _PAIR.finditer(message, first.start())
+    pairs = [(match[1], match[2].strip().strip('"')) for match in found]
     return message[: first.start()].strip(), pairs
 
 

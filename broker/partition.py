@@ -67,7 +67,6 @@ class Partition:
         "log",
         "preparation",
         "produce_watchers",
-        "serving",
         "stats",
         "topic_id",
         "topic_partition",
@@ -97,7 +96,6 @@ class Partition:
         self.gone = ErrorCode.NONE
         self.commit = GroupCommit(log, disk, self._flushed, self._flush_failed)
         self.preparation: Preparation | None = None
-        self.serving = True
         self.wake_due = False
         self._wake = wake
         self._on_disk_failure = on_disk_failure

@@ -17,7 +17,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker.errors import ApiError
-from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from broker.disk import Disk
@@ -95,9 +94,9 @@ class Preparation:
             else:
                 assert prepared is not None
                 try:
-                    if not self._partition.serving:
+                    if self._partition.gone:
                         # Deleted, or its disk failed, while a thread was at work.
-                        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+                        raise ApiError(self._partition.gone)
                     info = self._partition.append(prepared, now_ms, prepared=True)
                 except Exception as raised:  # noqa: BLE001  because it is handed on to the answer
                     error = raised

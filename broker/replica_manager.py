@@ -254,7 +254,6 @@ class ReplicaManager:
 
 def _release(partition: Partition, code: ErrorCode) -> None:
     """Let everybody who waits for a partition look again: it is not here any more."""
-    partition.serving = False
     partition.gone = code
     if partition.fetch_watchers is not None:
         partition.fetch_watchers.check()

@@ -556,6 +556,12 @@ class LogManager:
                         directory.forget(gone[directory.path])
         return sum(len(deleted) for deleted in gone.values())
 
+    def forget_offline(self, partitions: Iterable[TopicPartition]) -> None:
+        """Their topic is deleted: where they lie in a failed directory, the name is free again."""
+        with self._lock:
+            for topic_partition in partitions:
+                self._offline.pop(topic_partition, None)
+
     def _delete(self, topic_partition: TopicPartition, log: Log) -> str:
         directory = self.directory_of(log)
         assert directory is not None, log.directory

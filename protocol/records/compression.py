@@ -62,7 +62,9 @@ _XERIAL_HEADER: Final = XERIAL_MAGIC + b"\0\0\0\x01\0\0\0\x01"
 _XERIAL_BLOCK_SIZE: Final = 32 * 1024
 _INT32: Final = Struct(">i")
 
-_LZ4_RATIO_MAX: Final = 255
+STEP_SIZE: Final = 64 * 1024
+"""Bytes taken out of a stream at a time; the output is never held twice."""
+
 _SNAPPY_RATIO_MAX: Final = 32
 """Above the format's best, 64 bytes out of a 3-byte copy."""
 
@@ -118,8 +120,9 @@ def decompress(codec: int, data: Buffer, *, max_size: int) -> bytes:
         max_size: Most bytes that may come out.
 
     Raises:
-        DecodeError: Unknown codec, damaged or cut-off data, or more than `max_size` bytes. At most
-            about twice `max_size` of memory was in use.
+        DecodeError: Unknown codec, damaged or cut-off data, or more than `max_size` bytes. Little
+            more than `max_size` of memory was in use: output grows in one place, in steps, and is
+            copied once it is whole.
     """
     if max_size < 0:
         raise ValueError("max_size is negative")
@@ -132,56 +135,55 @@ def decompress(codec: int, data: Buffer, *, max_size: int) -> bytes:
         raise DecodeError(f"unknown compression codec {codec}")
     if not data:
         raise DecodeError("compressed records are empty")
-    return decompressor(data, max_size)
+    # As bytes only when it is known to be allowed: what is too large is never held twice.
+    return bytes(decompressor(data, max_size))
 
 
 def _beyond(max_size: int) -> DecodeError:
     return DecodeError(f"records decompress to more than {max_size} bytes")
 
 
-def _decompress_gzip(data: Buffer, max_size: int) -> bytes:
-    chunks: list[bytes] = []
-    left = max_size
+def _decompress_gzip(data: Buffer, max_size: int) -> bytearray:
+    output = bytearray()
     rest: Buffer = data
     for _ in range(FRAMES_MAX):
         member = zlib.decompressobj(wbits=31)
         try:
-            chunk = member.decompress(rest, left + 1)
+            while not member.eof:
+                chunk = member.decompress(rest, STEP_SIZE)
+                rest = member.unconsumed_tail
+                output += chunk
+                if len(output) > max_size:
+                    raise _beyond(max_size)
+                if not chunk and not rest and not member.eof:
+                    raise DecodeError("gzip: data ends too early")
         except zlib.error as error:
             raise DecodeError(f"gzip: {error}") from None
-        left -= len(chunk)
-        if left < 0:
-            raise _beyond(max_size)
-        if not member.eof:
-            raise DecodeError("gzip: data ends too early")
-        chunks.append(chunk)
         rest = member.unused_data
         # What follows and is no further member is ignored, as Java's GZIPInputStream does.
         if rest[:2] != b"\x1f\x8b":
-            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+            return output
     raise DecodeError(f"gzip: more than {FRAMES_MAX} members")
 
 
-def _decompress_lz4(data: Buffer, max_size: int) -> bytes:
-    chunks: list[bytes] = []
-    left = max_size
+def _decompress_lz4(data: Buffer, max_size: int) -> bytearray:
+    output = bytearray()
     rest: Buffer | None = data
     for _ in range(FRAMES_MAX):
         if not rest:
-            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+            return output
         frame = lz4.frame.LZ4FrameDecompressor()
         try:
-            chunk = frame.decompress(
-                rest, max_length=min(left + 1, len(rest) * _LZ4_RATIO_MAX + _LZ4_RATIO_MAX)
-            )
+            while not frame.eof:
+                chunk = frame.decompress(rest, max_length=STEP_SIZE)
+                rest = b""
+                output += chunk
+                if len(output) > max_size:
+                    raise _beyond(max_size)
+                if not chunk and frame.needs_input and not frame.eof:
+                    raise DecodeError("lz4: data ends too early")
         except (RuntimeError, MemoryError) as error:
             raise DecodeError(f"lz4: {error}") from None
-        left -= len(chunk)
-        if left < 0:
-            raise _beyond(max_size)
-        if not frame.eof:
-            raise DecodeError("lz4: data ends too early")
-        chunks.append(chunk)
         rest = frame.unused_data
     raise DecodeError(f"lz4: more than {FRAMES_MAX} frames")
 
@@ -196,12 +198,11 @@ def _compress_snappy(data: Buffer) -> bytes:
     return b"".join(parts)
 
 
-def _decompress_snappy(data: Buffer, max_size: int) -> bytes:
+def _decompress_snappy(data: Buffer, max_size: int) -> bytearray:
     view = memoryview(data)
     if bytes(view[:8]) != XERIAL_MAGIC:
         return _decompress_snappy_block(view, max_size, max_size)
-    chunks: list[bytes] = []
-    left = max_size
+    output = bytearray()
     position = 0
     size = len(view)
     while position < size:
@@ -217,14 +218,13 @@ def _decompress_snappy(data: Buffer, max_size: int) -> bytes:
         position += 4
         if not 0 < length <= size - position:
             raise DecodeError(f"snappy: block of {length} bytes, {size - position} are left")
-        chunk = _decompress_snappy_block(view[position : position + length], left, max_size)
-        left -= len(chunk)
-        chunks.append(chunk)
+        left = max_size - len(output)
+        output += _decompress_snappy_block(view[position : position + length], left, max_size)
         position += length
-    return b"".join(chunks)
+    return output
 
 
-def _decompress_snappy_block(block: memoryview, left: int, max_size: int) -> bytes:
+def _decompress_snappy_block(block: memoryview, left: int, max_size: int) -> bytearray:
     try:
         size: int = cramjam.snappy.decompress_raw_len(block)
         if size > left:
@@ -237,18 +237,17 @@ def _decompress_snappy_block(block: memoryview, left: int, max_size: int) -> byt
         raise DecodeError(str(error)) from None
     if written != size:
         raise DecodeError(f"snappy: block has {written} bytes instead of {size}")
-    return bytes(output)
+    return output
 
 
-def _decompress_zstd(data: Buffer, max_size: int) -> bytes:
+def _decompress_zstd(data: Buffer, max_size: int) -> bytearray:
     output = bytearray(_zstd_output_bound(memoryview(data), max_size))
     try:
         size = cramjam.zstd.decompress_into(data, output)
     except cramjam.DecompressionError as error:
         raise DecodeError(f"zstd, with at most {max_size} bytes of output: {error}") from None
-    if size == len(output):
-        return bytes(output)
-    return bytes(memoryview(output)[:size])
+    del output[size:]
+    return output
 
 
 def _zstd_output_bound(data: memoryview, max_size: int) -> int:
@@ -315,7 +314,7 @@ def _read_zstd_frame_header(data: memoryview, position: int) -> tuple[int, bool,
     return announced, descriptor & 4 != 0, position
 
 
-_DECOMPRESSORS: Final[dict[int, Callable[[Buffer, int], bytes]]] = {
+_DECOMPRESSORS: Final[dict[int, Callable[[Buffer, int], bytearray]]] = {
     Codec.GZIP: _decompress_gzip,
     Codec.SNAPPY: _decompress_snappy,
     Codec.LZ4: _decompress_lz4,

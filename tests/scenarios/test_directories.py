@@ -110,7 +110,6 @@ async def test_one_failed_directory_leaves_the_others(
     assert not node.broker.failed.done()
 
 
-@pytest.mark.xfail(reason="the log manager remembers partitions of the failed directory by name")
 async def test_topics_of_a_failed_directory_can_be_made_anew(
     start_node: StartNode, dirs: tuple[str, str]
 ) -> None:

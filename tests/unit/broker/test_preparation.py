@@ -100,7 +100,7 @@ async def test_a_topic_deleted_meanwhile_is_an_error(world: World) -> None:
     world.send(ApiKey.PRODUCE, 9, request(batch(LARGE)))
     world.replicas.remove_topic("t")
     (answer,) = await answers(world, 1)
-    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 async def test_what_waits_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
