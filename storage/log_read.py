@@ -96,22 +96,22 @@ class LogReads(LogState):
     ) -> TimestampOffset | None:
         """The first record whose time is at least `timestamp_ms`, if below `end_offset`, else None.
 
-        Reads from the disk; may be called in a thread.
+        Reads from the disk; may be called in a thread. It works on the segments there are when it
+        begins: the owner of the log may roll and delete some meanwhile.
         """
         end = self.log_end_offset if end_offset is None else min(end_offset, self.log_end_offset)
         size_max = 2 * self.config.max_message_bytes
-        segments = self._segments
-        for at in range(max(segments.index_of(self.log_start_offset), 0), len(segments)):
-            segment = segments[at]
+        segments = tuple(self._segments)
+        ends = [*(segment.base_offset for segment in segments[1:]), self.log_end_offset]
+        for segment, segment_end in zip(segments, ends, strict=True):
             if segment.base_offset >= end:
                 break
-            if segment.max_timestamp < timestamp_ms:
+            if segment_end <= self.log_start_offset or segment.max_timestamp < timestamp_ms:
                 continue
-            is_cut = end < segments.end_of(at, self.log_end_offset)
             found = segment.find_timestamp(
                 timestamp_ms,
                 start_offset=max(self.log_start_offset, segment.base_offset),
-                end_position=segment.position_of(end) if is_cut else segment.size,
+                end_position=segment.position_of(end) if end < segment_end else segment.size,
                 max_size=size_max,
             )
             if found is not None:
@@ -121,7 +121,7 @@ class LogReads(LogState):
     def max_timestamp_offset(self) -> TimestampOffset | None:
         """The first record with the greatest timestamp of the log (KIP-734); None without any."""
         newest: Segment | None = None
-        for segment in self._segments:
+        for segment in tuple(self._segments):
             if newest is None or segment.max_timestamp > newest.max_timestamp:
                 newest = segment
         if newest is None:

@@ -1,5 +1,7 @@
 """What a read finds, what it costs, and what it is told of transactions."""
 
+from typing import Any
+
 import pytest
 
 from protocol.records.batch import iterate_batches
@@ -9,6 +11,7 @@ from storage.errors import (
     OffsetOutOfRangeError,
 )
 from storage.log import Log
+from storage.segment import Segment, TimestampOffset
 from tests.fakes.filesystem import FakeFilesystem
 from tests.unit.storage.log_model import (
     NOW_MS,
@@ -44,6 +47,29 @@ def _transactional(log: Log, producer_id: int, sequence: int, *values: bytes) ->
             transactional=True,
         ),
     )
+
+
+def test_a_look_up_by_time_survives_retention(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs in a thread: segments that go meanwhile must not make it pass over others."""
+    log = open_log(FakeFilesystem(), small_segments(300))
+    for number in range(6):
+        append(log, make_batch(b"%d" % number * 200, timestamp_ms=NOW_MS + number))
+    look_up = Segment.find_timestamp
+    looked_at: list[int] = []
+
+    def slow(segment: Segment, *args: Any, **options: Any) -> TimestampOffset | None:
+        looked_at.append(segment.base_offset)
+        if len(looked_at) == 1:
+            log.delete_records(2)
+            log.delete_old_segments()
+            return None
+        return look_up(segment, *args, **options)
+
+    monkeypatch.setattr(Segment, "find_timestamp", slow)
+    found = log.offset_for_timestamp(NOW_MS + 1)
+    assert looked_at == [1, 2]
+    assert found is not None
+    assert (found.offset, found.timestamp) == (2, NOW_MS + 2)
 
 
 def test_an_open_transaction_holds_back_the_last_stable_offset() -> None:
