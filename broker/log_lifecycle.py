@@ -12,6 +12,8 @@ Subscribed to the controller: a CreateTopics is answered after its logs exist.
 
 import asyncio
 import logging
+import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -56,6 +58,8 @@ class LogLifecycle:
         self._disk = disk
         self._on_serving = on_serving
         self._loop = asyncio.get_running_loop()
+        self._hand_over_lock = threading.Lock()
+        self._handed_over: list[Log] = []
         # What the logs that are being recovered were opened for.
         self._loaded_for: ClusterImage | None = None
         self._outdated: list[TopicPartition] = []
@@ -91,7 +95,7 @@ class LogLifecycle:
         jobs = await self._disk.run(
             self._log_manager.load_jobs,
             lambda topic: configs.get(topic, defaults),
-            on_loaded=lambda log: self._call_on_loop(log),
+            on_loaded=self._hand_over,
             is_stray=is_stray,
         )
         LOGGER.info(
@@ -99,10 +103,22 @@ class LogLifecycle:
             len(jobs),
             self._log_manager.progress.bytes_total,
         )
+        waiting = deque(jobs)
+
+        def work() -> None:
+            # One call into a thread for all jobs: a call for each would cost more than opening a
+            # log that has nothing to recover.
+            while True:
+                try:
+                    job = waiting.popleft()
+                except IndexError:
+                    return
+                job()
+
         with ThreadPoolExecutor(recovery_threads, thread_name_prefix="recovery") as pool:
-            await asyncio.gather(*(self._loop.run_in_executor(pool, job) for job in jobs))
-        # Logs hand themselves over with call_soon: let the last of them do so.
-        await asyncio.sleep(0)
+            workers = [self._loop.run_in_executor(pool, work) for _ in range(recovery_threads)]
+            await asyncio.gather(*workers)
+        self._serve_handed_over()
         if self._outdated:
             await self._disk.run(self._log_manager.delete_all, self._outdated)
             self._outdated = []
@@ -126,8 +142,19 @@ class LogLifecycle:
             )
         return kept
 
-    def _call_on_loop(self, log: "Log") -> None:
-        self._loop.call_soon_threadsafe(self._serve, log)
+    def _hand_over(self, log: "Log") -> None:
+        """A log is open; called in recovery threads. The loop is woken once for many."""
+        with self._hand_over_lock:
+            self._handed_over.append(log)
+            if len(self._handed_over) > 1:
+                return
+        self._loop.call_soon_threadsafe(self._serve_handed_over)
+
+    def _serve_handed_over(self) -> None:
+        with self._hand_over_lock:
+            logs, self._handed_over = self._handed_over, []
+        for log in logs:
+            self._serve(log)
 
     def _serve(self, log: "Log") -> None:
         topic, index = log.topic_partition

@@ -276,7 +276,7 @@ def test_many_requests_in_one_receive_let_others_have_a_turn() -> None:
         return call_soon(callback, *args)
 
     h.router.handle = slow  # type: ignore[assignment,method-assign]  # why: the same, with a cost
-    h.poller.call_soon = noted  # type: ignore[method-assign]  # why: the same, noted
+    h.poller.call_soon = noted  # type: ignore[assignment,method-assign]  # why: the same, noted
     names = [b"E%07d" % i for i in range(100)]
     h.receive(b"".join(frame(name) for name in names))
     assert h.router.seen == names
