@@ -7,7 +7,9 @@
 
 The cache holds at most `max.incremental.fetch.session.cache.slots` sessions. When it is full, a
 session unused for two minutes gives way; otherwise a smaller one of that age gives way to a larger
-one; otherwise the client gets no session, which is always correct.
+one; otherwise the client gets no session, which is always correct. The same holds when the sessions
+together have as many partitions as they may. One that outgrows that is ended: its client is told
+that it is not there, and lists everything again.
 
 Source: Kafka, FetchSession.scala.
 """
@@ -29,8 +31,11 @@ INITIAL_EPOCH = 0
 NO_SESSION = 0
 EPOCH_MAX = 2**31 - 1
 EVICTION_AGE_MS = 120_000.0
-PARTITIONS_MAX = 100_000
-"""A session with more partitions than this is not kept: memory for one client is bounded."""
+PARTITIONS_MAX = 10_000
+"""Partitions of one session: as many as a request may list."""
+
+TOTAL_PARTITIONS_MAX = 500_000
+"""Partitions of all sessions, existing or made up, at 300 bytes each: 150 MB."""
 
 
 class SessionPartition:
@@ -96,8 +101,7 @@ class FetchSession:
             for wanted in topic.partitions:
                 known = partitions.get((key, wanted.partition))
                 if known is None:
-                    if len(partitions) < PARTITIONS_MAX:
-                        partitions[(key, wanted.partition)] = SessionPartition(key, wanted)
+                    partitions[(key, wanted.partition)] = SessionPartition(key, wanted)
                 else:
                     known.update(wanted)
         for forgotten, indexes in request.forgotten:
@@ -185,7 +189,12 @@ class FetchSessionCache:
         session.epoch = 1 if epoch == EPOCH_MAX else epoch + 1
         session.last_used_ms = self._clock.monotonic_ms()
         self._sessions[session_id] = self._sessions.pop(session_id)
+        before = len(session.partitions)
         session.update(request)
+        now = len(session.partitions)
+        if now > before and (now > PARTITIONS_MAX or self.partition_count > TOTAL_PARTITIONS_MAX):
+            del self._sessions[session_id]
+            return FetchContext([], error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         return FetchContext(
             session.wanted(), session=session, incremental=True, session_id=session_id
         )
@@ -205,22 +214,24 @@ class FetchSessionCache:
         return FetchContext(session.wanted(), session=session, session_id=session_id)
 
     def _make_room(self, size: int, now_ms: float) -> bool:
-        if len(self._sessions) < self.slots:
-            return True
-        if not self._sessions:
-            return False
-        oldest_id, oldest = next(iter(self._sessions.items()))
-        if now_ms - oldest.last_used_ms > EVICTION_AGE_MS:
-            del self._sessions[oldest_id]
+        total = self.partition_count
+        while len(self._sessions) >= self.slots or total + size > TOTAL_PARTITIONS_MAX:
+            victim = self._victim(size, now_ms)
+            if victim is None:
+                return False
+            del self._sessions[victim.session_id]
+            total -= len(victim.partitions)
             self.evicted += 1
-            return True
+        return True
+
+    def _victim(self, size: int, now_ms: float) -> FetchSession | None:
+        """Who gives way to a session of `size` partitions; None: nobody."""
+        oldest = next(iter(self._sessions.values()), None)
+        if oldest is None or now_ms - oldest.last_used_ms > EVICTION_AGE_MS:
+            return oldest
         smallest = min(
             (s for s in self._sessions.values() if now_ms - s.created_ms > EVICTION_AGE_MS),
             key=lambda s: len(s.partitions),
             default=None,
         )
-        if smallest is None or len(smallest.partitions) >= size:
-            return False
-        del self._sessions[smallest.session_id]
-        self.evicted += 1
-        return True
+        return smallest if smallest is not None and len(smallest.partitions) < size else None

@@ -1,5 +1,8 @@
 """Incremental fetch sessions (KIP-227)."""
 
+import pytest
+
+from broker import fetch_sessions
 from broker.fetch_sessions import EVICTION_AGE_MS, FetchSessionCache
 from protocol.error_codes import ErrorCode
 from protocol.hot.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -103,3 +106,36 @@ def test_epochs_wrap_to_one() -> None:
     opened.session.epoch = 2**31 - 1
     assert not sessions.begin(request(opened.session_id, 2**31 - 1, {}), uses_topic_ids=False).error
     assert opened.session.epoch == 1
+
+
+def test_all_sessions_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond it a client gets none, until others have been idle long enough."""
+    monkeypatch.setattr(fetch_sessions, "TOTAL_PARTITIONS_MAX", 10)
+    sessions, clock = cache(slots=100)
+    for name in "abc":
+        opened = sessions.begin(
+            request(0, 0, {name: dict.fromkeys(range(3), 0)}), uses_topic_ids=False
+        )
+        assert opened.session_id
+    late = request(0, 0, {"d": dict.fromkeys(range(5), 0)})
+    assert sessions.begin(late, uses_topic_ids=False).session_id == 0
+    assert (len(sessions), sessions.partition_count) == (3, 9)
+    clock.advance(EVICTION_AGE_MS + 1)
+    assert sessions.begin(late, uses_topic_ids=False).session_id
+    assert (len(sessions), sessions.partition_count, sessions.evicted) == (2, 8, 2)
+    huge = request(0, 0, {"e": dict.fromkeys(range(11), 0)})
+    assert sessions.begin(huge, uses_topic_ids=False).session_id == 0
+
+
+@pytest.mark.parametrize("limit", ["PARTITIONS_MAX", "TOTAL_PARTITIONS_MAX"])
+def test_a_session_that_outgrows_the_limit_ends(
+    monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    """Rather than forget some of the partitions its client waits for."""
+    monkeypatch.setattr(fetch_sessions, limit, 4)
+    sessions, _ = cache()
+    opened = sessions.begin(request(0, 0, {"a": dict.fromkeys(range(3), 0)}), uses_topic_ids=False)
+    grown = request(opened.session_id, 1, {"b": {0: 0, 1: 0}})
+    answer = sessions.begin(grown, uses_topic_ids=False)
+    assert answer.error is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert len(sessions) == 0
