@@ -757,14 +757,24 @@ class LogManager:
         self.checkpoint_high_watermarks()
 
     def _checkpoint(self, name: str, offset_of: Callable[[Log], int | None]) -> None:
+        logs = self.logs()
         by_path: dict[str, dict[TopicPartition, int]] = {}
-        for log in self.logs():
+        for log in logs:
             offset = offset_of(log)
             if offset is not None:
                 by_path.setdefault(dirname(log.directory), {})[log.topic_partition] = offset
         for directory in self._online():
             try:
                 directory.write_checkpoint(name, by_path.get(directory.path, {}))
+            except DiskError as error:
+                self._fail(directory, error)
+        # Deleted in the meantime, perhaps after the deletion had dropped them from the checkpoints.
+        gone = {
+            log.topic_partition for log in logs if self._logs.get(log.topic_partition) is not log
+        }
+        for directory in self._online() if gone else ():
+            try:
+                directory.forget(gone)
             except DiskError as error:
                 self._fail(directory, error)
 

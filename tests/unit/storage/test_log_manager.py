@@ -19,6 +19,7 @@ from storage.errors import (
     StorageError,
 )
 from storage.log import Log
+from storage.log_directory import LogDirectory
 from storage.log_manager import LogManager, LogManagerSettings
 from storage.partition_metadata import encode_partition_metadata
 from storage.randomness import SeededRandomness
@@ -390,6 +391,29 @@ def test_recreated_topic_starts_over(disk: Disk) -> None:
     found = disk.started().get(A0)
     assert found is not None
     assert (found.log_start_offset, found.log_end_offset, found.topic_id) == (0, 2, ID_B)
+
+
+def test_deletion_during_a_checkpoint_leaves_no_entry(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its old log start offset would cut off a topic of the same name after a crash."""
+    manager = disk.started()
+    append(manager.get_or_create(A0, ID_A, CONFIG), 5)
+    manager.get_or_create(A0, ID_A, CONFIG).delete_records(5)
+    write = LogDirectory.write_checkpoint
+
+    def delete_first(directory: LogDirectory, name: str, offsets: Any) -> bool:
+        monkeypatch.undo()
+        manager.delete(A0)
+        append(manager.get_or_create(A0, ID_B, CONFIG), 3)
+        return write(directory, name, offsets)
+
+    monkeypatch.setattr(LogDirectory, "write_checkpoint", delete_first)
+    manager.checkpoint_log_start_offsets()
+    disk.filesystem.crash("all")
+    log = disk.started().get(A0)
+    assert log is not None
+    assert (log.log_start_offset, log.log_end_offset) == (0, 3)
 
 
 def test_stale_checkpoint_entries_are_dropped_at_start(disk: Disk) -> None:
