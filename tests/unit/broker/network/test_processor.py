@@ -1,6 +1,8 @@
 """Idle connections go; memory that has come free is given to who waits for it."""
 
 from broker.network.connection import UNANSWERED_MAX
+from broker.request import ConnectionInfo
+from tests.fakes.network import FakeStream
 from tests.unit.broker.network.harness import Harness, frame
 
 
@@ -84,3 +86,12 @@ def test_a_peer_that_is_read_is_not_asked() -> None:
     h.stream.peer_gone = True
     h.processor.sweep(600_000)
     assert not h.stream.closed
+
+
+def test_a_newcomers_first_request_is_not_waited_for() -> None:
+    """It lies in the socket already when the connection is accepted."""
+    h = Harness()
+    stream = FakeStream(fd=101)
+    stream.incoming.append(frame(b"request1"))
+    h.processor.add(stream, ConnectionInfo("PLAINTEXT", "127.0.0.1"))
+    assert bytes(stream.sent) == b"<request1>"
