@@ -88,9 +88,9 @@ class Processor:
     def add(self, stream: Stream, info: ConnectionInfo) -> Connection:
         """Take over an accepted socket and read from it.
 
-        A client that waited in the backlog has sent its first request by now, so it is looked for at
-        once. Under a flood of more than a thousand ready sockets this is what keeps newcomers alive:
-        libuv polls up to 48 times in a row before it begins to watch another one.
+        A client that waited in the backlog has sent its first request by now, so it is looked for
+        at once. Under a flood of more than a thousand ready sockets this is what keeps newcomers
+        alive: libuv polls up to 48 times in a row before it begins to watch another one.
         """
         connection = Connection(stream, info, self)
         connection.last_active_ms = self.now_ms
