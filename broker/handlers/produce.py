@@ -65,6 +65,7 @@ ADMIN_CLIENT_ID = "__admin_client"
 """Kafka's own tools write internal topics under this client id."""
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+ACKS_0_FAILED = "produce with acks=0 failed"
 ZSTD_FROM_VERSION = 7
 BATCH_OVERHEAD = 12
 """Bytes before and in a batch's length field: the length counts what follows."""
@@ -130,15 +131,13 @@ class ProduceHandler:
             topics.append((topic.topic_id if version >= 13 else topic.name or "", responses))
         if apart:
             return self._work_apart(connection, context, request, topics, waiting, apart)
-        if waiting:
-            if request.acks == 0:
-                return None
-            self._wait(self._open_reply(connection, context), version, request, topics, waiting)
-            return PARKED
         if request.acks == 0:
             if failed:
-                connection.close("produce with acks=0 failed")
+                connection.close(ACKS_0_FAILED)
             return None
+        if waiting:
+            self._wait(self._open_reply(connection, context), version, request, topics, waiting)
+            return PARKED
         return encode_response(topics, version)
 
     def _partition(
@@ -236,8 +235,12 @@ class ProduceHandler:
                         waiting.append((partition, info.last_offset + 1, response))
                 elif error is not None:
                     self._refuse(partition, response, error)
-                if left == 0 and reply is not None:
+                if left:
+                    return
+                if reply is not None:
                     self._wait(reply, context.api_version, request, topics, waiting)
+                elif any(one.error_code for _, responses in topics for one in responses):
+                    connection.close(ACKS_0_FAILED)
 
             return done
 
@@ -267,6 +270,8 @@ class ProduceHandler:
             return
         for partition, _, _ in waiting:
             partition.watch_produce().add(operation)
+        # Those that were appended first may have been committed while others were worked on.
+        operation.try_complete()
 
 
 def check_single_batch(records: memoryview | None, version: int) -> None:

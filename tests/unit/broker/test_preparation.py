@@ -121,3 +121,47 @@ async def test_with_flush_messages_the_answer_waits_for_the_disk_too(world: Worl
     (answer,) = await answers(world, 1)
     assert answer.error_code == 0
     assert partition.log.recovery_point == 1
+
+
+async def test_failed_acks_0_closes_the_connection(world: World) -> None:
+    """Also when a thread was needed to find out."""
+    world.add("t", config=TopicConfig(compression_type="lz4"))
+    world.send(ApiKey.PRODUCE, 9, request(batch(LARGE), acks=0))
+    world.replicas.remove_topic("t")
+    await world.until(lambda: world.h.connection.closed)
+
+
+class HeldDisk:
+    """Threads that begin when they are told to."""
+
+    def __init__(self) -> None:
+        self.held: list[Any] = []
+
+    def submit(self, function: Any, on_done: Any) -> None:
+        self.held.append((function, on_done))
+
+    def let_go(self) -> None:
+        for function, on_done in self.held:
+            on_done(function(), None)
+
+
+async def test_what_was_committed_before_the_last_batch_was_ready_is_noticed(
+    world: World,
+) -> None:
+    """One partition waits for the disk, the other for a thread: the disk may be faster."""
+    fast = world.add("fast", config=TopicConfig(flush_messages=1))
+    slow = world.add("slow", config=TopicConfig(compression_type="lz4"))
+    held: Any = HeldDisk()
+    slow.preparation = preparation.Preparation(
+        slow, held, world.clock, world.replicas.preparation_budget
+    )
+    both = request(batch(b"a"), "fast")
+    both.topic_data += request(batch(LARGE), "slow").topic_data
+    world.send(ApiKey.PRODUCE, 9, both)
+    await world.until(lambda: fast.log.high_watermark == 1)
+    assert not world.has_answer
+    held.let_go()
+    assert world.has_answer
+    answers_of = world.answer(ApiKey.PRODUCE, 9).responses
+    codes = [topic.partition_responses[0].error_code for topic in answers_of]
+    assert codes == [ErrorCode.NONE, ErrorCode.NONE]
