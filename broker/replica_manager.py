@@ -177,6 +177,7 @@ class ReplicaManager:
         ready, self._ready_to_wake = self._ready_to_wake, []
         for partition in ready:
             partition.wake_due = False
+        for partition in ready:
             if partition.fetch_watchers is not None:
                 partition.fetch_watchers.check()
 

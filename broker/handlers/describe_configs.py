@@ -17,6 +17,7 @@ Versions:
 - 4  flexible
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,11 @@ API_KEY = ApiKey.DESCRIBE_CONFIGS
 VERSIONS = (1, 4)
 
 
-def handle(
+RESOURCES_PER_TURN = 50
+"""Described before the loop gets its turn: a resource costs about a tenth of a millisecond."""
+
+
+async def handle(
     services: "Services", context: "RequestContext", request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
     """Describe each resource by itself."""
@@ -67,7 +72,9 @@ def handle(
     results = []
     known: dict[tuple[int, str], Sequence[ConfigEntry] | ApiError] = {}
     answered = set()
-    for resource in request.resources:
+    for count, resource in enumerate(request.resources, 1):
+        if count % RESOURCES_PER_TURN == 0:
+            await asyncio.sleep(0)
         name = (resource.resource_type, resource.resource_name)
         asked = (name, frozenset(resource.configuration_keys or ()))
         if asked in answered:

@@ -115,7 +115,7 @@ class ProduceHandler:
                     assert records is not None
                     response = ProducePartitionResponse(index, 0, -1)
                     log = partition.log
-                    if log.works_by_record and self._goes_apart(partition, records):
+                    if log.works_by_record and self._goes_apart(partition, records, apart):
                         apart.append((partition, records, response))
                     else:
                         info = partition.append(records, now_ms)
@@ -177,9 +177,14 @@ class ProduceHandler:
         return partition
 
     @staticmethod
-    def _goes_apart(partition: "Partition", records: memoryview) -> bool:
+    def _goes_apart(partition: "Partition", records: memoryview, apart: Apart) -> bool:
         preparation = partition.preparation
-        return len(records) > INLINE_SIZE_MAX or (preparation is not None and preparation.busy)
+        return (
+            len(records) > INLINE_SIZE_MAX
+            or (preparation is not None and preparation.busy)
+            # Named twice in one request: the second batch must not overtake the first.
+            or any(other is partition for other, _, _ in apart)
+        )
 
     def _refusal(
         self, topic: "ProduceTopic", index: int, error: Exception

@@ -171,6 +171,8 @@ class RequestChannel:
         # One that ends may start the next that waits.
         while self._tasks and (left_s := deadline - loop.time()) > 0:
             await asyncio.wait(list(self._tasks), timeout=left_s)
+        for connection, _ in self._queue:
+            connection.waiting_in_channel = 0
         self._queue.clear()
         self.queued_bytes = 0
         late = list(self._tasks)

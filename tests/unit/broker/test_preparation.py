@@ -8,6 +8,7 @@ from broker import preparation
 from config.topic import TopicConfig
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
+from protocol.messages.produce import PartitionProduceData
 from protocol.records.batch import iterate_batches
 from protocol.records.compression import Codec
 from tests.unit.broker.handlers.test_produce import only, request
@@ -165,3 +166,16 @@ async def test_what_was_committed_before_the_last_batch_was_ready_is_noticed(
     answers_of = world.answer(ApiKey.PRODUCE, 9).responses
     codes = [topic.partition_responses[0].error_code for topic in answers_of]
     assert codes == [ErrorCode.NONE, ErrorCode.NONE]
+
+
+async def test_a_partition_named_twice_keeps_its_order(world: World) -> None:
+    """A large batch and a small one of the same request do not change places."""
+    world.add("t", config=TopicConfig(compression_type="lz4"))
+    twice = request(batch(LARGE))
+    twice.topic_data[0].partition_data.append(
+        PartitionProduceData(index=0, records=batch(b"small"))
+    )
+    world.send(ApiKey.PRODUCE, 9, twice)
+    await world.until(lambda: world.has_answer)
+    (topic,) = world.answer(ApiKey.PRODUCE, 9).responses
+    assert [p.base_offset for p in topic.partition_responses] == [0, 1]
