@@ -20,7 +20,7 @@ KAFKA_HEAP = ("-Xmx1G", "-Xms1G")
 
 _BUILD = Path(__file__).resolve().parent.parent / ".build" / "kafka" / KAFKA_VERSION
 
-_POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
+_POM = f"""<project>
   <modelVersion>4.0.0</modelVersion>
   <groupId>varve.build</groupId>
   <artifactId>kafka-release</artifactId>
