@@ -133,40 +133,10 @@ class KafkaApis:
 
     def handle(self, connection: "Connection", frame: memoryview) -> None:
         """Decode, handle and answer a frame in place."""
-        started_ms = self._clock.monotonic_ms()
-        try:
-            key, version, correlation_id, length = HEADER.unpack_from(frame)
-        except StructError:
-            self._malformed(connection, "request header is cut off")
+        begun = self._begin(connection, frame)
+        if begun is None:
             return
-        api = self.by_key.get(key)
-        if api is None or not api.min_version <= version <= api.max_version:
-            self._unsupported(connection, key, version, correlation_id)
-            return
-        flexible = version >= api.first_flexible
-        try:
-            position = self._read_client_id(connection, frame, length)
-            if flexible:
-                if frame[position] == 0:
-                    position += 1
-                else:
-                    position = skip_tagged_fields(frame, position)
-        except (DecodeError, IndexError) as error:
-            self._malformed(connection, f"request header: {error}")
-            return
-        context = RequestContext(
-            key,
-            version,
-            correlation_id,
-            connection.client_id,
-            connection.info,
-            started_ms,
-            flexible and key != API_VERSIONS,
-        )
-        connection.requests += 1
-        stats = api.stats
-        stats.requests += 1
-        stats.request_bytes += len(frame)
+        api, context, position = begun
         try:
             hot = api.hot
             if hot is not None:
@@ -174,58 +144,32 @@ class KafkaApis:
             else:
                 result = self._inline(api, connection, context, frame[position:])
         except DecodeError as error:
-            self._malformed(connection, f"{api.name} v{version}: {error}")
+            self._malformed(connection, f"{api.name} v{context.api_version}: {error}")
             return
         except Exception:  # noqa: BLE001  because a bug in one handler must not stop the loop
             self._broken(connection, api, context)
             return
         if isinstance(result, Parked) or connection.closed:
             return
-        stats.observe(self._clock.monotonic_ms() - started_ms)
+        api.stats.observe(self._clock.monotonic_ms() - context.started_ms)
         connection.answer_now(None if result is None else frame_response(context, result))
 
     def start(
         self, connection: "Connection", frame: memoryview, slot: "ResponseSlot"
     ) -> "Coroutine[Any, Any, Pieces | None] | None":
         """Decode a frame whose handler takes a worker; the caller runs what is returned."""
-        started_ms = self._clock.monotonic_ms()
-        try:
-            key, version, correlation_id, length = HEADER.unpack_from(frame)
-        except StructError:
-            self._malformed(connection, "request header is cut off")
+        begun = self._begin(connection, frame)
+        if begun is None:
             return None
-        api = self.by_key[key]
-        if not api.min_version <= version <= api.max_version:
-            self._unsupported(connection, key, version, correlation_id)
-            return None
-        flexible = version >= api.first_flexible
+        api, context, position = begun
         try:
-            position = self._read_client_id(connection, frame, length)
-            if flexible:
-                position = skip_tagged_fields(frame, position)
-        except (DecodeError, IndexError) as error:
-            self._malformed(connection, f"request header: {error}")
-            return None
-        context = RequestContext(
-            key,
-            version,
-            correlation_id,
-            connection.client_id,
-            connection.info,
-            started_ms,
-            flexible,
-        )
-        try:
-            request = api.decode(frame[position:], version)
+            request = api.decode(frame[position:], context.api_version)
         except DecodeError as error:
-            self._malformed(connection, f"{api.name} v{version}: {error}")
+            self._malformed(connection, f"{api.name} v{context.api_version}: {error}")
             return None
         except Exception:  # noqa: BLE001  because a bug in one decoder must not stop the channel
             self._broken(connection, api, context)
             return None
-        connection.requests += 1
-        api.stats.requests += 1
-        api.stats.request_bytes += len(frame)
         return self._work(api, connection, context, request)
 
     async def _work(
@@ -310,6 +254,49 @@ class KafkaApis:
         stats.observe(self._clock.monotonic_ms() - context.started_ms)
 
     # -- headers ---------------------------------------------------------------------------------
+
+    def _begin(
+        self, connection: "Connection", frame: memoryview
+    ) -> tuple[Api, RequestContext, int] | None:
+        """Read the header and count the request: its API, context, and where the body begins.
+
+        None when the connection has been answered, or closed, for what the header says.
+        """
+        started_ms = self._clock.monotonic_ms()
+        try:
+            key, version, correlation_id, length = HEADER.unpack_from(frame)
+        except StructError:
+            self._malformed(connection, "request header is cut off")
+            return None
+        api = self.by_key.get(key)
+        if api is None or not api.min_version <= version <= api.max_version:
+            self._unsupported(connection, key, version, correlation_id)
+            return None
+        flexible = version >= api.first_flexible
+        try:
+            position = self._read_client_id(connection, frame, length)
+            if flexible:
+                if frame[position] == 0:
+                    position += 1
+                else:
+                    position = skip_tagged_fields(frame, position)
+        except (DecodeError, IndexError) as error:
+            self._malformed(connection, f"request header: {error}")
+            return None
+        context = RequestContext(
+            key,
+            version,
+            correlation_id,
+            connection.client_id,
+            connection.info,
+            started_ms,
+            flexible and key != API_VERSIONS,
+        )
+        connection.requests += 1
+        stats = api.stats
+        stats.requests += 1
+        stats.request_bytes += len(frame)
+        return api, context, position
 
     @staticmethod
     def _read_client_id(connection: "Connection", frame: memoryview, length: int) -> int:

@@ -25,7 +25,7 @@ way (Kafka allows one).
 """
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from broker.network.receive_buffers import ReceiveBuffer
 from broker.network.response import Pieces, ResponseSlot, bytes_of
@@ -83,7 +83,6 @@ class Connection:
         "fd",
         "info",
         "last_active_ms",
-        "principal_state",
         "processor",
         "requests",
         "stream",
@@ -98,7 +97,6 @@ class Connection:
         self.closed = False
         self.client_id: str | None = None
         self.client_id_raw: bytes = b""
-        self.principal_state: Any = None
         self.last_active_ms = 0.0
         self.requests = 0
         self.waiting_in_channel = 0
