@@ -1,0 +1,1 @@
+"""The remote log (KIP-405): closed segments live in an object store."""
