@@ -1,0 +1,106 @@
+"""Which segment in remote storage holds what: the interface (Kafka: RemoteLogMetadataManager).
+
+Two kinds of calls. Looking something up is synchronous, from memory, because the answer to a
+Fetch waits for it; telling something new is awaited, because it must be on disk first.
+
+A partition's metadata is in one of three conditions:
+
+    UNLOADED ──assign──> LOADING (loaded, not yet visible) ──caught up──> VISIBLE
+        ^                                                                  │
+        └───────────────────────────── release ────────────────────────────┘
+
+Only VISIBLE answers; before it every look-up raises RemoteStorageNotReadyError, which is not the
+same as "there is no such segment".
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from tiered.segment_metadata import (
+    RemoteLogSegmentMetadata,
+    RemoteLogSegmentMetadataUpdate,
+    RemotePartitionDelete,
+    TopicIdPartition,
+)
+
+
+class RemoteLogMetadataManager(Protocol):
+    """See the module. Touched on the loop's thread only.
+
+    After `add`, `update` or `delete_partition` has returned, every look-up here sees it
+    (read your writes), and it survives a power cut.
+    """
+
+    def assign(self, partitions: Iterable[TopicIdPartition]) -> None:
+        """Metadata of these is wanted here: leaders and followers alike. Returns at once."""
+        ...
+
+    def release(self, partitions: Iterable[TopicIdPartition]) -> None:
+        """Metadata of these is not wanted here any more."""
+        ...
+
+    def is_ready(self, partition: TopicIdPartition) -> bool:
+        """Whether look-ups are answered."""
+        ...
+
+    async def ready(self, partition: TopicIdPartition) -> None:
+        """Wait until `is_ready`; raises RemoteStorageNotReadyError when it is not assigned."""
+        ...
+
+    async def add(self, metadata: RemoteLogSegmentMetadata) -> None:
+        """Tell of a copy that begins: the state must be COPY_SEGMENT_STARTED, the id new.
+
+        Raises:
+            InvalidTransitionError: It is not.
+            RemoteStorageNotReadyError: Not assigned, or not yet visible.
+            RemoteStorageError: It could not be written; nothing is known of it.
+        """
+        ...
+
+    async def update(self, update: RemoteLogSegmentMetadataUpdate) -> None:
+        """Tell of a segment's next state; raises as `add`."""
+        ...
+
+    async def delete_partition(self, deletion: RemotePartitionDelete) -> None:
+        """Tell how far the deletion of a partition is; raises as `add`.
+
+        After DELETE_PARTITION_FINISHED everything about the partition is forgotten.
+        """
+        ...
+
+    def find(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        """The COPY_SEGMENT_FINISHED segment that holds `offset` as of `epoch`, None: none does."""
+        ...
+
+    def find_next_with_transactions(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        """The first finished segment of `epoch` that ends at or after `offset` and holds aborts.
+
+        KIP-1057; segments whose `txn_index_empty` is set are passed over.
+        """
+        ...
+
+    def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
+        """Last offset of `epoch` in finished segments, inclusive; None: none was copied."""
+        ...
+
+    def segments(
+        self, partition: TopicIdPartition, epoch: int | None = None
+    ) -> Sequence[RemoteLogSegmentMetadata]:
+        """All that is not DELETE_SEGMENT_FINISHED (of one epoch), ascending by start offset."""
+        ...
+
+    def size(self, partition: TopicIdPartition, epoch: int | None = None) -> int:
+        """Bytes of finished segments' logs (of one epoch)."""
+        ...
+
+    def deletions(self) -> Sequence[RemotePartitionDelete]:
+        """Partitions whose deletion has begun and has not been told finished."""
+        ...
+
+    def partitions(self) -> Sequence[TopicIdPartition]:
+        """All assigned partitions."""
+        ...

@@ -1,0 +1,1 @@
+"""Object stores: a directory, or anything that speaks S3."""

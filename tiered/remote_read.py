@@ -1,0 +1,96 @@
+"""A read from remote storage, as the broker asks for it: the interface of `tiered.reader`.
+
+A read is an object that is finished or will be. When everything it needs is in the caches it is
+finished before `RemoteReader.read` returns; then there was no task, no thread and no await.
+
+    pending ──all chunks there──> finished(records)
+       ├─────────trouble────────> finished(error)
+       └─────────cancel()───────> cancelled: `on_finished` is not called
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from storage.file_slice import FileSlice
+
+if TYPE_CHECKING:
+    from storage.log import Log
+    from storage.segment import TimestampOffset
+    from tiered.segment_metadata import TopicIdPartition
+
+
+class RemoteRecords:
+    """Batches in cache files, in order; the last one may be cut off, as clients expect.
+
+    Attributes:
+        slices: To be sent one after the other. Each holds its file open: the cache may evict it.
+        length: Bytes in all.
+        aborted: (producer id, first offset) of aborted transactions that overlap them; empty
+            unless they were asked for.
+    """
+
+    __slots__ = ("aborted", "length", "slices")
+
+    def __init__(self, slices: Sequence[FileSlice], aborted: Sequence[tuple[int, int]]) -> None:
+        self.slices = list(slices)
+        self.length = sum(slice_.length for slice_ in slices)
+        self.aborted = list(aborted)
+
+
+class ReadRequest(NamedTuple):
+    """What is wanted of one partition.
+
+    Attributes:
+        partition: Whose.
+        log: Its local log: leader epochs, last stable offset, aborted transactions that are local.
+        offset: First offset wanted: at or above the log start, below the local log start.
+        max_bytes: Most bytes, but at least the whole first batch if `min_one_batch`.
+        min_one_batch: See KIP-74.
+        with_aborted: read_committed.
+        client: (principal, client id): for quotas and fairness, and to tell readers apart.
+    """
+
+    partition: "TopicIdPartition"
+    log: "Log"
+    offset: int
+    max_bytes: int
+    min_one_batch: bool
+    with_aborted: bool
+    client: tuple[str, str]
+
+
+class RemoteRead(Protocol):
+    """See the module."""
+
+    finished: bool
+    records: RemoteRecords | None
+    """None while pending, after an error, and when the quota leaves nothing: then it is empty."""
+    error: Exception | None
+    on_finished: Callable[[], None] | None
+    """Set by who waits; called once, on the loop."""
+
+    def cancel(self) -> None:
+        """Nobody waits any more; see `TierSettings.abandoned_reads`."""
+        ...
+
+
+class RemoteReader(Protocol):
+    """Touched on the loop's thread only."""
+
+    def read(self, request: ReadRequest) -> RemoteRead:
+        """Begin to read; never raises, trouble is the read's `error`.
+
+        Errors: RemoteOffsetNotFoundError (client: OFFSET_OUT_OF_RANGE), QueueFullError,
+        RemoteStorageError, CorruptRemoteDataError. While metadata is not ready the read stays
+        pending and begins when it is.
+        """
+        ...
+
+    async def find_timestamp(
+        self, partition: "TopicIdPartition", log: "Log", timestamp_ms: int, client: tuple[str, str]
+    ) -> "TimestampOffset | None":
+        """The first record in remote storage at or after a time, from the log start on.
+
+        None: there is none below the local log start offset, which the caller goes on with.
+        """
+        ...

@@ -1,0 +1,191 @@
+"""What the broker asks of remote storage: the interface between the loop and the tier's work.
+
+`tiered.storage_manager` does it where it is called; `tiered.worker` does it in a process of its
+own, and then only these arguments and results cross: paths, keys and numbers, never payload.
+
+Cancelling an awaited call stops the work (a download's connection is closed within a second).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
+
+from tiered.object_store.base import ObjectPage, PendingUpload
+from tiered.segment_metadata import RemoteLogSegmentMetadata
+
+
+class SideFile(StrEnum):
+    """What lies in a segment's `.indexes` object; values as in Aiven's manifest."""
+
+    OFFSET = "offset"
+    TIMESTAMP = "timestamp"
+    PRODUCER_SNAPSHOT = "producerSnapshot"
+    LEADER_EPOCH = "leaderEpoch"
+    TRANSACTION = "transaction"
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFiles:
+    """The local files of one closed segment (Kafka: LogSegmentData).
+
+    Attributes:
+        log, offset_index, time_index, producer_snapshot: Paths; the snapshot is the one taken at
+            the next segment's base offset.
+        transaction_index: Path, None when nothing was aborted.
+        leader_epochs: Text of a leader-epoch checkpoint, up to the segment's end.
+    """
+
+    log: str
+    offset_index: str
+    time_index: str
+    producer_snapshot: str
+    transaction_index: str | None
+    leader_epochs: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    """What a manifest says of the topic, so that a bucket alone is enough to have it back.
+
+    Attributes:
+        partitions: How many the topic has.
+        overrides: Its own settings, Kafka's names and texts.
+        cluster_id: Who copied it.
+    """
+
+    partitions: int
+    overrides: Mapping[str, str]
+    cluster_id: str
+
+
+class CopyResult(NamedTuple):
+    """What a copy has done; `uploaded_bytes` after compression and encryption, all objects."""
+
+    uploaded_bytes: int
+    custom_metadata: bytes | None
+
+
+class IndexesResult(NamedTuple):
+    """What reading a remote segment needs, beside the files that were written.
+
+    Attributes:
+        chunk_bytes: Bytes of every chunk but the last, before compression.
+        chunk_count: Of the segment's log.
+        log_bytes: Of the segment's log, before compression.
+        downloaded_bytes: Over the network.
+    """
+
+    chunk_bytes: int
+    chunk_count: int
+    log_bytes: int
+    downloaded_bytes: int
+
+
+class ChunkResult(NamedTuple):
+    """A chunk that was written to a file: its bytes there, its CRC-32C, its bytes on the way."""
+
+    length: int
+    crc: int
+    downloaded_bytes: int
+
+
+class Fault(NamedTuple):
+    """Something wrong with a remote segment; `position` in the object, -1 if it cannot be told."""
+
+    key: str
+    position: int
+    problem: str
+
+
+class Tier(Protocol):
+    """See the module. All raise `tiered.errors`."""
+
+    async def copy_segment(
+        self, metadata: RemoteLogSegmentMetadata, files: SegmentFiles, topic: TopicFacts
+    ) -> CopyResult:
+        """Verify every batch and index, then upload: log, indexes, and the manifest last.
+
+        On failure the objects that were uploaded are removed as far as possible; the caller deletes
+        the segment all the same.
+
+        Raises:
+            CorruptSegmentError: Nothing was uploaded.
+        """
+        ...
+
+    async def fetch_indexes(
+        self, metadata: RemoteLogSegmentMetadata, directory: str, stem: str
+    ) -> IndexesResult:
+        """Write `<stem>.index`, `.timeindex`, `.manifest`, and `.txnindex` if there is one.
+
+        Each is written under a name ending in `.tmp` and renamed, the manifest last.
+
+        Raises:
+            CorruptRemoteDataError: A checksum does not fit; nothing was written.
+        """
+        ...
+
+    async def fetch_chunk(
+        self, metadata: RemoteLogSegmentMetadata, manifest: str, chunk: int, path: str
+    ) -> ChunkResult:
+        """Write one chunk of the log, as it was before compression, to `path`.
+
+        Args:
+            metadata: Of the segment.
+            manifest: Path of the manifest that `fetch_indexes` wrote.
+            chunk: Counted from 0.
+            path: Replaced atomically; `<path>.tmp` meanwhile.
+
+        Raises:
+            CorruptRemoteDataError: The checksum does not fit; nothing was written.
+        """
+        ...
+
+    async def fetch_side_file(self, metadata: RemoteLogSegmentMetadata, kind: SideFile) -> bytes:
+        """One side file, for a follower or a restore; ObjectNotFoundError if there is none."""
+        ...
+
+    async def delete_segment(self, metadata: RemoteLogSegmentMetadata) -> None:
+        """Remove the manifest first, then the rest; what is missing is fine."""
+        ...
+
+    async def is_complete(self, metadata: RemoteLogSegmentMetadata) -> bool:
+        """Whether the manifest is there and names objects that are there with the sizes it says."""
+        ...
+
+    async def verify_segment(self, metadata: RemoteLogSegmentMetadata) -> Sequence[Fault]:
+        """Read all of a segment again and compare it with its manifest; empty: it is whole."""
+        ...
+
+    async def list_objects(self, prefix: str, continuation: str | None) -> ObjectPage:
+        """A page of what is in the bucket."""
+        ...
+
+    async def delete_objects(self, keys: Sequence[str]) -> None:
+        """Remove objects that nobody owns."""
+        ...
+
+    async def list_uploads(self, prefix: str) -> Sequence[PendingUpload]:
+        """Unfinished multipart uploads."""
+        ...
+
+    async def abort_upload(self, upload: PendingUpload) -> None:
+        """Forget one."""
+        ...
+
+    async def put_object(self, key: str, data: bytes) -> None:
+        """A small object of the metadata's own (snapshots, claims)."""
+        ...
+
+    async def get_object(self, key: str) -> bytes:
+        """As it was put; ObjectNotFoundError when it is not there. At most 64 MiB."""
+        ...
+
+    def statistics(self) -> Mapping[str, Any]:
+        """Newest known counters: per call and outcome, requests, seconds, bytes (see worker)."""
+        ...
+
+    async def close(self) -> None:
+        """End; what is under way fails with TierProcessError."""
+        ...
