@@ -2,6 +2,7 @@
 
     StorageError
     ├── OffsetOutOfRangeError        below the log start or above the end
+    │   └── OffsetNotLocalError      from the log start on, but only remote storage has it
     ├── BatchError                   a produced batch is refused; nothing was written
     │   ├── CorruptBatchError        length, CRC-32C or structure is wrong
     │   ├── UnsupportedFormatError   magic 0 or 1
@@ -41,6 +42,10 @@ class OffsetOutOfRangeError(StorageError):
         self.offset = offset
         self.log_start_offset = log_start_offset
         self.log_end_offset = log_end_offset
+
+
+class OffsetNotLocalError(OffsetOutOfRangeError):
+    """The log has the offset, but not here: its segment lives in remote storage only (KIP-405)."""
 
 
 class BatchError(StorageError):

@@ -11,6 +11,13 @@
     log end offset       what the next record gets
     recovery point       everything below is on disk and need not be scanned after a crash
 
+With remote storage (KIP-405) the oldest segments are gone from here, and live in the bucket:
+
+    log start                  local log start                                    log end
+        v                            v                                              v
+        [ remote ][ remote ][ remote and local ][ remote and local ][ active segment ]
+                                                highest remote offset ^
+
 Belongs to one thread, the loop's, except where a method says otherwise; nothing here awaits.
 Appends go to the page cache; making them durable is `begin_flush` and `FlushTicket.run`.
 
@@ -111,6 +118,7 @@ class Log(LogCuts, LogReads):
             recovery_point=recovery_point,
             log_start_offset=log_start_offset,
             gaps_allowed="compact" in config.cleanup_policy,
+            remote_storage=config.remote_storage_enable,
             now_ms=clock.now_ms(),
             on_progress=on_progress,
         )
@@ -123,7 +131,8 @@ class Log(LogCuts, LogReads):
         log.recovery_point = loaded.recovery_point
         latest = log.leader_epochs.latest_epoch
         log._latest_leader_epoch = -1 if latest is None else latest
-        log.high_watermark = log.log_start_offset
+        # What left this disk for remote storage was committed.
+        log.high_watermark = log.local_log_start_offset
         log.update_high_watermark(high_watermark)
         for segment in loaded.segments:
             segment.close()

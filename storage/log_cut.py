@@ -118,6 +118,18 @@ class LogCuts(LogAppends):
             self.producer_state.on_log_start_offset_incremented(before_offset)
         return self.log_start_offset
 
+    def raise_log_start(self, offset: int) -> bool:
+        """Move the log start offset up, as far as the high watermark: remote segments have expired.
+
+        Returns:
+            Whether it was moved.
+        """
+        offset = min(offset, self.high_watermark)
+        if offset <= self.log_start_offset:
+            return False
+        self.delete_records(offset)
+        return True
+
     def delete_old_segments(self) -> int:
         """Apply retention: see `storage.retention`. May roll the active segment, never deletes it.
 
@@ -137,7 +149,7 @@ class LogCuts(LogAppends):
             high_watermark=self.high_watermark,
             log_end_offset=self.log_end_offset,
             now_ms=self._clock.now_ms(),
-            remote_storage=self.config.remote_storage_enable,
+            remote_storage=self.copies_to_remote,
             highest_remote_offset=self.highest_remote_offset,
         )
         count = len(plan)
@@ -150,7 +162,7 @@ class LogCuts(LogAppends):
         for segment in list(self._segments)[:count]:
             self._retire(segment)
             self.producer_state.delete_snapshot(segment.base_offset)
-        if not self.config.remote_storage_enable:
+        if not self.copies_to_remote:
             self.delete_records(max(self._segments[0].base_offset, self.log_start_offset))
         return count
 

@@ -52,8 +52,16 @@ CHECKPOINTS: Final = (
     CLEANER_CHECKPOINT,
 )
 
-# A KRaft controller's log, and the cache of remote indexes, look like partitions and are none.
-_NOT_PARTITIONS: Final = frozenset({"__cluster_metadata-0", "remote-log-index-cache"})
+# A KRaft controller's log looks like a partition and is none; the others are remote storage's.
+_NOT_PARTITIONS: Final = frozenset(
+    {
+        "__cluster_metadata-0",
+        "remote-log-index-cache",
+        "varve-objects",
+        "varve-chunk-cache",
+        "varve-remote-metadata",
+    }
+)
 
 
 class LogDirectory:

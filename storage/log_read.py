@@ -3,7 +3,7 @@
 Nothing here touches the bytes of a batch, except to look up a time within one.
 """
 
-from storage.errors import OffsetOutOfRangeError
+from storage.errors import OffsetNotLocalError, OffsetOutOfRangeError
 from storage.file_slice import FileSlice
 from storage.log_state import LogState
 from storage.segment import Segment, TimestampOffset
@@ -31,6 +31,7 @@ class LogReads(LogState):
 
         Raises:
             OffsetOutOfRangeError: Below the log start or above the log end.
+            OffsetNotLocalError: Below the local log start: remote storage has it.
             DiskError: The file could not be opened, or the log is out of service.
         """
         if self.failure is not None:
@@ -39,7 +40,9 @@ class LogReads(LogState):
             raise OffsetOutOfRangeError(offset, self.log_start_offset, self.log_end_offset)
         segments = self._segments
         last = len(segments) - 1
-        at = last if offset >= segments[last].base_offset else max(segments.index_of(offset), 0)
+        at = last if offset >= segments[last].base_offset else segments.index_of(offset)
+        if at < 0:
+            raise OffsetNotLocalError(offset, segments[0].base_offset, self.log_end_offset)
         while at <= last:
             segment = segments[at]
             if end_offset >= segments.end_of(at, self.log_end_offset):

@@ -24,6 +24,7 @@ from storage.clock import Clock
 from storage.errors import DiskError, LogDirectoryOfflineError
 from storage.filesystem import Filesystem
 from storage.leader_epochs import LeaderEpochCache
+from storage.log_files import SNAPSHOT_SUFFIX, log_file_name
 from storage.producer_state import ProducerStateManager
 from storage.randomness import Randomness
 from storage.segment import Segment
@@ -180,6 +181,21 @@ class LogState:
             )
 
     @property
+    def remote_storage(self) -> bool:
+        """Whether closed segments of this log live in remote storage (KIP-405)."""
+        return self.config.remote_storage_enable
+
+    @property
+    def copies_to_remote(self) -> bool:
+        """Whether more of them are copied there: local retention then waits for the copy."""
+        return self.config.remote_storage_enable and not self.config.remote_log_copy_disable
+
+    @property
+    def local_log_start_offset(self) -> int:
+        """First offset that is here; the log start offset unless the log has a remote part."""
+        return max(self.log_start_offset, self._segments[0].base_offset)
+
+    @property
     def active_base_offset(self) -> int:
         """Base offset of the active segment: what was rolled lies below."""
         return self._segments.active.base_offset
@@ -202,6 +218,10 @@ class LogState:
     def size(self) -> int:
         """Bytes of all `.log` files."""
         return sum(segment.size for segment in self._segments)
+
+    def producer_snapshot_path(self, offset: int) -> str:
+        """Where the snapshot of the producers as of `offset` is, if it was taken."""
+        return f"{self.directory}/{log_file_name(offset, SNAPSHOT_SUFFIX)}"
 
     def segment_facts(self) -> Sequence[Segment]:
         """All segments, ascending; the last one is the active segment. Not to be changed."""

@@ -80,6 +80,7 @@ class LogLoader:
         recovery_point: int,
         log_start_offset: int,
         gaps_allowed: bool,
+        remote_storage: bool = False,
         now_ms: int,
         on_progress: Progress | None = None,
     ) -> None:
@@ -95,6 +96,7 @@ class LogLoader:
             recovery_point: From its checkpoint; 0 if there is none.
             log_start_offset: From its checkpoint; 0 if there is none.
             gaps_allowed: The topic is compacted, so offsets may have gaps.
+            remote_storage: The log may start before its first segment here.
             now_ms: Wall clock, for expired producers.
             on_progress: See `Progress`.
         """
@@ -107,6 +109,7 @@ class LogLoader:
         self._recovery_point = recovery_point
         self._log_start_offset = log_start_offset
         self._gaps_allowed = gaps_allowed
+        self._remote_storage = remote_storage
         self._now_ms = now_ms
         self._on_progress = on_progress
         self._segments = Segments()
@@ -152,7 +155,8 @@ class LogLoader:
         if is_new:
             segments.add(self._create_segment(self._log_start_offset))
             log_end_offset = self._log_start_offset
-        log_start_offset = max(self._log_start_offset, segments[0].base_offset)
+        local_start = max(self._log_start_offset, segments[0].base_offset)
+        log_start_offset = self._log_start_offset if self._remote_storage else local_start
         recovery_point = min(self._recovery_point, log_end_offset)
         if not self._scanned and self._clean_shutdown:
             recovery_point = log_end_offset
@@ -161,7 +165,7 @@ class LogLoader:
         self.leader_epochs.truncate_from_end(log_end_offset + 1)
         self.leader_epochs.truncate_from_start(log_start_offset)
         if not self._scanned:
-            self._restore_producer_state(log_start_offset, log_end_offset)
+            self._restore_producer_state(local_start, log_end_offset)
         self.producer_state.map_end_offset = max(log_end_offset, 0)
         return LoadedLog(segments, log_start_offset, log_end_offset, recovery_point)
 

@@ -91,7 +91,8 @@ def plan_retention(
         high_watermark: Segments that reach beyond it stay.
         log_end_offset: Where the active segment ends.
         now_ms: Wall clock.
-        remote_storage: Whether segments are copied to remote storage.
+        remote_storage: Whether segments are copied to remote storage (and copying is not disabled:
+            else the topic's whole retention counts here too).
         highest_remote_offset: Last offset copied, inclusive; -1: none.
     """
     total = sum(segment.size for segment in segments)

@@ -3,6 +3,7 @@
 import pytest
 
 from storage.errors import (
+    OffsetNotLocalError,
     OffsetOutOfRangeError,
 )
 from tests.fakes.clock import ManualClock
@@ -68,3 +69,44 @@ def test_a_slice_outlives_its_segment() -> None:
     assert b"A" * 40 in data
     assert (log.log_start_offset, log.log_end_offset, log.recovery_point) == (100, 100, 100)
     assert append(log, make_batch(b"n")).first_offset == 100
+
+
+def test_a_copied_segment_leaves_the_disk_and_stays_in_the_log() -> None:
+    """Local retention takes what was copied, no more; the log goes on starting where it did."""
+    filesystem = FakeFilesystem()
+    config = small_segments(150, remote_storage_enable=True, local_retention_bytes=0)
+    log = open_log(filesystem, config)
+    log.leader_epochs.assign(0, 0)
+    for _ in range(6):
+        append(log, make_batch(b"x" * 40))
+    assert log.delete_old_segments() == 0
+    bases = [segment.base_offset for segment in log.segment_facts()]
+    log.highest_remote_offset = bases[2] - 1
+    assert log.delete_old_segments() == 2
+    assert (log.log_start_offset, log.local_log_start_offset) == (0, bases[2])
+    for offset in (0, bases[2] - 1):
+        with pytest.raises(OffsetNotLocalError):
+            log.read(offset, max_bytes=9, end_offset=6, min_one_batch=True)
+    assert log.read(bases[2], max_bytes=9, end_offset=6, min_one_batch=True) is not None
+    log.close()
+
+    again = open_log(filesystem, config, opened=Opened(0, 0))
+    assert (again.log_start_offset, again.local_log_start_offset) == (0, bases[2])
+    assert again.leader_epochs.entries() == [(0, 0)]
+    assert again.high_watermark == bases[2]
+    assert again.raise_log_start(1)
+    assert not again.raise_log_start(1)
+    assert again.raise_log_start(99)
+    assert again.log_start_offset == again.high_watermark
+
+
+def test_without_copying_the_whole_retention_counts_here() -> None:
+    """`remote.log.copy.disable`: segments go uncopied, and the log start with them (KIP-950)."""
+    config = small_segments(
+        150, remote_storage_enable=True, remote_log_copy_disable=True, retention_bytes=0
+    )
+    log = open_log(FakeFilesystem(), config)
+    for _ in range(3):
+        append(log, make_batch(b"x" * 40))
+    assert log.delete_old_segments() > 0
+    assert log.log_start_offset == log.local_log_start_offset > 0
