@@ -132,8 +132,7 @@ class Log(LogCuts, LogReads):
         latest = log.leader_epochs.latest_epoch
         log._latest_leader_epoch = -1 if latest is None else latest
         # What left this disk for remote storage was committed.
-        log.high_watermark = log.local_log_start_offset
-        log.update_high_watermark(high_watermark)
+        log.update_high_watermark(max(high_watermark, log.local_log_start_offset))
         for segment in loaded.segments:
             segment.close()
         return log
