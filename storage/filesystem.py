@@ -142,6 +142,10 @@ class Filesystem(Protocol):
         """Remove a folder and all below; a missing one is fine."""
         ...
 
+    def remove_empty_directory(self, path: str) -> bool:
+        """Remove a folder if nothing is in it; whether it is gone (a missing one is)."""
+        ...
+
     def list_directory(self, path: str) -> list[DirEntry]:
         """What is in a folder, in no order."""
         ...
@@ -393,6 +397,18 @@ class LocalFilesystem:
             return
         except OSError as error:
             _fail(error, path, "remove folder")
+
+    def remove_empty_directory(self, path: str) -> bool:
+        """Remove a folder if nothing is in it: one step for the system, so nothing can slip in."""
+        try:
+            os.rmdir(path)
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                return False
+            _fail(error, path, "remove folder")
+        return True
 
     def list_directory(self, path: str) -> list[DirEntry]:
         """What is in a folder; a file that vanishes meanwhile is left out."""

@@ -270,7 +270,7 @@ class FakeFilesystem:
         """Let calls of `kind` whose path contains `path` raise, after `skip` of them, so often.
 
         Kinds: write, read, truncate, sync, allocate, open, create, rename, unlink, mkdir, rmtree,
-        list, sync_directory.
+        rmdir, list, sync_directory.
         """
         self._faults.append(_Fault(kind, code, path, skip, times))
 
@@ -419,6 +419,22 @@ class FakeFilesystem:
             del parent.entries[name]
             parent.changed()
             self.after("rmtree", path)
+
+    def remove_empty_directory(self, path: str) -> bool:
+        self.before("rmdir", path)
+        parent = self._find(os.path.dirname(path))
+        name = os.path.basename(path)
+        if not isinstance(parent, _Directory) or name not in parent.entries:
+            return True
+        entry = parent.entries[name]
+        if not isinstance(entry, _Directory):
+            raise DiskError("cannot remove folder (Not a directory)", path, errno.ENOTDIR)
+        if entry.entries:
+            return False
+        del parent.entries[name]
+        parent.changed()
+        self.after("rmdir", path)
+        return True
 
     def list_directory(self, path: str) -> list[DirEntry]:
         self.before("list", path)

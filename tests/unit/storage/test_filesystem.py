@@ -100,6 +100,20 @@ def test_folders_are_made_listed_and_removed(disk: Disk) -> None:
     assert not filesystem.exists(f"{root}/z")
 
 
+def test_only_an_empty_folder_is_removed(disk: Disk) -> None:
+    """Asking and removing are one step, so a file made meanwhile keeps its folder."""
+    filesystem, root = disk
+    filesystem.mkdir(f"{root}/x/y")
+    assert not filesystem.remove_empty_directory(f"{root}/x")
+    assert filesystem.remove_empty_directory(f"{root}/x/y")
+    assert filesystem.remove_empty_directory(f"{root}/x/y")
+    assert filesystem.remove_empty_directory(f"{root}/x")
+    assert not filesystem.exists(f"{root}/x")
+    filesystem.replace_bytes(f"{root}/f", b"")
+    with pytest.raises(DiskError):
+        filesystem.remove_empty_directory(f"{root}/f")
+
+
 def test_replace_leaves_no_temporary_file(disk: Disk) -> None:
     """The old content is replaced whole."""
     filesystem, root = disk
