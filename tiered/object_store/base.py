@@ -12,6 +12,8 @@ from collections.abc import AsyncIterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
+from tiered.object_store.statistics import StoreStatistics
+
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
 
@@ -52,6 +54,9 @@ class ObjectStore(Protocol):
 
     name: str
     """For people: `s3://bucket/prefix`, `file:///path`."""
+
+    statistics: StoreStatistics
+    """Calls, errors, seconds and bytes so far."""
 
     async def put(self, key: str, data: Buffer) -> None:
         """Store a small object whole; it is durable when this returns."""
