@@ -12,9 +12,12 @@ from pathlib import Path
 from bench.kafka_release import KAFKA_VERSION, KafkaReleaseError
 from bench.node import Node, NodeError, RunningNode
 from bench.report import RowResult, write
-from bench.rows import ROWS, Bench
+from bench.rows import ROWS as LOCAL_ROWS
+from bench.rows import Bench
 from bench.runner import Runner
+from bench.tier_rows import TIER_ROWS
 
+ROWS = (*LOCAL_ROWS, *TIER_ROWS)
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -32,6 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--warm-up", type=float, help="seconds of load before the first row")
     parser.add_argument("--restart-gib", type=float, help="size of the restart-full row")
     parser.add_argument("--partitions", type=int, help="count of the partitions rows")
+    parser.add_argument("--tier-gib", type=float, help="history of the tier's rows (default: 2)")
     for kind in ("varve", "kafka"):
         parser.add_argument(f"--{kind}", metavar="HOST:PORT", help=f"take a running {kind}")
         parser.add_argument(f"--{kind}-pid", type=int, metavar="PID", help="and its process id")
@@ -83,6 +87,8 @@ def main() -> int:
         restart_gib=_or(arguments.restart_gib, 0.5 if quick else 10.0),
         partitions=int(_or(arguments.partitions, 500 if quick else 5000)),
         new_node=runner.new_node,
+        new_tiered_node=runner.new_tiered_node,
+        tier_gib=_or(arguments.tier_gib, 0.25 if quick else 2.0),
     )
     results: list[RowResult] = []
     settings = {
@@ -93,14 +99,16 @@ def main() -> int:
         "duration_s": bench.duration_s,
         "restart_gib": bench.restart_gib,
         "partitions": bench.partitions,
+        "tier_gib": bench.tier_gib,
     }
     name = arguments.name or ("quick" if quick else "latest")
     begin = time.monotonic()
     text = ""
     try:
-        with runner.running(bench, rows):
-            for row in rows:
-                if row.run is not None:
+        for tiered in (False, True):
+            shared = [row for row in rows if row.run is not None and row.tiered is tiered]
+            with runner.running(bench, shared, tiered=tiered):
+                for row in shared:
                     results.append(runner.run_row(bench, row))
                     text = write(results, brokers, settings, RESULTS, name)
         for row in rows:

@@ -5,6 +5,7 @@ never part of this repository; they are used as an outside reference, by tests a
 """
 
 import fcntl
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -46,6 +47,30 @@ _POM = f"""<project>
 </project>
 """
 
+# Kafka's own tests hold the one RemoteStorageManager that is published with it: LocalTieredStorage.
+_TEST_POM = f"""<project>
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>varve.build</groupId>
+  <artifactId>kafka-release-tests</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId>
+      <artifactId>kafka-storage</artifactId>
+      <version>{KAFKA_VERSION}</version>
+      <classifier>test</classifier>
+    </dependency>
+    <dependency>
+      <groupId>org.apache.kafka</groupId>
+      <artifactId>kafka-clients</artifactId>
+      <version>{KAFKA_VERSION}</version>
+      <classifier>test</classifier>
+    </dependency>
+  </dependencies>
+</project>
+"""
+
 _LOG4J = """rootLogger.level = {level}
 rootLogger.appenderRef.console.ref = console
 appender.console.type = Console
@@ -78,10 +103,14 @@ class KafkaRelease:
 
     java: str
     directory: Path
+    with_test_jars: bool = False
 
     @classmethod
-    def resolve(cls) -> "KafkaRelease":
+    def resolve(cls, *, with_test_jars: bool = False) -> "KafkaRelease":
         """Find the release, fetching it on first use.
+
+        Args:
+            with_test_jars: Also what Kafka's tests have for brokers: LocalTieredStorage.
 
         Raises:
             KafkaReleaseError: Java or Maven is missing, or Maven cannot resolve the release.
@@ -91,22 +120,27 @@ class KafkaRelease:
         with (_BUILD / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (_BUILD / "complete").exists():
-                cls._fetch(_BUILD)
+                cls._fetch(_POM, _BUILD / "pom.xml", _BUILD / "libs")
                 (_BUILD / "complete").touch()
+            if with_test_jars and not (_BUILD / "complete-tests").exists():
+                # What these need in turn is for tests that run, not for a class that is loaded.
+                only = "-DexcludeTransitive=true"
+                cls._fetch(_TEST_POM, _BUILD / "pom-tests.xml", _BUILD / "test-libs", only)
+                (_BUILD / "complete-tests").touch()
         for level, target in (("INFO", "SYSTEM_OUT"), ("WARN", "SYSTEM_ERR")):
             path = _BUILD / f"log4j2-{level.lower()}.properties"
             if not path.exists():
                 path.write_text(_LOG4J.format(level=level, target=target))
-        return cls(java, _BUILD)
+        return cls(java, _BUILD, with_test_jars)
 
     @staticmethod
-    def _fetch(directory: Path) -> None:
+    def _fetch(pom: str, pom_path: Path, jars: Path, *options: str) -> None:
         maven = _require("mvn", "maven")
-        (directory / "pom.xml").write_text(_POM)
-        shutil.rmtree(directory / "libs", ignore_errors=True)
-        command = [maven, "-B", "-q", "-f", str(directory / "pom.xml")]
-        command += ["dependency:copy-dependencies", "-DincludeScope=runtime"]
-        command += [f"-DoutputDirectory={directory / 'libs'}"]
+        pom_path.write_text(pom)
+        shutil.rmtree(jars, ignore_errors=True)
+        command = [maven, "-B", "-q", "-f", str(pom_path)]
+        command += ["dependency:copy-dependencies", "-DincludeScope=runtime", *options]
+        command += [f"-DoutputDirectory={jars}"]
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
         if result.returncode != 0:
             tail = "\n".join((result.stdout + result.stderr).splitlines()[-20:])
@@ -115,7 +149,8 @@ class KafkaRelease:
     @property
     def classpath(self) -> str:
         """All jars, for `java -cp`."""
-        return str(self.directory / "libs" / "*")
+        libraries = ["libs", "test-libs"] if self.with_test_jars else ["libs"]
+        return os.pathsep.join(str(self.directory / name / "*") for name in libraries)
 
     @property
     def logging_options(self) -> tuple[str, ...]:

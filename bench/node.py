@@ -218,9 +218,10 @@ class KafkaNode(OwnedNode):
         *,
         cores: frozenset[int] | None = None,
         heap: tuple[str, ...] = KAFKA_HEAP,
+        release: KafkaRelease | None = None,
     ) -> None:
         super().__init__(directory, properties, cores=cores)
-        self.release = KafkaRelease.resolve()
+        self.release = KafkaRelease.resolve() if release is None else release
         self.heap = heap
 
     @property

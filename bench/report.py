@@ -42,6 +42,12 @@ def summarize(
                 "better": metric.better,
                 **{broker: result.values(broker, metric.name) for broker in brokers},
             }
+            ours = result.values("varve", metric.name)
+            if metric.bound is not None and ours:
+                entry |= {
+                    "bound": metric.bound,
+                    "within": metric.is_within(statistics.median(ours)),
+                }
             if len(brokers) == 2:
                 ratios = result.ratios(metric.name, *brokers)
                 if ratios:
@@ -75,9 +81,23 @@ def _number(value: float) -> str:
 
 
 def _goal(metric: Metric) -> str:
-    if metric.goal is None:
+    sign = ">=" if metric.better == "higher" else "<="
+    texts = []
+    if metric.goal is not None:
+        texts.append(f"{sign} {metric.goal:g}")
+    if metric.bound is not None:
+        texts.append(f"ours {sign} {metric.bound:g}")
+    return ", ".join(texts)
+
+
+def _verdict(metric: Metric, ratios: Sequence[float], ours: Sequence[float]) -> str:
+    """Empty where nothing was asked for; missed when either the goal or the bound was."""
+    verdicts = [metric.is_reached(statistics.median(ratios)) if ratios else None]
+    verdicts.append(metric.is_within(statistics.median(ours)) if ours else None)
+    told = [verdict for verdict in verdicts if verdict is not None]
+    if not told:
         return ""
-    return f"{'>=' if metric.better == 'higher' else '<='} {metric.goal:g}"
+    return "reached" if all(told) else "**missed**"
 
 
 def table(results: Sequence[RowResult], brokers: Sequence[str]) -> str:
@@ -90,23 +110,19 @@ def table(results: Sequence[RowResult], brokers: Sequence[str]) -> str:
             lines.append(f"| {result.row.name} | failed: {result.error.splitlines()[0]} |")
         for metric in result.row.metrics:
             values = [result.values(broker, metric.name) for broker in brokers]
-            if not all(values):
+            if not any(values):
                 continue
             cells = [result.row.name, f"{metric.name} ({metric.unit})"]
-            cells += [_number(statistics.median(v)) for v in values]
+            cells += [_number(statistics.median(v)) if v else "-" for v in values]
             if both:
                 ratios = result.ratios(metric.name, *brokers)
-                if ratios:
-                    median = statistics.median(ratios)
-                    reached = {True: "reached", False: "**missed**", None: ""}
-                    cells += [
-                        f"{median:.2f}",
-                        f"{min(ratios):.2f}-{max(ratios):.2f}",
-                        _goal(metric),
-                        reached[metric.is_reached(median)],
-                    ]
-                else:
-                    cells += ["", "", _goal(metric), ""]
+                cells += (
+                    [f"{statistics.median(ratios):.2f}", f"{min(ratios):.2f}-{max(ratios):.2f}"]
+                    if ratios
+                    else ["", ""]
+                )
+                ours = result.values("varve", metric.name)
+                cells += [_goal(metric), _verdict(metric, ratios, ours)]
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

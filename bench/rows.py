@@ -11,8 +11,8 @@ broker kept before it returns, outside the timed part.
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from bench import wire
 from bench.client_group import ClientGroupResult, join_clients
@@ -53,6 +53,14 @@ class Metric:
     better: Literal["higher", "lower"]
     goal: float | None = None
     """The ratio ours/Kafka to reach: at least for `higher`, at most for `lower`."""
+    bound: float | None = None
+    """What our own figure must reach, whatever Kafka's is."""
+
+    def is_within(self, ours: float) -> bool | None:
+        """Whether our own figure reaches its bound; None without one."""
+        if self.bound is None:
+            return None
+        return ours >= self.bound if self.better == "higher" else ours <= self.bound
 
     def is_reached(self, ratio: float) -> bool | None:
         """Whether a ratio reaches the goal; None without a goal."""
@@ -71,6 +79,12 @@ class Bench:
     partitions: int
     new_node: Callable[[str, Mapping[str, str]], OwnedNode]
     """Kind and properties to a broker that is not started yet."""
+    new_tiered_node: Callable[[str, Mapping[str, str]], OwnedNode]
+    """Likewise, with remote storage in a directory."""
+    tier_gib: float = 2.0
+    """How much history the tier's rows write and read."""
+    histories: dict[str, Any] = field(default_factory=dict)
+    """What the tier's rows wrote once per broker (`replay.History`)."""
     counter: int = 0
 
     def topic(self) -> str:
@@ -92,6 +106,10 @@ class Row:
     """Broker on one core, generator on the other: a per-core figure."""
     pairs_max: int | None = None
     """Rows that take minutes are repeated less often."""
+    tiered: bool = False
+    """`run` gets a broker with remote storage, an `OwnedNode`."""
+    only: str | None = None
+    """The one broker that this can be measured on."""
 
 
 RATE = Metric("requests_per_s", "req/s", "higher")

@@ -17,6 +17,7 @@ from bench.node import KafkaNode, Node, OwnedNode, VarveNode
 from bench.process import machine_times, pin
 from bench.report import RowResult
 from bench.rows import BROKER_CORE, Bench, Disturbed, Row
+from bench.tiered_node import TIERED_KINDS
 
 KINDS: dict[str, type[OwnedNode]] = {"varve": VarveNode, "kafka": KafkaNode}
 
@@ -50,11 +51,20 @@ class Runner:
 
     def new_node(self, kind: str, properties: Mapping[str, str]) -> OwnedNode:
         """A broker with a fresh directory below ours."""
+        return self._new_node(KINDS, kind, properties)
+
+    def new_tiered_node(self, kind: str, properties: Mapping[str, str]) -> OwnedNode:
+        """Likewise, with remote storage in a directory."""
+        return self._new_node(TIERED_KINDS, kind, properties)
+
+    def _new_node(
+        self, kinds: Mapping[str, type[OwnedNode]], kind: str, properties: Mapping[str, str]
+    ) -> OwnedNode:
         self._nodes += 1
         where = Path(tempfile.mkdtemp(prefix=f"{kind}-{self._nodes}-", dir=self.directory))
         # "kafka-2" is a second Kafka: how the method shows that it sees no difference where
         # there is none.
-        node = KINDS[kind.partition("-")[0]](where, {**PROPERTIES, **properties})
+        node = kinds[kind.partition("-")[0]](where, {**PROPERTIES, **properties})
         node.name = kind
         return node
 
@@ -64,16 +74,17 @@ class Runner:
             print(text, flush=True)
 
     @contextlib.contextmanager
-    def running(self, bench: Bench, rows: Sequence[Row]) -> Iterator[None]:
+    def running(self, bench: Bench, rows: Sequence[Row], *, tiered: bool = False) -> Iterator[None]:
         """Both brokers up and warm for the rows that share them."""
         owned: list[OwnedNode] = []
         try:
             if any(row.run for row in rows):
                 for kind in self.brokers:
-                    if kind in self.given:
+                    if kind in self.given and not tiered:
                         self.shared[kind] = self.given[kind]
                         continue
-                    node = self.new_node(kind, {})
+                    new_node = self.new_tiered_node if tiered else self.new_node
+                    node = new_node(kind, {})
                     owned.append(node)
                     self.say(f"{kind}: up after {node.start():.2f} s")
                     self.shared[kind] = node
@@ -102,14 +113,17 @@ class Runner:
 
     def run_row(self, bench: Bench, row: Row) -> RowResult:
         """All pairs of one row."""
-        result = RowResult(row, {kind: [] for kind in self.brokers})
+        brokers = [kind for kind in self.brokers if row.only in {None, kind}]
+        result = RowResult(row, {kind: [] for kind in brokers})
+        if not brokers:
+            return result
         pairs = min(self.pairs, row.pairs_max or self.pairs)
         retries_left = pairs
         self.say(f"{row.name}: {row.title}")
-        while len(result.samples[self.brokers[-1]]) < pairs:
+        while len(result.samples[brokers[-1]]) < pairs:
             calibration = calibrate()
             try:
-                pair = {kind: self._sample(bench, row, kind) for kind in self.brokers}
+                pair = {kind: self._sample(bench, row, kind) for kind in brokers}
             except Disturbed as error:
                 result.disturbed += 1
                 self.say(f"  pair discarded: {error}")
@@ -131,7 +145,7 @@ class Runner:
     def _pair_line(self, row: Row, pair: Mapping[str, Mapping[str, float]]) -> str:
         parts = []
         for metric in row.metrics:
-            values = [pair[kind].get(metric.name, 0.0) for kind in self.brokers]
+            values = [sample.get(metric.name, 0.0) for sample in pair.values()]
             text = " : ".join(f"{value:,.4g}" for value in values)
             if len(values) == 2 and values[1]:
                 text += f" = {values[0] / values[1]:.2f}"

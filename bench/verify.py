@@ -34,6 +34,7 @@ def verify_partition(
     value: bytes | None = None,
     start_offset: int = 0,
     end_offset: int | None = None,
+    empty_answers_max: int = 0,
 ) -> Verified:
     """Fetch a partition and check every batch's CRC-32C and the continuity of offsets.
 
@@ -46,6 +47,7 @@ def verify_partition(
             zero byte, follows it).
         start_offset: Where to begin.
         end_offset: Where to stop (exclusive); the log end offset when None.
+        empty_answers_max: So many answers in a row may hold nothing: remote storage may be slow.
 
     Raises:
         VerificationError: Naming topic, partition and offset.
@@ -54,6 +56,7 @@ def verify_partition(
         end_offset = wire.list_offset(connection, topic, partition)
     found = Verified()
     offset = start_offset
+    empty_answers = 0
     where = f"{topic}-{partition}"
     while offset < end_offset:
         connection.sendall(wire.fetch_frame(topic, partition, offset, max_bytes=8 << 20))
@@ -76,7 +79,8 @@ def verify_partition(
             found.batches += 1
             found.records += count
             found.size_bytes += len(batch)
-        if offset == before:
+        empty_answers = empty_answers + 1 if offset == before else 0
+        if empty_answers > empty_answers_max:
             raise VerificationError(f"{where}@{offset}: nothing there, log end is {end_offset}")
     if expected_records is not None and found.records != expected_records:
         raise VerificationError(
