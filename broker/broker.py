@@ -25,6 +25,7 @@ from broker.handlers.fetch import FetchHandler
 from broker.handlers.produce import ProduceHandler
 from broker.kafka_apis import Api, KafkaApis
 from broker.log_lifecycle import LogLifecycle
+from broker.lookups import Lookups
 from broker.loop_lag import LoopLag
 from broker.network.server import NetworkServer
 from broker.on_loop import OnLoop
@@ -96,6 +97,7 @@ class Broker:
         self.apis: KafkaApis | None = None
         self.timer = TimerWheel(self.loop, self.clock)
         self.disk = Disk(max(DISK_THREADS_MIN, settings.background_threads))
+        self.lookups = Lookups()
         self.lag = LoopLag(self.timer, self.clock)
         self.filesystem: Filesystem = filesystem or LocalFilesystem()
         self._on_loop = OnLoop(self.loop)
@@ -214,6 +216,7 @@ class Broker:
             controller=controller,
             replica_manager=self.replicas,
             groups=self.groups,
+            lookups=self.lookups,
         )
         apis = KafkaApis(services, map(Api, handler_modules()), self.clock)
         apis.by_key[ApiKey.PRODUCE].hot = ProduceHandler(self.replicas, self.clock, apis.open_reply)

@@ -2,6 +2,7 @@
 
 from protocol.error_codes import ErrorCode
 from storage import errors as storage_errors
+from tiered import errors as tiered_errors
 
 MESSAGE_LENGTH_MAX = 2_000
 """Characters of a message. It quotes what the client sent, and an old response has room for 32 KiB:
@@ -38,6 +39,12 @@ _CODES: dict[type[Exception], ErrorCode] = {
     storage_errors.PartitionLoadingError: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     storage_errors.LogDirectoryOfflineError: ErrorCode.KAFKA_STORAGE_ERROR,
     storage_errors.DiskError: ErrorCode.KAFKA_STORAGE_ERROR,
+    tiered_errors.RemoteOffsetNotFoundError: ErrorCode.OFFSET_OUT_OF_RANGE,
+    # Never wrong data: consumers stop and say where.
+    tiered_errors.CorruptRemoteDataError: ErrorCode.CORRUPT_MESSAGE,
+    # Kafka says UNKNOWN_SERVER_ERROR, which librdkafka hands to the application; on this one all
+    # clients refresh their metadata and ask again.
+    tiered_errors.TieredError: ErrorCode.KAFKA_STORAGE_ERROR,
 }
 
 

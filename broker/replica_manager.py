@@ -1,7 +1,8 @@
 """The partitions this broker holds, and every way in and out of their logs.
 
 Handlers and coordinators ask here; nobody else touches a `Partition`. Whether records come from the
-local log or, one day, from the remote one is decided here, once.
+local log or from the remote one is decided here, once: the local log says that it does not have the
+offset (OffsetNotLocalError), and `read_remote` says what happens then.
 
 Source of the shape: Kafka, ReplicaManager.scala.
 """
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.delayed_produce import DelayedCommit
-from broker.errors import code_of
+from broker.errors import ApiError, code_of
 from broker.partition import Partition, TopicStats
 from broker.preparation import Preparation, PreparationBudget
 from broker.purgatory import Purgatory
@@ -22,12 +23,16 @@ from protocol.error_codes import ErrorCode
 from storage.append_origin import AppendOrigin
 from storage.errors import DiskError, StorageError
 from storage.topic_partition import TopicPartition
+from tiered.remote_read import PausedRead, ReadRequest
+from tiered.segment_metadata import TopicIdPartition
 
 if TYPE_CHECKING:
     from broker.disk import Disk
     from broker.timer import Timer
     from storage.clock import Clock
     from storage.log import Log
+    from storage.segment import TimestampOffset
+    from tiered.remote_read import RemoteRead, RemoteReader
 
 LOGGER = logging.getLogger(__name__)
 
@@ -48,10 +53,14 @@ class ReplicaManager:
         "_topics",
         "delayed_fetch",
         "delayed_produce",
+        "delayed_remote_fetch",
         "is_known",
         "names_by_id",
         "on_disk_failure",
         "preparation_budget",
+        "remote_fetch_max_wait_ms",
+        "remote_fetch_paused",
+        "remote_reader",
         "stats",
     )
 
@@ -70,6 +79,11 @@ class ReplicaManager:
         self.stats: dict[str, TopicStats] = {}
         self.delayed_produce = Purgatory("Produce", timer, capacity=DELAYED_PRODUCE_MAX)
         self.delayed_fetch = Purgatory("Fetch", timer, capacity=DELAYED_FETCH_MAX)
+        self.delayed_remote_fetch = Purgatory("RemoteFetch", timer, capacity=DELAYED_FETCH_MAX)
+        # Set when there is remote storage, and whenever its settings change.
+        self.remote_reader: RemoteReader | None = None
+        self.remote_fetch_max_wait_ms = 500.0
+        self.remote_fetch_paused = False
 
     # -- which partitions ------------------------------------------------------------------------
 
@@ -188,6 +202,90 @@ class ReplicaManager:
                 partition, self._disk, self._clock, self.preparation_budget
             )
         return partition.preparation
+
+    # -- remote storage --------------------------------------------------------------------------
+
+    def read_remote(
+        self,
+        partition: Partition,
+        offset: int,
+        *,
+        max_bytes: int,
+        min_one_batch: bool,
+        with_aborted: bool,
+        client: tuple[str, str],
+        is_follower: bool = False,
+    ) -> "RemoteRead":
+        """Read what `partition.log` says is not local; finished at once if the caches have it.
+
+        Raises:
+            ApiError: OFFSET_MOVED_TO_TIERED_STORAGE to a follower, which copies only what is local
+                and rebuilds the rest of its state (KIP-405); OFFSET_OUT_OF_RANGE where the broker
+                has no remote storage.
+        """
+        if self.remote_reader is None:
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if is_follower:
+            raise ApiError(ErrorCode.OFFSET_MOVED_TO_TIERED_STORAGE)
+        log = partition.log
+        if self.remote_fetch_paused or log.config.tier_fetch_paused:
+            return PausedRead()
+        return self.remote_reader.read(
+            ReadRequest(
+                TopicIdPartition(partition.topic_id, *partition.topic_partition),
+                log,
+                offset,
+                max_bytes,
+                min_one_batch,
+                with_aborted,
+                client,
+            )
+        )
+
+    async def find_timestamp(
+        self,
+        partition: Partition,
+        timestamp_ms: int | None,
+        end_offset: int,
+        client: tuple[str, str],
+    ) -> "TimestampOffset | None":
+        """The first record at or after a time, None: the first with the largest timestamp.
+
+        Remote segments come first, then what is local, in a thread. A result at or above
+        `end_offset` means that there is none.
+
+        Raises:
+            StorageError, TieredError: It could not be looked up.
+        """
+        log = partition.log
+        reader = self.remote_reader
+        has_remote = reader is not None and log.log_start_offset < log.local_log_start_offset
+        local: TimestampOffset | None = None
+        if timestamp_ms is None:
+            local = await self._disk.run(log.max_timestamp_offset)
+            if not has_remote:
+                return local
+        while True:
+            local_start = log.local_log_start_offset
+            if has_remote:
+                assert reader is not None
+                who = TopicIdPartition(partition.topic_id, *partition.topic_partition)
+                found = await reader.find_timestamp(who, log, timestamp_ms, client)
+                if timestamp_ms is None:
+                    # Of equal times the first record counts, and remote ones come first.
+                    if found is None or (local is not None and local.timestamp > found.timestamp):
+                        return local
+                    return found
+                if found is not None:
+                    return found
+            assert timestamp_ms is not None
+            local = await self._disk.run(log.offset_for_timestamp, timestamp_ms, end_offset)
+            if reader is None or log.local_log_start_offset == local_start:
+                return local
+            # Segments have left the disk meanwhile: what is looked for may be among them.
+            has_remote = log.remote_storage
+            if not has_remote:
+                return local
 
     # -- for coordinators ------------------------------------------------------------------------
 

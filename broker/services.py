@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from broker.controller.controller import Controller
     from broker.disk import Disk
     from broker.groups.coordinator import GroupCoordinator
+    from broker.lookups import Lookups
     from broker.replica_manager import ReplicaManager
     from broker.timer import Timer
     from config.broker import BrokerConfig
@@ -33,5 +34,6 @@ class Services:
     controller: "Controller"
     replica_manager: "ReplicaManager"
     groups: "GroupCoordinator"
+    lookups: "Lookups"
     advertised_apis: list[tuple[int, int, int]] = field(default_factory=list)
     """(API key, lowest version, highest version), as ApiVersions tells them."""

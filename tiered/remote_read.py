@@ -74,6 +74,21 @@ class RemoteRead(Protocol):
         ...
 
 
+class PausedRead:
+    """A read that does not begin: an operator has paused reading. It waits until its time is up."""
+
+    __slots__ = ("error", "finished", "on_finished", "records")
+
+    def __init__(self) -> None:
+        self.finished = False
+        self.records: RemoteRecords | None = None
+        self.error: Exception | None = None
+        self.on_finished: Callable[[], None] | None = None
+
+    def cancel(self) -> None:
+        """There is nothing to stop."""
+
+
 class RemoteReader(Protocol):
     """Touched on the loop's thread only."""
 
@@ -87,10 +102,24 @@ class RemoteReader(Protocol):
         ...
 
     async def find_timestamp(
-        self, partition: "TopicIdPartition", log: "Log", timestamp_ms: int, client: tuple[str, str]
+        self,
+        partition: "TopicIdPartition",
+        log: "Log",
+        timestamp_ms: int | None,
+        client: tuple[str, str],
     ) -> "TimestampOffset | None":
         """The first record in remote storage at or after a time, from the log start on.
 
-        None: there is none below the local log start offset, which the caller goes on with.
+        Args:
+            partition: Whose.
+            log: Its local log.
+            timestamp_ms: The time; None: the first record with the largest timestamp there.
+            client: See ReadRequest.
+
+        Returns:
+            None: there is none below the local log start offset; the caller goes on from there.
+
+        Raises:
+            TieredError: It could not be looked up.
         """
         ...

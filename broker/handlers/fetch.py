@@ -8,6 +8,8 @@ Behaviour:
   a consumer always advances (KIP-74).
 - read_committed sees nothing at or above the last stable offset, and is told which transactions
   within the records were aborted (KIP-98).
+- Offsets that only remote storage has are read from there, all partitions of the request side by
+  side; what is not there within `remote.fetch.max.wait.ms` is answered empty (KIP-405, KIP-1018).
 - Nobody replicates from a single node: a fetch that claims to come from a replica is refused,
   because a forged one could move the high watermark (CVE-2018-1288).
 
@@ -25,9 +27,10 @@ Versions:
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker.delayed_fetch import DelayedFetch
+from broker.delayed_remote_fetch import DelayedRemoteFetch, is_settled
 from broker.errors import ApiError, code_of
 from broker.fetch_sessions import FetchContext, FetchSessionCache, SessionPartition, TopicKey
 from broker.reply import PARKED, Body, HotResult, Reply
@@ -35,7 +38,9 @@ from broker.request_limits import ELEMENTS_MAX, check_partitions, check_size
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.hot.fetch import FetchPartitionResponse, decode_request, encode_response
-from storage.errors import DiskError, StorageError
+from storage.errors import DiskError, OffsetNotLocalError, StorageError
+from tiered.errors import TieredError
+from tiered.remote_read import RemoteRecords
 
 if TYPE_CHECKING:
     from broker.network.connection import Connection
@@ -43,6 +48,7 @@ if TYPE_CHECKING:
     from broker.replica_manager import ReplicaManager
     from broker.request import RequestContext
     from protocol.hot.fetch import FetchPartition, FetchRequest
+    from tiered.remote_read import RemoteRead
 
 API_KEY = ApiKey.FETCH
 VERSIONS = (4, 18)
@@ -56,11 +62,29 @@ BATCH_OVERHEAD = 12
 
 
 class ReadResult:
-    """One look at the logs: a response per partition, in order, and how many bytes they hold."""
+    """One look at the logs: a response per partition, in order, and how many bytes they hold.
 
-    __slots__ = ("failed", "partitions", "read_from", "size", "waiting_on")
+    Attributes:
+        reserved: Bytes that unfinished remote reads may still bring.
+        reads: Of remote storage, by place in the request; kept from one look to the next.
+        unsettled: Those to wait for, with their partitions.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = (
+        "failed",
+        "partitions",
+        "read_from",
+        "reads",
+        "reserved",
+        "size",
+        "unsettled",
+        "waiting_on",
+    )
+
+    def __init__(self, reads: "dict[int, RemoteRead] | None") -> None:
+        self.reads = reads
+        self.unsettled: list[tuple[Partition, RemoteRead]] | None = None
+        self.reserved = 0
         self.partitions: list[tuple[TopicKey, FetchPartitionResponse]] = []
         self.size = 0
         self.failed = False
@@ -103,7 +127,9 @@ class FetchHandler:
         check_partitions(len(fetch.wanted))
         if fetch.error:
             return encode_response([], version, error_code=fetch.error, session_id=0)
-        result = self._read(request, fetch)
+        result = self._read(request, fetch, context, None)
+        if result.unsettled is not None:
+            return self._park_remote(connection, context, request, fetch, result)
         if (
             result.size >= request.min_bytes
             or result.failed
@@ -125,7 +151,8 @@ class FetchHandler:
         reply = self._open_reply(connection, context)
 
         def read_and_answer(force: bool) -> bool:
-            result = self._read(request, fetch)
+            result = self._read(request, fetch, context, first.reads)
+            first.reads = result.reads
             if not force and result.size < request.min_bytes and not result.failed:
                 return False
             reply.send(self._answer(fetch, result, version))
@@ -144,22 +171,65 @@ class FetchHandler:
             partition.watch_fetch().add(operation)
         return PARKED
 
+    def _park_remote(
+        self,
+        connection: "Connection",
+        context: "RequestContext",
+        request: "FetchRequest",
+        fetch: FetchContext,
+        first: ReadResult,
+    ) -> HotResult:
+        reply = self._open_reply(connection, context)
+        assert first.unsettled is not None
+        partitions = [partition for partition, _ in first.unsettled]
+
+        def answer() -> None:
+            # A partition that was local may have left for remote storage meanwhile: its read has
+            # no time left, the next request will find it begun.
+            result = self._read(request, fetch, context, first.reads)
+            for _, read in result.unsettled or ():
+                if not read.finished:
+                    read.cancel()
+            reply.send(self._answer(fetch, result, context.api_version))
+
+        operation = DelayedRemoteFetch(
+            [read for _, read in first.unsettled], partitions, self._is_here, answer
+        )
+        reply.when_abandoned(operation.abandon)
+        replicas = self._replicas
+        if not replicas.delayed_remote_fetch.park(operation, replicas.remote_fetch_max_wait_ms):
+            operation.complete(expired=True)
+            return PARKED
+        for partition in partitions:
+            partition.watch_fetch().add(operation)
+        operation.begin()
+        return PARKED
+
     def _is_here(self, partition: "Partition") -> bool:
         return self._replicas.get_partition(*partition.topic_partition) is partition
 
-    def _read(self, request: "FetchRequest", fetch: FetchContext) -> ReadResult:
-        result = ReadResult()
+    def _read(
+        self,
+        request: "FetchRequest",
+        fetch: FetchContext,
+        context: "RequestContext",
+        reads: "dict[int, RemoteRead] | None",
+    ) -> ReadResult:
+        result = ReadResult(reads)
         left = min(request.max_bytes, self._max_bytes)
         committed_only = request.isolation_level == READ_COMMITTED
         for topic, wanted in fetch.wanted:
             response = self._read_partition(
-                topic, wanted, left, committed_only, request.replica_id, result
+                topic, wanted, left, committed_only, request.replica_id, result, context
             )
             records = response.records
             if records is not None:
                 size = records.length
                 result.size += size
                 left -= size
+            elif result.reserved:
+                left -= result.reserved
+                result.reserved = 0
             if response.error_code:
                 result.failed = True
             result.partitions.append((topic, response))
@@ -173,6 +243,7 @@ class FetchHandler:
         committed_only: bool,
         replica_id: int,
         result: ReadResult,
+        context: "RequestContext",
     ) -> FetchPartitionResponse:
         replicas = self._replicas
         if isinstance(topic, bytes):
@@ -218,6 +289,9 @@ class FetchHandler:
             aborted = None
             if committed_only:
                 aborted = [] if records is None else log.aborted_transactions(offset, records)
+        except OffsetNotLocalError:
+            max_bytes = max(min(wanted.max_bytes, left), 0)
+            return self._read_remote(partition, wanted, max_bytes, committed_only, result, context)
         except (StorageError, ApiError) as error:
             partition.stats.failed_fetches += 1
             if isinstance(error, DiskError):
@@ -234,6 +308,59 @@ class FetchHandler:
             stable,
             log.log_start_offset,
             aborted=aborted,
+            records=records,
+        )
+
+    def _read_remote(
+        self,
+        partition: "Partition",
+        wanted: "FetchPartition | SessionPartition",
+        max_bytes: int,
+        committed_only: bool,
+        result: ReadResult,
+        context: "RequestContext",
+    ) -> FetchPartitionResponse:
+        """The answer for an offset that is not local, as far as it has come.
+
+        The place in the request names the read: both looks go through the same partitions.
+        """
+        if result.reads is None:
+            result.reads = {}
+        place = len(result.partitions)
+        read = result.reads.get(place)
+        log = partition.log
+        try:
+            if read is None:
+                read = result.reads[place] = self._replicas.read_remote(
+                    partition,
+                    wanted.fetch_offset,
+                    max_bytes=max_bytes,
+                    min_one_batch=result.size == 0 and result.unsettled is None,
+                    with_aborted=committed_only,
+                    client=(context.connection.principal, context.client_id or ""),
+                )
+            if not is_settled(read):
+                if result.unsettled is None:
+                    result.unsettled = []
+                result.unsettled.append((partition, read))
+                result.reserved = max_bytes
+            if read.error is not None:
+                raise read.error
+        except (TieredError, ApiError, StorageError) as error:
+            partition.stats.failed_fetches += 1
+            return failure(wanted.partition, code_of(error))
+        records = read.records
+        if records is not None and records.length == 0:
+            records = None
+        if records is not None:
+            result.read_from.append((partition, records.length))
+        return FetchPartitionResponse(
+            wanted.partition,
+            0,
+            log.high_watermark,
+            log.last_stable_offset,
+            log.log_start_offset,
+            aborted=(records.aborted if records else []) if committed_only else None,
             records=records,
         )
 
@@ -266,7 +393,21 @@ class FetchHandler:
                 topics[-1][1].append(response)
             else:
                 topics.append((topic, [response]))
-        return encode_response(topics, version, session_id=fetch.session_id)
+        body = encode_response(topics, version, session_id=fetch.session_id)
+        return body if result.reads is None else _flat(body)
+
+
+def _flat(body: Body) -> Body:
+    """Take remote records apart into their slices: a piece is bytes or one slice."""
+    if isinstance(body, bytes):
+        return body
+    pieces: list[Any] = []
+    for piece in body:
+        if isinstance(piece, RemoteRecords):
+            pieces += piece.slices
+        else:
+            pieces.append(piece)
+    return pieces
 
 
 def failure(index: int, code: ErrorCode) -> FetchPartitionResponse:

@@ -4,10 +4,13 @@ Behaviour:
 - -1: the end, as far as the client's isolation level lets it see (last stable offset or high
   watermark). -2: the log start. -3: the record with the largest timestamp (KIP-734). A timestamp:
   the first record at or after it; none found is offset -1, timestamp -1, and no error.
-- -4, the first local offset, is the log start as long as nothing is tiered; -5 and -6, which ask
-  for tiered offsets, find none (-1) (KIP-405, KIP-1005, KIP-1023).
-- Look-ups by time may read old index and log pages, so they run in a thread; the ends are answered
-  on the loop.
+- -4: the first offset that is local. -5: the last one that is in remote storage. -6: the first one
+  that has yet to be copied there. -1 where that is not known or does not exist (KIP-405, KIP-1005,
+  KIP-1023).
+- Look-ups by time read old index and log pages in a thread, and go to remote storage for what is
+  not local; they wait without holding a worker, so that a store that hangs harms nobody else. Their
+  time is `remote.list.offsets.request.timeout.ms`, or less if the client says so; then the answer
+  is REQUEST_TIMED_OUT (KIP-1075). Ends are answered on the loop.
 
 Versions:
 - 2   isolation level                             KIP-98
@@ -18,6 +21,8 @@ Versions:
 - 10  time-out of remote look-ups                 KIP-1075
 """
 
+import asyncio
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from broker.errors import ApiError, code_of
@@ -31,6 +36,7 @@ from protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from storage.errors import StorageError
+from tiered.errors import TieredError
 
 if TYPE_CHECKING:
     from broker.partition import Partition
@@ -55,37 +61,72 @@ LOWEST_VERSION_OF = {
 READ_COMMITTED = 1
 NO_REPLICA = -1
 
+Answer = ListOffsetsPartitionResponse
 
-async def handle(
+
+def handle(
     services: "Services", context: "RequestContext", request: ListOffsetsRequest
-) -> ListOffsetsResponse:
-    """Answer every partition asked for."""
+) -> "ListOffsetsResponse | asyncio.Future[ListOffsetsResponse]":
+    """Answer every partition asked for; a Future if any look-up by time is among them."""
     named = [(t.name, p.partition_index) for t in request.topics for p in t.partitions]
     duplicates = {key for key in named if named.count(key) > 1} if len(named) < 1000 else set()
+    lookups: list[tuple[Answer, Awaitable[Answer]]] = []
     topics: list[ListOffsetsTopicResponse] = []
     for topic in request.topics:
-        partitions: list[ListOffsetsPartitionResponse] = []
+        partitions: list[Answer] = []
         for wanted in topic.partitions:
             try:
                 if (topic.name, wanted.partition_index) in duplicates:
                     raise ApiError(ErrorCode.INVALID_REQUEST)
-                answer = await _partition(services, context, request, topic.name, wanted)
+                answer, lookup = _partition(services, context, request, topic.name, wanted)
+                if lookup is not None:
+                    lookups.append((answer, lookup))
             except (ApiError, StorageError) as error:
-                answer = ListOffsetsPartitionResponse(
-                    partition_index=wanted.partition_index, error_code=int(code_of(error))
-                )
+                answer = _failed(wanted, error)
             partitions.append(answer)
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
-    return ListOffsetsResponse(topics=topics)
+    response = ListOffsetsResponse(topics=topics)
+    if not lookups:
+        return response
+    return services.lookups.start(_finish(services, request, response, lookups))
 
 
-async def _partition(
+async def _finish(
+    services: "Services",
+    request: ListOffsetsRequest,
+    response: ListOffsetsResponse,
+    lookups: list[tuple[Answer, Awaitable[Answer]]],
+) -> ListOffsetsResponse:
+    """Put the outcome of every look-up in its place; one after the other, within the time."""
+    limit_ms = services.lookups.timeout_ms
+    if request.timeout_ms > 0:
+        limit_ms = min(limit_ms, request.timeout_ms)
+    deadline = asyncio.get_running_loop().time() + limit_ms / 1000
+    for answer, lookup in lookups:
+        left_s = deadline - asyncio.get_running_loop().time()
+        try:
+            found = await asyncio.wait_for(lookup, max(left_s, 0.0))
+        except TimeoutError:
+            services.lookups.expired += 1
+            answer.error_code = int(ErrorCode.REQUEST_TIMED_OUT)
+            continue
+        except (ApiError, StorageError, TieredError) as error:
+            answer.error_code = int(code_of(error))
+            continue
+        answer.timestamp = found.timestamp
+        answer.offset = found.offset
+        answer.leader_epoch = found.leader_epoch
+    return response
+
+
+def _partition(
     services: "Services",
     context: "RequestContext",
     request: ListOffsetsRequest,
     topic: str,
     wanted: ListOffsetsPartition,
-) -> ListOffsetsPartitionResponse:
+) -> "tuple[Answer, Awaitable[Answer] | None]":
+    """The answer; or one without an offset, and what will find it."""
     partition = services.replica_manager.get_partition(topic, wanted.partition_index)
     if partition is None:
         raise ApiError(services.replica_manager.missing_error(topic, wanted.partition_index))
@@ -103,23 +144,59 @@ async def _partition(
     else:
         end_offset = log.high_watermark
     if timestamp == LATEST:
-        return _found(partition, wanted, -1, end_offset)
-    if timestamp in (EARLIEST, EARLIEST_LOCAL):
-        return _found(partition, wanted, -1, log.log_start_offset)
-    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
-        return _found(partition, wanted, -1, -1)
-    if timestamp == MAX_TIMESTAMP:
-        found = await services.disk.run(log.max_timestamp_offset)
-    else:
-        found = await services.disk.run(log.offset_for_timestamp, timestamp, end_offset)
+        return _found(partition, wanted, -1, end_offset), None
+    if timestamp == EARLIEST:
+        return _found(partition, wanted, -1, log.log_start_offset), None
+    if timestamp == EARLIEST_LOCAL:
+        return _found(partition, wanted, -1, log.local_log_start_offset), None
+    if timestamp == LATEST_TIERED:
+        return _found(partition, wanted, -1, log.highest_remote_offset), None
+    if timestamp == EARLIEST_PENDING_UPLOAD:
+        return _found(partition, wanted, -1, _pending_upload(partition)), None
+    client = (context.connection.principal, context.client_id or "")
+    lookup = _by_time(services, partition, wanted, end_offset, client)
+    return _found(partition, wanted, -1, -1), lookup
+
+
+def _pending_upload(partition: "Partition") -> int:
+    """First offset that has yet to be copied; -1 where nothing is, or it is not known yet."""
+    log = partition.log
+    if not log.remote_storage:
+        return -1
+    if log.highest_remote_offset < 0:
+        # With the oldest segments gone from here something was copied; how far is not known yet.
+        is_whole = log.local_log_start_offset == log.log_start_offset
+        return int(log.log_start_offset) if is_whole else -1
+    return int(max(log.highest_remote_offset + 1, log.log_start_offset))
+
+
+async def _by_time(
+    services: "Services",
+    partition: "Partition",
+    wanted: ListOffsetsPartition,
+    end_offset: int,
+    client: tuple[str, str],
+) -> Answer:
+    found = await services.replica_manager.find_timestamp(
+        partition,
+        None if wanted.timestamp == MAX_TIMESTAMP else wanted.timestamp,
+        end_offset,
+        client,
+    )
     if found is None or found.offset >= end_offset:
         return _found(partition, wanted, -1, -1)
     return _found(partition, wanted, found.timestamp, found.offset)
 
 
+def _failed(wanted: ListOffsetsPartition, error: Exception) -> Answer:
+    return ListOffsetsPartitionResponse(
+        partition_index=wanted.partition_index, error_code=int(code_of(error))
+    )
+
+
 def _found(
     partition: "Partition", wanted: ListOffsetsPartition, timestamp: int, offset: int
-) -> ListOffsetsPartitionResponse:
+) -> Answer:
     """An answer; the epoch is the one of the offset found, the leader's for the end of the log."""
     epoch = -1
     if offset >= 0:

@@ -19,6 +19,7 @@ from broker.handlers import (
 from broker.handlers.fetch import FetchHandler
 from broker.handlers.produce import ProduceHandler
 from broker.kafka_apis import Api, KafkaApis
+from broker.lookups import Lookups
 from broker.partition import Partition
 from broker.replica_manager import ReplicaManager
 from config.topic import TopicConfig
@@ -49,6 +50,7 @@ class ServicesOfWorld:
     def __init__(self, replicas: ReplicaManager, disk: Disk) -> None:
         self.replica_manager = replicas
         self.disk = disk
+        self.lookups = Lookups()
         self.advertised_apis: list[tuple[int, int, int]] = []
 
 

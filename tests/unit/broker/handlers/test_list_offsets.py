@@ -1,5 +1,6 @@
 """ListOffsets: ends, times, and versions that do not know them yet."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from protocol.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
+from tests.unit.broker.test_delayed_remote_fetch import TIERED, tiered
 from tests.unit.broker.world import World, batch
+from tiered.errors import StoreUnavailableError
 
 T0 = 1_700_000_000_000
 
@@ -89,3 +92,63 @@ async def test_unknown_partitions_and_epochs(world: World) -> None:
     await fill(world)
     answer = await ask(world, -1, current_leader_epoch=9)
     assert answer.error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+async def test_both_tiers_have_their_ends(world: World) -> None:
+    """-2 to -6 over a log whose first five records are in remote storage only."""
+    tiered(world)
+    log = world.replicas.get_partition("t", 0).log  # type: ignore[union-attr]  # why: just added
+    assert (await ask(world, -2)).offset == 0
+    assert (await ask(world, -4)).offset == log.local_log_start_offset == 6
+    assert (await ask(world, -5)).offset == log.highest_remote_offset == 5
+    assert (await ask(world, -6)).offset == 6
+    log.highest_remote_offset = -1
+    assert (await ask(world, -5)).offset == -1
+    assert (await ask(world, -6)).offset == -1
+
+
+async def test_nothing_copied_yet_is_pending_from_the_start(world: World) -> None:
+    partition = world.add("t", config=TIERED)
+    partition.append(memoryview(batch(b"x")), world.clock.now_ms())
+    assert (await ask(world, -6)).offset == 0
+    assert (await ask(world, -5)).offset == -1
+
+
+@pytest.mark.parametrize(("timestamp", "offset"), [(T0 - 1, 0), (T0, 0), (T0 + 1, -1)])
+async def test_times_are_found_in_remote_storage_first(
+    world: World, timestamp: int, offset: int
+) -> None:
+    tiered(world)
+    assert (await ask(world, timestamp)).offset == offset
+
+
+async def test_a_time_beyond_the_remote_part_is_found_here(world: World) -> None:
+    tiered(world)
+    partition: Any = world.replicas.get_partition("t", 0)
+    partition.append(memoryview(batch(b"new", timestamp_ms=T0 + 50)), world.clock.now_ms())
+    found = await ask(world, T0 + 1)
+    assert (found.offset, found.timestamp) == (6, T0 + 50)
+    assert (await ask(world, -3)).offset == 6
+    partition.append(memoryview(batch(b"old", timestamp_ms=T0 - 50)), world.clock.now_ms())
+    assert (await ask(world, T0 - 50)).offset == 0
+
+
+async def test_a_store_that_hangs_costs_the_request_its_time_and_nobody_else_theirs(
+    world: World,
+) -> None:
+    reader: Any = tiered(world)
+
+    async def hang(*_: Any) -> None:
+        await asyncio.Event().wait()
+
+    reader.find_timestamp = hang
+    answer = await ask(world, T0, timeout_ms=20)
+    assert answer.error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert world.services.lookups.expired == 1
+    world.services.lookups.timeout_ms = 20
+    assert (await ask(world, T0)).error_code == ErrorCode.REQUEST_TIMED_OUT
+
+
+async def test_trouble_with_the_store_is_the_partitions_error(world: World) -> None:
+    tiered(world).failure = StoreUnavailableError("503")
+    assert (await ask(world, T0)).error_code == ErrorCode.KAFKA_STORAGE_ERROR

@@ -1,0 +1,98 @@
+"""Remote storage as handlers see it: a second log, opened by the test when it likes."""
+
+from collections.abc import Callable
+
+from storage.file_slice import FileSlice
+from storage.log import Log
+from storage.segment import TimestampOffset
+from tiered.remote_read import ReadRequest, RemoteRecords
+from tiered.segment_metadata import TopicIdPartition
+
+
+class FakeRead:
+    """One read; `finish` and `fail` are the test's."""
+
+    def __init__(self, reader: "FakeRemoteReader", request: ReadRequest) -> None:
+        self.reader = reader
+        self.request = request
+        self.finished = False
+        self.cancelled = False
+        self.records: RemoteRecords | None = None
+        self.error: Exception | None = None
+        self.on_finished: Callable[[], None] | None = None
+
+    def finish(self) -> None:
+        """Everything has come."""
+        wanted = self.request
+        found = self.reader.log.read(
+            wanted.offset,
+            max_bytes=wanted.max_bytes,
+            end_offset=wanted.log.local_log_start_offset,
+            min_one_batch=wanted.min_one_batch,
+        )
+        slices = []
+        if found is not None and found.length:
+            # Two pieces, as when a read spans chunks.
+            half = found.length // 2
+            slices = [
+                FileSlice(found.file, found.position, half),
+                FileSlice(found.file, found.position + half, found.length - half),
+            ]
+        aborted = []
+        if wanted.with_aborted and found is not None:
+            aborted = self.reader.log.aborted_transactions(wanted.offset, found)
+        self.records = RemoteRecords(slices, aborted)
+        self._tell()
+
+    def nothing(self) -> None:
+        """The quota leaves nothing."""
+        self.records = RemoteRecords([], [])
+        self._tell()
+
+    def fail(self, error: Exception) -> None:
+        """It cannot be read."""
+        self.error = error
+        self._tell()
+
+    def _tell(self) -> None:
+        self.finished = True
+        if self.on_finished is not None:
+            self.on_finished()
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class FakeRemoteReader:
+    """Reads `log`, which has everything, for a log that has not."""
+
+    def __init__(self, log: Log, *, at_once: bool = True) -> None:
+        self.log = log
+        self.at_once = at_once
+        self.reads: list[FakeRead] = []
+        self.failure: Exception | None = None
+
+    def read(self, request: ReadRequest) -> FakeRead:
+        read = FakeRead(self, request)
+        self.reads.append(read)
+        if self.failure is not None:
+            read.fail(self.failure)
+        elif self.at_once:
+            read.finish()
+        return read
+
+    async def find_timestamp(
+        self,
+        partition: TopicIdPartition,
+        log: Log,
+        timestamp_ms: int | None,
+        client: tuple[str, str],
+    ) -> TimestampOffset | None:
+        if self.failure is not None:
+            raise self.failure
+        end = log.local_log_start_offset
+        if timestamp_ms is None:
+            found = self.log.max_timestamp_offset()
+        else:
+            found = self.log.offset_for_timestamp(timestamp_ms, end)
+        return found if found is not None and found.offset < end else None

@@ -1,0 +1,196 @@
+"""A fetch of what is not local: at once, parked, too late, gone, and never a storm."""
+
+from typing import Any
+
+import pytest
+
+from config.topic import TopicConfig
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from storage.log import Log
+from storage.topic_partition import TopicPartition
+from tests.fakes.remote_reader import FakeRemoteReader
+from tests.unit.broker.handlers.test_fetch import only, produce, request, values
+from tests.unit.broker.world import World, topic_id
+from tiered.errors import (
+    CorruptRemoteDataError,
+    RemoteOffsetNotFoundError,
+    StoreUnavailableError,
+)
+
+FETCH = ApiKey.FETCH
+TIERED = TopicConfig().model_copy(
+    update={"segment_bytes": 150, "remote_storage_enable": True, "local_retention_bytes": 0}
+)
+RECORDS = [b"%d" % number * 40 for number in range(6)]
+
+
+def tiered(world: World, topic: str = "t", *, at_once: bool = True) -> FakeRemoteReader:
+    """A partition of which only the last segment is here; the rest is in a log beside it."""
+    partition = world.add(topic, config=TIERED)
+    whole = Log.open(
+        str(world.directory / f"whole-{topic}"),
+        TopicPartition(topic, 0),
+        topic_id=topic_id(topic),
+        config=TIERED,
+        filesystem=world.filesystem,
+        clock=world.clock,
+    )
+    for value in RECORDS:
+        produce(world, topic, value)
+    found = partition.log.read(0, max_bytes=1 << 20, end_offset=6, min_one_batch=True)
+    end = 0
+    while end < 6:
+        found = partition.log.read(end, max_bytes=1 << 20, end_offset=6, min_one_batch=True)
+        assert found is not None
+        data = bytearray(found.file.read_at(found.length, found.position))
+        whole.append_as_follower(memoryview(data))
+        end = whole.log_end_offset
+    whole.update_high_watermark(6)
+    partition.log.roll()
+    partition.log.highest_remote_offset = partition.log.log_end_offset - 1
+    partition.log.delete_old_segments()
+    assert partition.log.local_log_start_offset == 6
+    reader = FakeRemoteReader(whole, at_once=at_once)
+    world.replicas.remote_reader = reader
+    return reader
+
+
+@pytest.mark.parametrize("version", [4, 11, 12, 17])
+async def test_what_the_caches_have_is_answered_at_once(world: World, version: int) -> None:
+    tiered(world)
+    answer = only(world.ask(FETCH, version, request({"t": {0: 0}})))
+    assert (answer.error_code, answer.high_watermark) == (0, 6)
+    got = values(answer)
+    assert got == RECORDS[: len(got)] != []
+
+
+async def test_the_request_waits_for_its_reads_and_is_answered_once(world: World) -> None:
+    reader = tiered(world, at_once=False)
+    world.send(FETCH, 12, request({"t": {0: 2}}, max_wait_ms=0))
+    assert not world.has_answer
+    (read,) = reader.reads
+    assert read.request.client == ("User:ANONYMOUS", "client")
+    read.finish()
+    got = values(only(world.answer(FETCH, 12)))
+    assert RECORDS[2] in got
+    assert world.replicas.delayed_remote_fetch.completed == 1
+
+
+async def test_too_late_is_empty_and_no_error(world: World) -> None:
+    """The read is let go: it may finish into the cache (`tier.abandoned.reads`)."""
+    reader = tiered(world, at_once=False)
+    world.replicas.remote_fetch_max_wait_ms = 300
+    world.send(FETCH, 12, request({"t": {0: 0}}, max_wait_ms=9_000))
+    world.timer.advance(299)
+    assert not world.has_answer
+    world.timer.advance(1)
+    answer = only(world.answer(FETCH, 12))
+    assert (answer.error_code, values(answer)) == (0, [])
+    assert reader.reads[0].cancelled
+    assert len(reader.reads) == 1
+    assert world.replicas.delayed_remote_fetch.expired == 1
+
+
+async def test_local_and_remote_partitions_leave_together(world: World) -> None:
+    """Every remote partition is read side by side; the local one is read when they are there."""
+    first = tiered(world, "a", at_once=False)
+    second = tiered(world, "b", at_once=False)
+    world.replicas.remote_reader = first
+    world.add("c")
+    produce(world, "c", b"local")
+    world.send(FETCH, 12, request({"a": {0: 0}, "b": {0: 0}, "c": {0: 0}}))
+    assert len(first.reads) == 2
+    assert [read.request.min_one_batch for read in first.reads] == [True, False]
+    first.reads[0].finish()
+    assert not world.has_answer
+    first.log = second.log
+    first.reads[1].finish()
+    response = world.answer(FETCH, 12)
+    got = {topic.topic: values(topic.partitions[0]) for topic in response.responses}
+    assert got["a"][0] == got["b"][0] == RECORDS[0]
+    assert got["c"] == [b"local"]
+
+
+async def test_trouble_with_the_store_is_told_when_time_is_up(world: World) -> None:
+    """Answered at once, clients would ask again at once, thousands of times a second."""
+    reader = tiered(world)
+    reader.failure = StoreUnavailableError("503")
+    world.send(FETCH, 12, request({"t": {0: 0}}))
+    assert not world.has_answer
+    world.timer.advance(500)
+    answer = only(world.answer(FETCH, 12))
+    assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (RemoteOffsetNotFoundError("t-0", 0, 0), ErrorCode.OFFSET_OUT_OF_RANGE),
+        (CorruptRemoteDataError("key", 7, "checksum"), ErrorCode.CORRUPT_MESSAGE),
+    ],
+)
+async def test_what_waiting_will_not_mend_is_told_at_once(
+    world: World, error: Exception, code: ErrorCode
+) -> None:
+    tiered(world).failure = error
+    answer = only(world.ask(FETCH, 12, request({"t": {0: 0}})))
+    assert (answer.error_code, values(answer)) == (code, [])
+
+
+async def test_a_deleted_topic_ends_the_waiting(world: World) -> None:
+    reader = tiered(world, at_once=False)
+    world.send(FETCH, 12, request({"t": {0: 0}}))
+    world.replicas.remove_topic("t")
+    assert only(world.answer(FETCH, 12)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert reader.reads[0].cancelled
+
+
+async def test_a_client_that_leaves_stops_its_reads(world: World) -> None:
+    reader = tiered(world, at_once=False)
+    world.send(FETCH, 12, request({"t": {0: 0}}))
+    world.h.connection.close("gone")
+    assert reader.reads[0].cancelled
+    assert world.replicas.delayed_remote_fetch.parked == 0
+
+
+async def test_a_quota_that_leaves_nothing_is_no_error(world: World) -> None:
+    reader = tiered(world, at_once=False)
+    world.send(FETCH, 12, request({"t": {0: 0}}, max_wait_ms=200))
+    reader.reads[0].nothing()
+    answer = only(world.answer(FETCH, 12))
+    assert (answer.error_code, values(answer)) == (0, [])
+
+
+async def test_paused_reading_waits_and_is_empty(world: World) -> None:
+    reader = tiered(world)
+    world.replicas.remote_fetch_paused = True
+    world.send(FETCH, 12, request({"t": {0: 0}}))
+    assert not world.has_answer
+    world.timer.advance(500)
+    answer = only(world.answer(FETCH, 12))
+    assert (answer.error_code, values(answer)) == (0, [])
+    assert reader.reads == []
+
+
+async def test_without_remote_storage_the_offset_is_out_of_range(world: World) -> None:
+    tiered(world)
+    world.replicas.remote_reader = None
+    answer = only(world.ask(FETCH, 12, request({"t": {0: 0}})))
+    assert answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+async def test_a_follower_is_told_where_it_went(world: World) -> None:
+    """It copies only what is local, and builds the rest of its state from remote storage."""
+    tiered(world)
+    partition: Any = world.replicas.get_partition("t", 0)
+    with pytest.raises(Exception, match="OFFSET_MOVED_TO_TIERED_STORAGE"):
+        world.replicas.read_remote(
+            partition,
+            0,
+            max_bytes=1,
+            min_one_batch=True,
+            with_aborted=False,
+            client=("", ""),
+            is_follower=True,
+        )
