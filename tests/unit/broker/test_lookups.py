@@ -19,7 +19,7 @@ async def test_beyond_the_capacity_clients_are_told_to_come_back() -> None:
 
     first = lookups.start(wait())
     with pytest.raises(ApiError) as caught:
-        lookups.start(wait())
+        await lookups.start(wait())
     assert caught.value.code is ErrorCode.REQUEST_TIMED_OUT
     assert (lookups.running, lookups.refused) == (1, 1)
     release.set()
