@@ -1,6 +1,7 @@
 """Randomness, as a thing that is passed in: a seed then repeats a run."""
 
 import random
+import secrets
 import uuid
 from typing import Protocol
 
@@ -16,6 +17,10 @@ class Randomness(Protocol):
         """A number in 0 .. bound - 1; 0 when `bound` is 0 or less."""
         ...
 
+    def token_bytes(self, count: int) -> bytes:
+        """So many bytes that nobody can guess: for keys and initialization vectors."""
+        ...
+
 
 class SystemRandomness:
     """The operating system's entropy for identifiers, Mersenne Twister for jitter."""
@@ -29,6 +34,10 @@ class SystemRandomness:
     def below(self, bound: int) -> int:
         """A number in 0 .. bound - 1; 0 when `bound` is 0 or less."""
         return random.randrange(bound) if bound > 0 else 0
+
+    def token_bytes(self, count: int) -> bytes:
+        """So many bytes of the operating system's entropy."""
+        return secrets.token_bytes(count)
 
 
 class SeededRandomness:
@@ -46,3 +55,7 @@ class SeededRandomness:
     def below(self, bound: int) -> int:
         """A number in 0 .. bound - 1; 0 when `bound` is 0 or less."""
         return self._random.randrange(bound) if bound > 0 else 0
+
+    def token_bytes(self, count: int) -> bytes:
+        """So many bytes drawn from the seed; worth nothing as a secret."""
+        return self._random.randbytes(count)
