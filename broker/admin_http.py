@@ -1,12 +1,14 @@
-"""The admin port: `/metrics`, `/healthz`, `/readyz` over plain HTTP/1.1.
+"""The admin port: `/metrics`, `/healthz`, `/readyz`, `/tier` over plain HTTP/1.1.
 
     /healthz   200 while the process turns its loop; depends on nothing else, because a liveness
                probe that kills a recovering broker makes things worse
     /readyz    200 when every partition is open and clients are served, else 503 and why
     /metrics   Prometheus' text format
+    /tier...   remote storage, for `varve tier`: what there is, and POST to have something done
 
-It is for a scraper and a probe on a trusted network: GET and HEAD only, small requests, few
-connections at a time, no keep-alive.
+It is for a scraper, a probe and an operator on a trusted network: small requests without a body,
+few connections at a time, no keep-alive. A POST must have the header `Varve-Action`, which a web
+page cannot make a browser send.
 """
 
 import asyncio
@@ -14,6 +16,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import parse_qsl
 
 LOGGER = logging.getLogger(__name__)
 
@@ -23,9 +26,15 @@ REQUEST_HEAD_MAX: Final = 8 * 1024
 CONNECTIONS_MAX: Final = 32
 TIMEOUT_S: Final = 10.0
 
+ACTION_TIMEOUT_S: Final = 3_600.0
+"""For what a POST has done: reading a topic in the bucket again takes its time."""
+
+ACTION_HEADER: Final = b"varve-action"
+
 _REASONS: Final = {
     200: "OK",
     400: "Bad Request",
+    403: "Forbidden",
     404: "Not Found",
     405: "Method Not Allowed",
     500: "Internal Server Error",
@@ -42,14 +51,26 @@ class Page:
     content_type: str = "text/plain; charset=utf-8"
 
 
-class AdminServer:
-    """Serves `pages` (path to coroutine function) until closed."""
+Query = Mapping[str, str]
+"""What stands behind the `?`; of a name that comes twice the last counts."""
 
-    def __init__(self, pages: Mapping[str, Callable[[], Awaitable[Page]]]) -> None:
-        self._pages = pages
+Pages = Mapping[str, Callable[[Query], Awaitable[Page]]]
+
+
+class AdminServer:
+    """Serves `pages` (path to coroutine function) until closed; `actions` are for POST."""
+
+    def __init__(self, pages: Pages, actions: Pages | None = None) -> None:
+        self._pages = dict(pages)
+        self._actions = dict(actions or {})
         self._server: asyncio.Server | None = None
         self._open = 0
         self.requests = 0
+
+    def add(self, pages: Pages, actions: Pages) -> None:
+        """Serve more."""
+        self._pages.update(pages)
+        self._actions.update(actions)
 
     async def start(self, host: str, port: int) -> None:
         """Listen.
@@ -80,6 +101,7 @@ class AdminServer:
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 head = await reader.readuntil(b"\r\n\r\n")
+            async with asyncio.timeout(ACTION_TIMEOUT_S if head[:5] == b"POST " else TIMEOUT_S):
                 page, with_body = await self._answer(head)
                 writer.write(_render(page, with_body=with_body))
                 await writer.drain()
@@ -92,20 +114,28 @@ class AdminServer:
 
     async def _answer(self, head: bytes) -> tuple[Page, bool]:
         self.requests += 1
-        words = head.split(b"\r\n", 1)[0].split(b" ")
+        line, *headers = head.split(b"\r\n")
+        words = line.split(b" ")
         if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
             return Page(400, b"bad request\n"), True
-        method, target = words[0], words[1].split(b"?", 1)[0].decode("latin-1")
-        if method not in (b"GET", b"HEAD"):
-            return Page(405, b"GET or HEAD\n"), True
-        page = self._pages.get(target)
+        method = words[0]
+        path, _, query = words[1].decode("latin-1").partition("?")
+        if method not in (b"GET", b"HEAD", b"POST"):
+            return Page(405, b"GET, HEAD or POST\n"), True
+        known = self._actions if method == b"POST" else self._pages
+        page = known.get(path)
         if page is None:
-            known = " ".join(sorted(self._pages))
-            return Page(404, f"there is only {known}\n".encode()), method == b"GET"
+            if path in self._pages or path in self._actions:
+                return Page(405, b"not with this method\n"), method != b"HEAD"
+            paths = " ".join(sorted({*self._pages, *self._actions}))
+            return Page(404, f"there is only {paths}\n".encode()), method != b"HEAD"
+        names = {header.partition(b":")[0].strip().lower() for header in headers}
+        if method == b"POST" and ACTION_HEADER not in names:
+            return Page(403, b"the header Varve-Action is missing\n"), True
         try:
-            return await page(), method == b"GET"
+            return await page(dict(parse_qsl(query))), method != b"HEAD"
         except Exception:
-            LOGGER.exception("admin page failed path=%s", target)
+            LOGGER.exception("admin page failed path=%s", path)
             return Page(500, b"see the log\n"), True
 
 

@@ -11,11 +11,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from broker import handlers
-from broker.admin_http import AdminServer, Page
+from broker.admin_http import AdminServer, Page, Query
 from broker.background import Background
 from broker.controller.adoption import adopt, look_around
 from broker.controller.cluster_image import BrokerEndpoint
-from broker.controller.controller import ClusterIdError, Controller
+from broker.controller.controller import (
+    ClusterIdError,
+    Controller,
+    RemoteStorageDisabledError,
+)
 from broker.controller.metadata_store import StoreError
 from broker.controller.sqlite_store import SqliteStore
 from broker.disk import Disk
@@ -166,7 +170,12 @@ class Broker:
             await self.disk.run(
                 self.log_manager.claim, controller.image.cluster_id, settings.node_id
             )
-        except (StorageError, StoreError, ClusterIdError) as error:
+        except (
+            StorageError,
+            StoreError,
+            ClusterIdError,
+            RemoteStorageDisabledError,
+        ) as error:
             raise StartupError(str(error)) from error
         first = self.log_manager.directories[0]
         if not first.is_online:
@@ -332,10 +341,10 @@ class Broker:
 
     # -- the admin port --------------------------------------------------------------------------
 
-    async def _healthz(self) -> Page:
+    async def _healthz(self, _query: Query) -> Page:
         return Page(200, b"ok\n")
 
-    async def _readyz(self) -> Page:
+    async def _readyz(self, _query: Query) -> Page:
         if self._stopping:
             return Page(503, b"stopping\n")
         if self.ready and not (self.groups is not None and self.groups.is_loading):
@@ -347,7 +356,7 @@ class Broker:
             f"{progress.bytes_done} of {progress.bytes_total} bytes\n".encode(),
         )
 
-    async def _metrics(self) -> Page:
+    async def _metrics(self, _query: Query) -> Page:
         if self._metrics_page is None:
             self._metrics_page = self._build_metrics()
         return await self._metrics_page.page()
