@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from broker.controller.cluster_image import ClusterImage, TopicImage
     from broker.controller.controller import Controller
     from broker.disk import Disk
+    from broker.partition import Partition
     from broker.replica_manager import ReplicaManager
     from storage.log import Log
     from storage.log_manager import LogManager
@@ -51,12 +52,27 @@ class LogLifecycle:
         replicas: "ReplicaManager",
         disk: "Disk",
         on_serving: Callable[[TopicPartition], None],
+        on_reconfigured: Callable[["Partition"], None] = lambda _partition: None,
+        on_deleted: Callable[[Sequence["Partition"]], None] = lambda _partitions: None,
     ) -> None:
+        """Nothing is done before `load`.
+
+        Args:
+            controller: Whose images these are.
+            log_manager: Opens and deletes logs.
+            replicas: Serves them.
+            disk: Threads.
+            on_serving: A partition serves from now on.
+            on_reconfigured: Its topic's settings, or the topic itself, have changed.
+            on_deleted: Its topic was deleted; it is not served any more, its log is still there.
+        """
         self._controller = controller
         self._log_manager = log_manager
         self._replicas = replicas
         self._disk = disk
         self._on_serving = on_serving
+        self._on_reconfigured = on_reconfigured
+        self._on_deleted = on_deleted
         self._loop = asyncio.get_running_loop()
         self._hand_over_lock = threading.Lock()
         self._handed_over: list[Log] = []
@@ -213,6 +229,7 @@ class LogLifecycle:
             served = self._replicas.get_partition(topic.name, partition.index)
             if served is not None:
                 served.log.update_config(config)
+                self._on_reconfigured(served)
 
     def _not_served(self, topic: "TopicImage", start: int = 0) -> list[Missing]:
         return [
@@ -250,6 +267,7 @@ class LogLifecycle:
     async def _delete(self, topics: list["TopicImage"]) -> None:
         for topic in topics:
             removed = self._replicas.remove_topic(topic.name)
+            self._on_deleted(removed)
             for partition in removed:
                 await partition.commit.idle()
             try:
