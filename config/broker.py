@@ -12,7 +12,10 @@ from config.sections.groups import GroupSettings
 from config.sections.log import LogSettings
 from config.sections.network import NetworkSettings
 from config.sections.node import NodeSettings
+from config.sections.remote import RemoteLogSettings
+from config.sections.remote_storage import RemoteStorageSettings
 from config.sections.replication import ReplicationSettings
+from config.sections.tier import TierOwnSettings
 from config.sections.transactions import TransactionSettings
 
 SECTIONS = (
@@ -23,10 +26,16 @@ SECTIONS = (
     GroupSettings,
     TransactionSettings,
     ReplicationSettings,
+    RemoteLogSettings,
+    RemoteStorageSettings,
+    TierOwnSettings,
 )
 
 
 class BrokerConfig(
+    TierOwnSettings,
+    RemoteStorageSettings,
+    RemoteLogSettings,
     ReplicationSettings,
     TransactionSettings,
     GroupSettings,

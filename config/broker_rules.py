@@ -6,10 +6,11 @@ Source: Kafka 4.2, KafkaConfig.scala, SocketServerConfigs.java; KIP-103.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from config.broker import BROKER_KEYS, BrokerConfig
+from config.conflict import Conflict
 from config.errors import InvalidConfigError
+from config.remote_rules import remote_conflicts
 from config.topic import broker_defaults
 from config.topic_rules import check_combinations
 
@@ -20,14 +21,6 @@ _NOWHERE = frozenset({"0.0.0.0", "::"})
 _MIB = 1024 * 1024
 
 
-class Conflict(NamedTuple):
-    """Something wrong with `key`, given the other settings."""
-
-    key: str
-    problem: str
-    expected: str = ""
-
-
 def conflicts(broker: BrokerConfig) -> Iterator[Conflict]:
     """Everything wrong between the settings of one broker."""
     yield from _identity(broker)
@@ -35,10 +28,13 @@ def conflicts(broker: BrokerConfig) -> Iterator[Conflict]:
     yield from _advertised(broker)
     yield from _limits(broker)
     yield from _retention(broker)
+    defaults = broker_defaults(broker)
     try:
-        check_combinations(broker_defaults(broker), remote_storage_system_enabled=False)
+        check_combinations(defaults, remote_storage_system_enabled=False)
     except InvalidConfigError as error:
         yield Conflict("log.cleaner.min.compaction.lag.ms", str(error))
+    if broker.remote_log_storage_system_enable:
+        yield from remote_conflicts(broker)
 
 
 def _identity(broker: BrokerConfig) -> Iterator[Conflict]:

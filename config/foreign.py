@@ -1,8 +1,9 @@
 """Kafka's settings that are none of ours: some are passed over, others must not be.
 
 Passed over are those whose absence changes nothing a client could rely on: KRaft's quorum (our
-cluster state lives in a metadata store), the Java machinery, and tuning of what is not there yet.
-Refused are those that ask for something we would silently not do, above all security.
+cluster state lives in a metadata store), the Java machinery, tuning of what is not there yet, and
+of remote storage what we do in another way. Refused are those that ask for something we would
+silently not do, above all security, and object stores that we cannot reach.
 """
 
 import re
@@ -23,6 +24,14 @@ _PASSED_OVER = re.compile(
     r"|log\.message\.(format\.version|downconversion\.enable|timestamp\.difference\.max\.ms)"
     r"|inter\.broker\.protocol\.version|zookeeper\..*|reserved\.broker\.max\.id"
     r"|broker\.id\.generation\.enable|offsets\.commit\.required\.acks"
+    # Of Kafka's metadata manager: it is a client of its own broker, which we are not.
+    r"|rlmm\.config\.remote\.log\.metadata\.(common\.client|producer|consumer)\..*|rlmm\.config\.log\.dir"
+    r"|rlmm\.config\.(broker\.id|cluster\.id)"
+    # Of Aiven's plugin: caches that we have others for, its own metrics, checks always done.
+    r"|rsm\.config\.fetch\.(manifest|indexes)\.cache\..*|rsm\.config\.metrics\..*"
+    r"|rsm\.config\.fetch\.chunk\.cache\.(class|retention\.ms|get\.timeout\.ms|thread\.pool\.size)"
+    r"|rsm\.config\.(key\.prefix\.mask|custom\.metadata\.fields\.include|storage\.overwrite\.enabled)"
+    r"|rsm\.config\.storage\.aws\.checksum\.check\.enabled"
 )
 
 _REFUSED = re.compile(
@@ -31,12 +40,14 @@ _REFUSED = re.compile(
     r"|connections\.max\.reauth\.ms|security\.providers|security\.inter\.broker\.protocol"
     r"|listener\.name\..*|config\.providers(\..*)?|create\.topic\.policy\.class\.name"
     r"|alter\.config\.policy\.class\.name|client\.quota\.callback\.class|replica\.selector\.class"
-    r"|remote\..*|rsm\.config\..*|rlmm\.config\..*"
+    # What Varve does not know of a storage plugin's settings: other stores, proxies, formats.
+    r"|rsm\.config\..*|rlmm\.config\..*"
 )
 
 _HARMLESS_VALUES = {
     "security.inter.broker.protocol": "PLAINTEXT",
-    "remote.log.storage.system.enable": "false",
+    "rsm.config.segment.format": "kafka",
+    "rsm.config.storage.aws.certificate.check.enabled": "true",
 }
 """Refused settings whose one value says what we do anyway."""
 
@@ -50,4 +61,4 @@ def is_passed_over(name: str, value: str) -> bool:
 
 def is_refused(name: str) -> bool:
     """Whether Kafka has the setting and leaving it out would mislead."""
-    return _REFUSED.fullmatch(name) is not None
+    return _REFUSED.fullmatch(name) is not None and _PASSED_OVER.fullmatch(name) is None

@@ -141,8 +141,8 @@ class Double:
     """A finite number with a fraction."""
 
     unit: str = ""
-    minimum: int | None = None
-    maximum: int | None = None
+    minimum: float | None = None
+    maximum: float | None = None
 
     @property
     def wire_type(self) -> WireType:

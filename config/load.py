@@ -20,6 +20,7 @@ from config.environment import settings_of
 from config.errors import ConfigLoadError, InvalidConfigError, Mistake
 from config.foreign import is_passed_over, is_refused
 from config.properties import Property, parse_properties
+from config.remote_names import moves
 from config.topic import TOPIC_KEYS
 
 FILE_SIZE_MAX = 1024 * 1024
@@ -119,6 +120,7 @@ def load(
         origin = f"environment {variable.name}"
         given[variable.key] = Given(variable.key, variable.value, Source.ENVIRONMENT, origin)
     given.update(_from_command_line(assignments, mistakes))
+    _move_to_fixed_names(given)
 
     known, passed_over = _sort_out(given, mistakes)
     _leave_out_controller_listeners(known, given)
@@ -191,6 +193,12 @@ def _from_command_line(assignments: Sequence[str], mistakes: list[Mistake]) -> d
             continue
         given[key.strip()] = Given(key.strip(), text, Source.COMMAND_LINE, "--set")
     return given
+
+
+def _move_to_fixed_names(given: dict[str, Given]) -> None:
+    for old, new, text in moves({key: setting.text for key, setting in given.items()}):
+        setting = given.pop(old)
+        given[new] = Given(new, text, setting.source, setting.origin)
 
 
 def _sort_out(

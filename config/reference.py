@@ -38,8 +38,8 @@ Every mistake is reported at once and the broker does not start (exit status 2).
 mistakes. Settings of Kafka that cannot matter here are accepted with one warning: those of KRaft
 (`process.roles`, `controller.*`, ...; listeners named in `controller.listener.names` are left
 out), of the Java machinery, and tuning of features that are not there yet. Settings that ask for
-something Varve would silently not do, such as TLS, SASL, authorizers and remote storage, are
-refused.
+something Varve would silently not do, such as TLS, SASL, authorizers and object stores other than
+S3 and directories, are refused.
 
 A setting marked *dynamic* may be changed while the broker runs (AlterConfigs). For topics, and for
 the broker settings that are a default for all topics, the change counts at once. Changes to the

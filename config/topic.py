@@ -7,12 +7,12 @@ Source: Kafka 4.2, LogConfig.java, TopicConfig.java, ServerTopicConfigSynonyms.j
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from config.compound_kinds import ThrottledReplicas
 from config.definition import (
     ConfigKey,
-    Settings,
     Synonym,
     config_key,
     count,
@@ -28,6 +28,7 @@ from config.kinds import (
     Integer,
     WordList,
 )
+from config.sections.tiered_topic import TieredTopicSettings
 from config.topic_rules import check_combinations
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ CompressionTypeName = Literal["uncompressed", "zstd", "lz4", "snappy", "gzip", "
 TimestampTypeName = Literal["CreateTime", "LogAppendTime"]
 
 
-class TopicConfig(Settings):
+class TopicConfig(TieredTopicSettings):
     """All settings of one topic, resolved; `TopicConfig()` is all defaults."""
 
     cleanup_policy: frozenset[str] = config_key(
@@ -160,24 +161,6 @@ class TopicConfig(Settings):
         difference="No effect on a single node.",
         dynamic=True,
     )
-    local_retention_bytes: int = config_key(
-        "local.retention.bytes",
-        size(-2, bits=64, special=((-2, "as retention.bytes"), (-1, "no limit"))),
-        default=-2,
-        text="How much of a tiered partition stays on local disk once it has been copied.",
-        source="KIP-405",
-        synonyms=("log.local.retention.bytes",),
-        dynamic=True,
-    )
-    local_retention_ms: int = config_key(
-        "local.retention.ms",
-        milliseconds(-2, special=((-2, "as retention.ms"), (-1, "no limit"))),
-        default=-2,
-        text="How long a segment that has been copied also stays on local disk.",
-        source="KIP-405",
-        synonyms=("log.local.retention.ms",),
-        dynamic=True,
-    )
     max_compaction_lag_ms: int = config_key(
         "max.compaction.lag.ms",
         milliseconds(1),
@@ -274,33 +257,6 @@ class TopicConfig(Settings):
         synonyms=("record.validation",),
         dynamic=True,
     )
-    remote_log_copy_disable: bool = config_key(
-        "remote.log.copy.disable",
-        Boolean(),
-        default=False,
-        text="Stop copying a tiered topic; what has been copied stays readable.",
-        source="KIP-950",
-        difference="Accepted; remote storage is not there yet.",
-        dynamic=True,
-    )
-    remote_log_delete_on_disable: bool = config_key(
-        "remote.log.delete.on.disable",
-        Boolean(),
-        default=False,
-        text="Delete the copied data when tiering is switched off for the topic.",
-        source="KIP-950",
-        difference="Accepted; remote storage is not there yet.",
-        dynamic=True,
-    )
-    remote_storage_enable: bool = config_key(
-        "remote.storage.enable",
-        Boolean(),
-        default=False,
-        text="Copy closed segments of this topic to remote storage.",
-        source="KIP-405",
-        difference="Refused when true, as by a Kafka without remote storage: it is not there yet.",
-        dynamic=True,
-    )
     retention_bytes: int = config_key(
         "retention.bytes",
         size(bits=64, special=((-1, "no limit"),)),
@@ -394,21 +350,40 @@ def validate_topic_overrides(
     overrides: Mapping[str, str],
     broker: "BrokerConfig | None" = None,
     *,
-    remote_storage_system_enabled: bool = False,
+    remote_storage_system_enabled: bool | None = None,
+    current: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Check what somebody wants to set on a topic: names, values, combinations.
 
     Args:
         overrides: Texts by Kafka's names.
         broker: Whose defaults the combinations are checked against; None means all defaults.
-        remote_storage_system_enabled: The broker has remote storage to copy to.
+        remote_storage_system_enabled: The broker has remote storage to copy to; None: as `broker`
+            says.
+        current: What is set on the topic now.
 
     Raises:
         InvalidConfigError: With Kafka's sentence. Client sees INVALID_CONFIG.
     """
     values = broker_defaults(broker) if broker is not None else dict(_DEFAULTS)
     values.update(_parse(overrides))
-    check_combinations(values, remote_storage_system_enabled=remote_storage_system_enabled)
+    if remote_storage_system_enabled is None:
+        remote_storage_system_enabled = (
+            broker is not None and broker.remote_log_storage_system_enable
+        )
+    check_combinations(
+        values,
+        remote_storage_system_enabled=remote_storage_system_enabled,
+        was_tiered=is_tiered(current),
+    )
+
+
+def is_tiered(overrides: Mapping[str, str]) -> bool:
+    """Whether a topic with these settings of its own has remote storage.
+
+    There is no default for all topics, so its own settings are enough to tell.
+    """
+    return overrides.get("remote.storage.enable", "").strip().lower() == "true"
 
 
 def broker_defaults(broker: "BrokerConfig") -> dict[str, Any]:

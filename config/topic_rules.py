@@ -15,8 +15,18 @@ AS_TOTAL = -2
 NO_LIMIT = -1
 
 
-def check_combinations(values: Mapping[str, Any], *, remote_storage_system_enabled: bool) -> None:
+def check_combinations(
+    values: Mapping[str, Any],
+    *,
+    remote_storage_system_enabled: bool,
+    was_tiered: bool = False,
+) -> None:
     """Check the values of one topic, all of them, by field name, against each other.
+
+    Args:
+        values: As they would be.
+        remote_storage_system_enabled: The broker has remote storage.
+        was_tiered: `remote.storage.enable` is true on the topic as it is now.
 
     Raises:
         InvalidConfigError: With Kafka's sentence.
@@ -29,6 +39,46 @@ def check_combinations(values: Mapping[str, Any], *, remote_storage_system_enabl
         )
     if values["remote_storage_enable"]:
         _check_tiered(values, remote_storage_system_enabled)
+    elif was_tiered and not values["remote_log_delete_on_disable"]:
+        raise InvalidConfigError(
+            "It is invalid to disable remote storage without deleting remote data. "
+            "If you want to keep the remote data and turn to read only, please set "
+            "`remote.storage.enable=true,remote.log.copy.disable=true`. "
+            "If you want to disable remote storage and delete all remote data, please set "
+            "`remote.storage.enable=false,remote.log.delete.on.disable=true`."
+        )
+
+
+def check_local_retention(values: Mapping[str, Any]) -> None:
+    """Refuse to keep more on local disk than in all.
+
+    Raises:
+        InvalidConfigError: With Kafka's sentence.
+    """
+    for unit in ("bytes", "ms"):
+        local, total = values[f"local_retention_{unit}"], values[f"retention_{unit}"]
+        local_key, total_key = f"local.retention.{unit}", f"retention.{unit}"
+        if local == AS_TOTAL or total <= NO_LIMIT:
+            continue
+        if local == NO_LIMIT:
+            problem = f"Value must not be -1 as {total_key} value is set as {total}."
+            raise InvalidConfigError(refusal(local_key, local, problem))
+        if local > total:
+            problem = f"Value must not be more than {total_key} property value: {total}"
+            raise InvalidConfigError(refusal(local_key, local, problem))
+
+
+def check_stored(values: Mapping[str, Any], *, remote_storage_system_enabled: bool) -> None:
+    """Refuse a start without remote storage while a topic has its history there.
+
+    Raises:
+        InvalidConfigError: With Kafka's sentence.
+    """
+    if values["remote_storage_enable"] and not remote_storage_system_enabled:
+        raise InvalidConfigError(
+            "You have to delete all topics with the property remote.storage.enable=true before "
+            "disabling tiered storage cluster-wide"
+        )
 
 
 def _check_tiered(values: Mapping[str, Any], remote_storage_system_enabled: bool) -> None:
@@ -42,20 +92,15 @@ def _check_tiered(values: Mapping[str, Any], remote_storage_system_enabled: bool
             "Remote log storage only supports topics with cleanup.policy=delete or "
             "cleanup.policy being an empty list."
         )
+    check_local_retention(values)
+    if not values["remote_log_copy_disable"]:
+        return
     for unit in ("bytes", "ms"):
         local, total = values[f"local_retention_{unit}"], values[f"retention_{unit}"]
-        local_key, total_key = f"local.retention.{unit}", f"retention.{unit}"
-        if local == AS_TOTAL:
-            continue
-        if total > NO_LIMIT:
-            if local == NO_LIMIT:
-                problem = f"Value must not be -1 as {total_key} value is set as {total}."
-                raise InvalidConfigError(refusal(local_key, local, problem))
-            if local > total:
-                problem = f"Value must not be more than {total_key} property value: {total}"
-                raise InvalidConfigError(refusal(local_key, local, problem))
-        if values["remote_log_copy_disable"] and local != total:
+        if local not in (AS_TOTAL, total):
             # Nothing more is copied: what local retention drops would be gone for good.
             raise InvalidConfigError(
-                f"With remote.log.copy.disable=true, {local_key} must be -2 or equal to {total_key}"
+                f"When `remote.log.copy.disable` is set to true, the `local.retention.{unit}` and "
+                f"`retention.{unit}` must be set to the identical value because there will be no "
+                "more logs copied to the remote storage."
             )

@@ -149,11 +149,15 @@ async def adopt(store: MetadataStore, found: Found, *, node_id: int, randomness:
 
 
 def _known(topic: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings that are ours too; one that is not must not keep a topic from being served."""
+    """The settings that are ours too; one that is not must not keep a topic from being served.
+
+    `remote.storage.enable` stays whether or not there is remote storage: the controller refuses to
+    start without it, as Kafka does.
+    """
     kept = {}
     for key, text in settings.items():
         try:
-            validate_topic_overrides({key: text})
+            validate_topic_overrides({key: text}, remote_storage_system_enabled=True)
         except InvalidConfigError as error:
             LOGGER.warning("setting left behind topic=%s key=%s reason=%s", topic, key, error)
             continue

@@ -36,7 +36,7 @@ from config.broker_rules import conflicts
 from config.definition import ConfigKey
 from config.errors import InvalidConfigError
 from config.kinds import WireType
-from config.topic import TOPIC_KEYS, validate_topic_overrides
+from config.topic import TOPIC_KEYS, is_tiered, validate_topic_overrides
 from protocol.error_codes import ErrorCode
 
 LOGGER = logging.getLogger(__name__)
@@ -59,6 +59,10 @@ THREAD_COUNT_KEYS: Final = frozenset(
         "num.network.threads",
         "num.recovery.threads.per.data.dir",
         "num.replica.fetchers",
+        "remote.log.manager.copier.thread.pool.size",
+        "remote.log.manager.expiration.thread.pool.size",
+        "remote.log.manager.follower.thread.pool.size",
+        "remote.log.reader.threads",
     }
 )
 """Pools that are resized in steps: at least half, at most double of what they have."""
@@ -196,7 +200,10 @@ class ConfigRules:
                 if problem is not None:
                     raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
                 if new:
-                    validate_topic_overrides(new, self.effective(image))
+                    validate_topic_overrides(new, self.effective(image), current=current)
+                elif is_tiered(current):
+                    # Nothing is left, so also nothing that allows to leave remote storage.
+                    validate_topic_overrides({}, self.effective(image), current=current)
             case ResourceType.BROKER:
                 self._check_broker(resource.name, new, current, image)
             case ResourceType.GROUP:

@@ -65,11 +65,17 @@ from broker.controller.topics import (
 )
 from broker.errors import ApiError
 from config.broker import BrokerConfig
+from config.errors import InvalidConfigError
+from config.topic import is_tiered
+from config.topic_rules import check_stored
 from protocol.error_codes import ErrorCode
 from storage.randomness import Randomness
 from storage.uuid_text import format_uuid
 
 LOGGER = logging.getLogger(__name__)
+
+TOPICS_SHOWN_MAX = 5
+"""Names in one sentence; there may be thousands."""
 
 Listener = Callable[[ClusterImage, ClusterImage], Awaitable[None]]
 """Called with the old and the new image, after the commit, before the answer."""
@@ -84,6 +90,27 @@ class ClusterIdError(Exception):
         super().__init__(f"the metadata store belongs to cluster {found}, not to {wanted}")
         self.wanted = wanted
         self.found = found
+
+
+class RemoteStorageDisabledError(Exception):
+    """Topics have their history in remote storage, and the broker has none; it must not start."""
+
+
+def check_remote_storage(image: ClusterImage, settings: BrokerConfig) -> None:
+    """Refuse a start without remote storage where topics need it.
+
+    Raises:
+        RemoteStorageDisabledError: With Kafka's sentence and the topics' names.
+    """
+    tiered = [topic.name for topic in image.topics.values() if is_tiered(topic.overrides)]
+    try:
+        check_stored(
+            {"remote_storage_enable": bool(tiered)},
+            remote_storage_system_enabled=settings.remote_log_storage_system_enable,
+        )
+    except InvalidConfigError as error:
+        shown = ", ".join(sorted(tiered)[:TOPICS_SHOWN_MAX])
+        raise RemoteStorageDisabledError(f"{error} ({len(tiered)}: {shown})") from error
 
 
 class Controller:
@@ -138,6 +165,8 @@ class Controller:
 
         Raises:
             ClusterIdError: The store belongs to another cluster.
+            RemoteStorageDisabledError: Topics are tiered and `remote.log.storage.system.enable` is
+                not set.
             MetadataFormatError: The store's content cannot be read.
             StoreError: The store cannot be used.
         """
@@ -156,6 +185,7 @@ class Controller:
             image = image.updated([(CLUSTER_ID_KEY, chosen.encode())], result.revision)
         elif wanted and wanted != image.cluster_id:
             raise ClusterIdError(wanted, image.cluster_id)
+        check_remote_storage(image, settings)
         if endpoints is None:
             endpoints = {
                 listener.name: BrokerEndpoint(listener.host, listener.port)

@@ -9,6 +9,8 @@ from typing import Final
 CONSUMER_OFFSETS: Final = "__consumer_offsets"
 TRANSACTION_STATE: Final = "__transaction_state"
 SHARE_GROUP_STATE: Final = "__share_group_state"
+REMOTE_LOG_METADATA: Final = "__remote_log_metadata"
+"""Ours, though not internal: Kafka shows it to clients like any other."""
 CLUSTER_METADATA: Final = "__cluster_metadata"
 
 INTERNAL_TOPICS: Final = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})

@@ -332,6 +332,18 @@ def automatic_topic(name: str, image: ClusterImage, settings: BrokerConfig) -> N
                 "segment.bytes": str(settings.transaction_state_log_segment_bytes),
                 "unclean.leader.election.enable": "false",
             }
+        case topic_names.REMOTE_LOG_METADATA:
+            count = settings.rlmm_config_remote_log_metadata_topic_num_partitions
+            factor = settings.rlmm_config_remote_log_metadata_topic_replication_factor
+            retention_ms = settings.rlmm_config_remote_log_metadata_topic_retention_ms
+            configs = {
+                "cleanup.policy": "delete",
+                # Local segments are deleted on the strength of what is told here.
+                "flush.messages": "1",
+                "remote.storage.enable": "false",
+                "retention.bytes": "-1",
+                "retention.ms": str(retention_ms),
+            }
         case _:
             return NewTopic(name)
     brokers = max(len(image.brokers), 1)

@@ -7,7 +7,13 @@ from config.foreign import is_passed_over, is_refused
 from config.listeners import Listener
 from tests.unit.config.golden_files import rows
 
-KAFKA = {row[1]: row for row in rows("kafka-4.2.0-definitions.tsv") if row[0] == "broker"}
+_ROWS = rows("kafka-4.2.0-definitions.tsv")
+KAFKA = {row[1]: row for row in _ROWS if row[0] == "broker"} | {
+    f"rlmm.config.{row[1]}": row for row in _ROWS if row[0] == "metadata"
+}
+DYNAMIC = {row[1] for row in _ROWS if row[0] == "dynamic"}
+AIVEN = {f"rsm.config.{row[0]}": row for row in rows("aiven-definitions.tsv")}
+"""From docs/configs.rst of the plugin, with the two keys it defines for encryption."""
 SHARED = sorted(set(KAFKA) & set(BROKER_KEYS))
 RANGED = [
     name
@@ -15,6 +21,8 @@ RANGED = [
     if KAFKA[name][4].startswith("[") and ",..." in KAFKA[name][4] and " or " not in KAFKA[name][4]
 ]
 """Keys for which Kafka checks a range."""
+ALSO_DYNAMIC = {"advertised.listeners"}
+"""Keys that may be changed here and not in Kafka."""
 OTHER_DEFAULTS = {
     "node.id",
     "socket.listen.backlog.size",
@@ -32,7 +40,9 @@ OTHER_DEFAULTS = {
 def test_every_key_of_kafka_has_one_fate() -> None:
     """Ours, passed over, or refused: none is merely unknown."""
     fates = {
-        name: (name in BROKER_KEYS, is_passed_over(name, "x"), is_refused(name)) for name in KAFKA
+        name: (is_passed_over(name, "x"), is_refused(name))
+        for name in KAFKA | AIVEN
+        if name not in BROKER_KEYS
     }
     assert {name: fate for name, fate in fates.items() if sum(fate) != 1} == {}
 
@@ -40,7 +50,33 @@ def test_every_key_of_kafka_has_one_fate() -> None:
 def test_keys_that_kafka_does_not_have_are_marked_ours() -> None:
     """Nobody looks for them in Kafka's documentation."""
     ours = {name for name, row in BROKER_KEYS.items() if row.source == "Varve"}
-    assert ours == set(BROKER_KEYS) - set(KAFKA)
+    assert ours == set(BROKER_KEYS) - set(KAFKA) - set(AIVEN)
+    aivens = {name for name, row in BROKER_KEYS.items() if row.source.startswith("Aiven")}
+    assert aivens == set(BROKER_KEYS) & set(AIVEN)
+
+
+@pytest.mark.parametrize("name", sorted(set(AIVEN) & set(BROKER_KEYS)))
+def test_the_object_stores_keys_are_aivens(name: str) -> None:
+    """The same type; another default says so; the lowest and highest value are the same."""
+    row, (_, wire_type, default, allowed) = BROKER_KEYS[name], AIVEN[name]
+    assert row.wire_type.name == wire_type
+    text = row.format(row.default)
+    if ("null" if text is None else text) != default:
+        optional = row.default is None or not row.default
+        assert row.difference or (default == "<none>" and optional)
+    if "[" in allowed and ",..." in allowed:
+        kind = row.kind
+        lowest, highest = getattr(kind, "minimum", None), getattr(kind, "maximum", None)
+        bounds = allowed.removeprefix("null or ").strip("[]").split(",...")
+        assert str(lowest) == bounds[0]
+        widest = {f",{2**31 - 1}", f",{2**63 - 1}", ""}
+        assert bounds[1] in (widest if highest is None else {f",{highest}"})
+
+
+@pytest.mark.parametrize("name", sorted(set(KAFKA) & set(BROKER_KEYS)))
+def test_what_may_change_at_run_time_is_what_may_in_kafka(name: str) -> None:
+    """Neither more nor less."""
+    assert BROKER_KEYS[name].dynamic == (name in DYNAMIC or name in ALSO_DYNAMIC)
 
 
 @pytest.mark.parametrize("name", SHARED)

@@ -19,6 +19,10 @@ from config.foreign import is_passed_over, is_refused
         "group.share.enable",
         "zookeeper.connect",
         "inter.broker.protocol.version",
+        "rlmm.config.remote.log.metadata.common.client.bootstrap.servers",
+        "rsm.config.fetch.chunk.cache.class",
+        "rsm.config.fetch.manifest.cache.size",
+        "rsm.config.custom.metadata.fields.include",
     ],
 )
 def test_quorum_and_java_settings_are_passed_over(name: str) -> None:
@@ -35,8 +39,11 @@ def test_quorum_and_java_settings_are_passed_over(name: str) -> None:
         "listener.name.external.ssl.key.password",
         "authorizer.class.name",
         "super.users",
-        "remote.log.storage.system.enable",
-        "rsm.config.chunk.size",
+        "rsm.config.storage.gcs.bucket.name",
+        "rsm.config.storage.azure.account.key",
+        "rsm.config.storage.proxy.host",
+        "rsm.config.iceberg.namespace",
+        "rsm.config.storage.aws.credentials.provider.class",
         "create.topic.policy.class.name",
         "client.quota.callback.class",
     ],
@@ -48,9 +55,11 @@ def test_what_would_silently_not_be_done_is_refused(name: str) -> None:
 
 
 def test_a_refused_setting_may_say_what_we_do_anyway() -> None:
-    """PLAINTEXT between brokers, no remote storage."""
+    """PLAINTEXT between brokers, segments as Kafka writes them, certificates that are checked."""
     assert is_passed_over("security.inter.broker.protocol", "plaintext")
     assert not is_passed_over("security.inter.broker.protocol", "SSL")
-    assert is_passed_over("remote.log.storage.system.enable", " false")
-    assert not is_passed_over("remote.log.storage.system.enable", "")
-    assert not is_passed_over("remote.log.storage.system.enable", "true")
+    assert is_passed_over("rsm.config.segment.format", " Kafka")
+    assert not is_passed_over("rsm.config.segment.format", "iceberg")
+    assert is_passed_over("rsm.config.storage.aws.certificate.check.enabled", "true")
+    assert not is_passed_over("rsm.config.storage.aws.certificate.check.enabled", "")
+    assert not is_passed_over("rsm.config.storage.aws.certificate.check.enabled", "false")

@@ -19,7 +19,9 @@ def test_copying_stops_only_when_local_retention_keeps_everything(unit: str) -> 
         f"local_retention_{unit}": 5,
         f"retention_{unit}": 10,
     }
-    with pytest.raises(InvalidConfigError, match=rf"local\.retention\.{unit} must be -2 or equal"):
+    with pytest.raises(
+        InvalidConfigError, match=rf"`retention\.{unit}` must be set to the identical"
+    ):
         check_combinations(values, remote_storage_system_enabled=True)
     values[f"local_retention_{unit}"] = 10
     check_combinations(values, remote_storage_system_enabled=True)

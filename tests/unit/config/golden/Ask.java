@@ -3,15 +3,20 @@
 //   java -cp <kafka_2.13:4.2.0 and what it depends on, from Maven> Ask.java definitions|answers|properties
 
 import java.io.FileInputStream;
+import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.TreeMap;
+import java.util.TreeSet;
+import kafka.server.DynamicBrokerConfig;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.server.config.AbstractKafkaConfig;
+import org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManagerConfig;
 import org.apache.kafka.storage.internals.log.LogConfig;
+import scala.jdk.javaapi.CollectionConverters;
 
 public class Ask {
     public static void main(String[] arguments) throws Exception {
@@ -19,6 +24,9 @@ public class Ask {
             case "definitions" -> {
                 define("topic", LogConfig.configDefCopy());
                 define("broker", AbstractKafkaConfig.CONFIG_DEF);
+                define("metadata", metadataManager());
+                for (String name : new TreeSet<>(CollectionConverters.asJava(DynamicBrokerConfig.AllDynamicConfigs())))
+                    tell("dynamic", name, "", "", "");
             }
             case "answers" -> answer();
             case "properties" -> properties();
@@ -31,6 +39,12 @@ public class Ask {
             String fallback = key.hasDefault() ? ConfigDef.convertToString(key.defaultValue, key.type) : "<none>";
             tell(scope, key.name, key.type, fallback, key.validator);
         }
+    }
+
+    private static ConfigDef metadataManager() throws Exception {
+        Field field = TopicBasedRemoteLogMetadataManagerConfig.class.getDeclaredField("CONFIG");
+        field.setAccessible(true);
+        return (ConfigDef) field.get(null);
     }
 
     private static void tell(Object... cells) {
@@ -61,7 +75,7 @@ public class Ask {
             for (int i = 1; i < question.length; i += 2) overrides.put(question[i], question[i + 1]);
             String said = "";
             try {
-                LogConfig.validate(Map.of(), overrides, defaults, question[0].equals("tiered"));
+                judge(question[0], overrides, broker, defaults);
             } catch (Exception refusal) {
                 said = refusal.getMessage();
             }
@@ -69,6 +83,26 @@ public class Ask {
             cells.add(said);
             for (int i = 1; i < question.length; i++) cells.add(question[i]);
             tell(cells.toArray());
+        }
+    }
+
+    // Where a text is judged:
+    //   local, tiered   set on a new topic, without and with remote storage in the broker
+    //   was-tiered      set on a topic that has remote.storage.enable=true
+    //   stored          found on a topic at the start of a broker without remote storage
+    //   broker          a setting of the broker, with remote storage
+    private static void judge(String scope, Properties overrides, Map<String, String> broker, Map<String, Object> defaults) {
+        switch (scope) {
+            case "was-tiered" ->
+                LogConfig.validate(Map.of("remote.storage.enable", "true"), overrides, defaults, true);
+            case "stored" ->
+                LogConfig.validateRemoteStorageOnlyIfSystemEnabled(LogConfig.fromProps(defaults, overrides).values(), false, true);
+            case "broker" -> {
+                Map<String, String> settings = new HashMap<>(broker);
+                overrides.forEach((key, text) -> settings.put((String) key, (String) text));
+                LogConfig.validateBrokerLogConfigValues(new kafka.server.KafkaConfig(settings, false).extractLogConfigMap(), true);
+            }
+            default -> LogConfig.validate(Map.of(), overrides, defaults, scope.equals("tiered"));
         }
     }
 
@@ -127,5 +161,24 @@ public class Ask {
         {"tiered", "remote.storage.enable", "true", "local.retention.bytes", "100", "retention.bytes", "10"},
         {"tiered", "remote.storage.enable", "true", "remote.log.copy.disable", "true"},
         {"tiered", "remote.storage.enable", "true", "remote.log.delete.on.disable", "true"},
+        {"tiered", "remote.storage.enable", "true", "remote.log.copy.disable", "true", "local.retention.ms", "5"},
+        {"tiered", "remote.storage.enable", "true", "remote.log.copy.disable", "true", "local.retention.bytes", "5"},
+        {"tiered", "remote.storage.enable", "true", "remote.log.copy.disable", "true",
+            "local.retention.bytes", "5", "retention.bytes", "10", "local.retention.ms", "5"},
+        {"tiered", "remote.storage.enable", "true", "remote.log.copy.disable", "true",
+            "local.retention.bytes", "10", "retention.bytes", "10", "local.retention.ms", "604800000"},
+        {"tiered", "remote.log.copy.disable", "true", "local.retention.ms", "5"},
+        {"tiered", "remote.storage.enable", "false"}, {"tiered", "remote.storage.enable", "TRUE "},
+        {"was-tiered", "remote.storage.enable", "false"}, {"was-tiered", "retention.ms", "5"},
+        {"was-tiered", "remote.storage.enable", "false", "remote.log.delete.on.disable", "true"},
+        {"was-tiered", "remote.log.delete.on.disable", "true"},
+        {"was-tiered", "remote.storage.enable", "true", "local.retention.ms", "5"},
+        {"was-tiered", "remote.storage.enable", "true", "cleanup.policy", "compact"},
+        {"stored", "remote.storage.enable", "true"}, {"stored", "remote.storage.enable", "false"},
+        {"broker", "log.local.retention.ms", "5"}, {"broker", "log.local.retention.ms", "-1"},
+        {"broker", "log.local.retention.ms", "604800001"}, {"broker", "log.local.retention.bytes", "5"},
+        {"broker", "log.local.retention.bytes", "5", "log.retention.bytes", "4"},
+        {"broker", "log.local.retention.bytes", "-1", "log.retention.bytes", "4"},
+        {"broker", "log.local.retention.ms", "-1", "log.retention.ms", "-1"},
     };
 }

@@ -1,0 +1,1 @@
+"""Remote storage, as the broker uses it."""

@@ -1,0 +1,11 @@
+"""What is wrong between settings that are each fine alone."""
+
+from typing import NamedTuple
+
+
+class Conflict(NamedTuple):
+    """Something wrong with `key`, given the other settings."""
+
+    key: str
+    problem: str
+    expected: str = ""

@@ -1,0 +1,127 @@
+"""Remote storage: what only Varve has."""
+
+from typing import Literal
+
+from config.definition import Settings, config_key, milliseconds, size
+from config.kinds import LONG_MAX, Boolean, Choice, Integer, Text, WordList
+
+_MIB = 1024 * 1024
+
+
+class TierOwnSettings(Settings):
+    """Remote storage, our own settings."""
+
+    tier_worker: Literal["process", "inline"] = config_key(
+        "tier.worker",
+        Choice(("process", "inline")),
+        default="process",
+        text="Where bytes are moved: in a process of its own, so that producers and consumers at "
+        "the end do not feel it, or `inline`, in the broker itself.",
+        source="Varve",
+    )
+    tier_cpu_affinity: tuple[str, ...] = config_key(
+        "tier.cpu.affinity",
+        WordList(what="CPU numbers"),
+        default=(),
+        text="CPUs the process may run on. Empty: any.",
+        source="Varve",
+    )
+    tier_index_cache_path: str | None = config_key(
+        "tier.index.cache.path",
+        Text("directory", non_empty=True),
+        default=None,
+        text="Where indexes of remote segments are kept. Unset: `remote-log-index-cache` in the "
+        "first of `log.dirs`, as in Kafka.",
+        source="Varve",
+    )
+    tier_compression_level: int = config_key(
+        "tier.compression.level",
+        Integer("level", -7, 22),
+        default=3,
+        text="Effort of zstd where `rsm.config.compression.enabled`.",
+        source="Varve",
+    )
+    tier_client_fetch_max_bytes_per_second: int = config_key(
+        "tier.client.fetch.max.bytes.per.second",
+        Integer("bytes per second", 1, bits=64),
+        default=LONG_MAX,
+        text="Most bytes one client (its principal and client id) reads from remote storage.",
+        source="Varve",
+        dynamic=True,
+    )
+    tier_abandoned_reads: Literal["finish", "cancel"] = config_key(
+        "tier.abandoned.reads",
+        Choice(("finish", "cancel")),
+        default="finish",
+        text="What becomes of a download when the consumer's Fetch has been answered without it: "
+        "`finish` puts it into the cache, where the next Fetch finds it. When the consumer "
+        "itself has gone, it is stopped in any case.",
+        source="Varve",
+    )
+    tier_copy_paused: bool = config_key(
+        "tier.copy.paused",
+        Boolean(),
+        default=False,
+        text="Copy nothing, of no topic. Local segments stay meanwhile, and nothing is left out "
+        "later.",
+        source="Varve",
+        dynamic=True,
+    )
+    tier_fetch_paused: bool = config_key(
+        "tier.fetch.paused",
+        Boolean(),
+        default=False,
+        text="Read nothing from remote storage. Consumers that need it wait, with empty answers.",
+        source="Varve",
+        dynamic=True,
+    )
+    tier_metadata_snapshots: Literal["local", "bucket"] = config_key(
+        "tier.metadata.snapshots",
+        Choice(("local", "bucket")),
+        default="local",
+        text="Where snapshots of the remote log's metadata are kept: on local disk, or in the "
+        "object store, where a node without its disk finds them.",
+        source="Varve",
+    )
+    tier_gc_grace_ms: int = config_key(
+        "tier.gc.grace.ms",
+        milliseconds(0),
+        default=3_600_000,
+        text="Objects that no metadata owns, and unfinished uploads, are left alone for so long.",
+        source="Varve",
+        dynamic=True,
+    )
+    tier_gc_interval_ms: int = config_key(
+        "tier.gc.interval.ms",
+        milliseconds(1000),
+        default=3_600_000,
+        text="How often the object store is listed for such objects.",
+        source="Varve",
+        dynamic=True,
+    )
+    tier_verify_bytes_per_second: int = config_key(
+        "tier.verify.bytes.per.second",
+        size(0, bits=64),
+        default=4 * _MIB,
+        text="How fast remote segments are read again and compared with their checksums, one "
+        "after the other and for ever. 0: not at all.",
+        source="Varve",
+        dynamic=True,
+    )
+    tier_stalled_copy_ms: int = config_key(
+        "tier.stalled.copy.ms",
+        milliseconds(1),
+        default=60_000,
+        text="A copy that has moved nothing for so long counts as stalled in the metrics.",
+        source="Varve",
+        dynamic=True,
+    )
+    tier_describe_log_dirs_remote: bool = config_key(
+        "tier.describe.log.dirs.remote",
+        Boolean(),
+        default=False,
+        text="Let DescribeLogDirs show the size in remote storage as one more directory, "
+        "`remote://...`. Off, because some tools take every row for a disk.",
+        source="Varve",
+        dynamic=True,
+    )
