@@ -103,6 +103,38 @@ class LeaderEpochCache:
             self._assign(self._entries, epoch, start_offset)
         self._write()
 
+    def extend_back(self, entries: Iterable[tuple[int, int]]) -> bool:
+        """Learn epochs from before the first known one, from segments in remote storage.
+
+        A checkpoint that was lost is built again from the batches that are here (`recovery`); what
+        was written before them is known to the remote segments only.
+
+        Args:
+            entries: (epoch, start offset), ascending. What contradicts the known ones is left out.
+
+        Returns:
+            Whether anything was learnt.
+        """
+        epochs = self._load()
+        known = self.entries()
+        if not known:
+            return False
+        first_epoch, first_start = known[0]
+        learnt: list[tuple[int, int]] = []
+        for epoch, start in entries:
+            if epoch > first_epoch or start >= first_start:
+                break
+            if not learnt or (epoch > learnt[-1][0] and start > learnt[-1][1]):
+                learnt.append((epoch, start))
+        if not learnt:
+            return False
+        if learnt[-1][0] == first_epoch:
+            known.pop(0)
+        epochs[:] = [epoch for epoch, _ in learnt + known]
+        self._starts[:] = [start for _, start in learnt + known]
+        self._write()
+        return True
+
     def clear(self) -> None:
         """Forget all epochs."""
         self.replace(())

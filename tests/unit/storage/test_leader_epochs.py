@@ -263,3 +263,33 @@ def test_crash_leaves_the_old_or_the_new_epochs(filesystem: FakeFilesystem) -> N
     filesystem.observer = observe
     LeaderEpochCache(PATH, filesystem).assign(2, 20)
     assert seen == {((1, 10),), ((1, 10), (2, 20))}
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ([(0, 0)], [(0, 0), (1, 10), (2, 20), (4, 30)]),
+        ([(0, 0), (1, 5)], [(0, 0), (1, 5), (2, 20), (4, 30)]),
+        ([(0, 0), (1, 5), (2, 20), (4, 30)], [(0, 0), (1, 5), (2, 20), (4, 30)]),
+        ([(0, 0), (3, 5)], [(0, 0), (1, 10), (2, 20), (4, 30)]),
+        ([(1, 10)], None),
+        ([(2, 3)], None),
+        ([], None),
+    ],
+)
+def test_what_came_before_is_learnt_from_remote_storage(
+    cache: LeaderEpochCache,
+    filesystem: FakeFilesystem,
+    entries: list[tuple[int, int]],
+    expected: list[tuple[int, int]] | None,
+) -> None:
+    """Only from before the first known epoch, and nothing that contradicts it."""
+    before = cache.entries()
+    assert cache.extend_back(entries) is (expected is not None)
+    assert cache.entries() == (expected or before)
+    assert LeaderEpochCache(PATH, filesystem).entries() == cache.entries()
+
+
+def test_an_empty_cache_learns_nothing(filesystem: FakeFilesystem) -> None:
+    """There is nothing to say where the remote part would end."""
+    assert not LeaderEpochCache(PATH, filesystem).extend_back([(0, 0)])
