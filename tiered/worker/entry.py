@@ -1,0 +1,99 @@
+"""The tier process's life: serve one broker over one socket, and end with it.
+
+    socket ──> hello: settings ──> serving ──> end of the socket, or SIGTERM ──> ended
+
+SIGTERM lets calls under way end first: a system that stops all processes of a service at once must
+not take the broker's copies from it. The end of the socket does not, since nobody waits any more.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from tiered.settings import TierSettings
+from tiered.tier import Tier
+from tiered.worker.bounded import BoundedTier
+from tiered.worker.connection import MessageConnection
+from tiered.worker.log_lines import configure
+from tiered.worker.loop_timer import LoopTimer
+from tiered.worker.own_process import die_with_parent, leave, settle
+from tiered.worker.service import TierService
+from tiered.worker.settings_codec import settings_from_json
+
+LOGGER = logging.getLogger(__name__)
+
+FINISH_MS: Final = 5_000.0
+"""What calls under way have after SIGTERM."""
+
+CLOSE_MS: Final = 700.0
+"""What aborting uploads and closing connections may take once the broker has gone. With the rest
+it stays below a second."""
+
+BuildTier = Callable[[TierSettings], Awaitable[Tier]]
+
+
+def main(socket_fd: int, build: BuildTier) -> None:
+    """Serve the broker at the other end of `socket_fd`; does not return."""
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    configure("INFO")
+    status = 1
+    try:
+        with asyncio.Runner(loop_factory=_new_loop) as runner:
+            runner.run(_serve_and_leave(socket.socket(fileno=socket_fd), build))
+        status = 0
+    except Exception:
+        LOGGER.exception("tier process failed")
+    leave(status)
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+async def _serve_and_leave(sock: socket.socket, build: BuildTier) -> None:
+    await serve(sock, build)
+    # Before the runner waits for threads, which may wait for a disk or a store.
+    leave(0)
+
+
+async def serve(sock: socket.socket, build: BuildTier) -> None:
+    """Serve until the connection ends, then close the tier within CLOSE_MS."""
+    loop = asyncio.get_running_loop()
+
+    async def open_tier(hello: Mapping[str, Any]) -> Tier:
+        logging.getLogger().setLevel(str(hello["log_level"]))
+        settings = settings_from_json(hello["settings"])
+        for missing in settle(settings.worker_affinity):
+            LOGGER.warning("tier process could not have %s", missing)
+        tier = BoundedTier(await build(settings), settings)
+        # What lives now lives as long as the process: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        return tier
+
+    service = TierService(open_tier, timer=LoopTimer(), pid=os.getpid())
+    sock.setblocking(False)
+    connection = MessageConnection(service.on_message, service.on_lost)
+    service.serve(connection)
+    await connection.open(sock)
+    finishing: list[asyncio.Task[None]] = []
+    loop.add_signal_handler(
+        signal.SIGTERM, lambda: finishing.append(loop.create_task(service.finish(FINISH_MS)))
+    )
+    reason = await service.ended()
+    LOGGER.info("tier process ends reason=%s calls=%d", reason, service.calls_under_way)
+    try:
+        async with asyncio.timeout(CLOSE_MS / 1000):
+            await service.close()
+    except TimeoutError:
+        LOGGER.warning("tier process ends with work under way")
