@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from config.sections.remote import METADATA_PREFIX, STORAGE_PREFIX
+from config.sections.remote import METADATA_PREFIX, STORAGE_PREFIX, RemoteLogSettings
 
 KEY_FILES: Final = f"{STORAGE_PREFIX}encryption.key.pairs.files"
 
@@ -21,6 +21,9 @@ _PREFIXES: Final = {
     "remote.log.storage.manager.impl.prefix": STORAGE_PREFIX,
     "remote.log.metadata.manager.impl.prefix": METADATA_PREFIX,
 }
+_KAFKAS: Final = frozenset(RemoteLogSettings.rows())
+"""Names that stay, even where a prefix is chosen that they begin with."""
+
 _KEY_FILE: Final = re.compile(
     re.escape(f"{STORAGE_PREFIX}encryption.key.pairs.") + r"(.+)\.(public|private)\.key\.file"
 )
@@ -47,7 +50,7 @@ def moves(given: Mapping[str, str]) -> list[Move]:
         if prefix == usual:
             continue
         for name in given:
-            if name.startswith(prefix) and name != key:
+            if name.startswith(prefix) and name not in _KAFKAS:
                 names[name] = usual + name.removeprefix(prefix)
                 found.append(Move(name, names[name], given[name]))
     files: dict[str, str] = {}

@@ -267,3 +267,55 @@ def test_loggers_are_no_resource_of_the_store() -> None:
     resource = ConfigResource(ResourceType.BROKER_LOGGER, "1")
     assert refusal(resource, {})[0] is ErrorCode.INVALID_REQUEST
     assert RULES.keys(ResourceType.BROKER_LOGGER) == {}
+
+
+TIERED = {"remote.storage.enable": "true"}
+LEAVING = {"remote.storage.enable": "false", "remote.log.delete.on.disable": "true"}
+
+
+def test_tiered_topics_need_remote_storage_in_the_broker() -> None:
+    """Kafka's sentence without it."""
+    code, message = refusal(TOPIC, TIERED)
+    assert code is ErrorCode.INVALID_CONFIG
+    assert message == (
+        "Tiered Storage functionality is disabled in the broker. "
+        "Topic cannot be configured with remote log storage."
+    )
+    ConfigRules(SETTINGS.replace(remote_log_storage_system_enable=True)).check(
+        TOPIC, {**TIERED, "local.retention.ms": "1000"}, {}, NOTHING
+    )
+
+
+@pytest.mark.parametrize("new", [{}, {"retention.ms": "5"}, {"remote.storage.enable": "false"}])
+def test_a_topic_leaves_remote_storage_only_with_its_data(new: dict[str, str]) -> None:
+    """Whichever way the setting goes: changed, deleted, or with all others."""
+    rules = ConfigRules(SETTINGS.replace(remote_log_storage_system_enable=True))
+    with pytest.raises(ApiError, match="It is invalid to disable remote storage without deleting"):
+        rules.check(TOPIC, new, TIERED, NOTHING)
+    rules.check(TOPIC, {**new, **LEAVING}, TIERED, NOTHING)
+
+
+def test_brokers_pools_of_the_remote_log_are_resized_in_steps() -> None:
+    """As Kafka's, with its sentence."""
+    code, message = refusal(ME, {"remote.log.reader.threads": "21"})
+    assert (code, message) == (
+        ErrorCode.INVALID_REQUEST,
+        "Dynamic thread count update validation failed for remote.log.reader.threads=21, "
+        "value should not be greater than double the current value 10",
+    )
+    RULES.check(ME, {"remote.log.reader.threads": "20"}, {}, NOTHING)
+
+
+def test_a_default_for_all_topics_may_not_contradict_a_tiered_topic() -> None:
+    """Nor is the topic taken for one that must not be tiered."""
+    rules = ConfigRules(SETTINGS.replace(remote_log_storage_system_enable=True))
+    image = NOTHING.updated(
+        [
+            (topic_key("t"), encode_topic(UUID(int=5))),
+            (config_key(TOPIC), encode_config({**TIERED, "local.retention.ms": "500"})),
+        ],
+        2,
+    )
+    rules.check(ALL, {"log.retention.ms": "501"}, {}, image)
+    with pytest.raises(ApiError, match="Contradicts what is set on topic t: Invalid value 500"):
+        rules.check(ALL, {"log.retention.ms": "400"}, {}, image)

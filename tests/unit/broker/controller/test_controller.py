@@ -12,7 +12,11 @@ from broker.controller.cluster_image import (
     ResourceType,
 )
 from broker.controller.configs import ConfigOperation, Operation
-from broker.controller.controller import ClusterIdError, Controller
+from broker.controller.controller import (
+    ClusterIdError,
+    Controller,
+    RemoteStorageDisabledError,
+)
 from broker.controller.metadata_store import Put
 from broker.controller.topics import NewPartitions, NewTopic
 from broker.errors import ApiError
@@ -457,3 +461,37 @@ async def test_without_endpoints_the_settings_are_advertised() -> None:
         MemoryStore(), BrokerConfig(), randomness=SeededRandomness(0)
     )
     assert controller.image.brokers[1].listeners == {"PLAINTEXT": BrokerEndpoint("127.0.0.1", 9092)}
+
+
+async def test_a_start_without_remote_storage_is_refused_while_topics_need_it() -> None:
+    """With Kafka's sentence, and the names of some."""
+    store = MemoryStore()
+    controller = await open_controller(store, remote_log_storage_system_enable=True)
+    configs = [("remote.storage.enable", "true")]
+    topics = [NewTopic(f"t{n}", 1, 1, configs=configs) for n in range(7)]
+    assert {r.error for r in await controller.create_topics(topics)} == {ErrorCode.NONE}
+    with pytest.raises(
+        RemoteStorageDisabledError,
+        match=r"You have to delete all topics with the property remote\.storage\.enable=true "
+        r"before disabling tiered storage cluster-wide \(7: t0, t1, t2, t3, t4\)",
+    ):
+        await open_controller(MemoryStore(disk=store.disk))
+    await open_controller(MemoryStore(disk=store.disk), remote_log_storage_system_enable=True)
+
+
+async def test_the_remote_logs_topic_gets_its_own_settings() -> None:
+    """On disk when acknowledged, and never tiered itself."""
+    controller = await open_controller(
+        rlmm_config_remote_log_metadata_topic_num_partitions=4,
+        rlmm_config_remote_log_metadata_topic_retention_ms=1000,
+        remote_log_storage_system_enable=True,
+    )
+    topic = await controller.ensure_internal_topic("__remote_log_metadata")
+    assert (len(topic.partitions), topic.replication_factor, topic.internal) == (4, 1, False)
+    assert topic.overrides == {
+        "cleanup.policy": "delete",
+        "flush.messages": "1",
+        "remote.storage.enable": "false",
+        "retention.bytes": "-1",
+        "retention.ms": "1000",
+    }
