@@ -5,16 +5,23 @@ are not checked here: what lies below the recovery point was checked when it cam
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Protocol
 
 from protocol.records.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchHeader
-from storage.filesystem import File
 
 WINDOW_MIN: Final = 4096
 WINDOW_MAX: Final = 256 * 1024
 
 
-def read_batch_header(file: File, position: int, end: int) -> BatchHeader | None:
+class Readable(Protocol):
+    """What is walked: a file, or what looks like one (a remote segment, through its chunks)."""
+
+    def read_at(self, size: int, position: int) -> bytes:
+        """Up to `size` bytes; fewer than a header only at the end."""
+        ...
+
+
+def read_batch_header(file: Readable, position: int, end: int) -> BatchHeader | None:
     """The header of the batch at `position`, None where no whole batch can begin.
 
     `end` is where the log ends. None also for bytes that are no batch: what led here is wrong.
@@ -25,7 +32,7 @@ def read_batch_header(file: File, position: int, end: int) -> BatchHeader | None
     return _header(data, 0, end - position) if len(data) == HEADER_SIZE else None
 
 
-def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
+def scan_headers(file: Readable, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
     """(position, header) of each batch from `position`, which must be a batch boundary, to `end`.
 
     Stops before the first bytes that are no whole batch.
