@@ -1,0 +1,558 @@
+"""Chunks of remote segments on the local disk: a bounded, least-recently-used cache of files.
+
+    absent ──download──> present ──evicted──> absent
+      ^                     ^
+      │ wrong checksum      │ right checksum, on first use
+      └───────────── found after a restart
+
+Served by sendfile from the page cache: memory is the kernel's to manage, here is only the index of
+names. A chunk's file is unlinked when it is evicted; whoever holds it open reads on.
+
+A restart reads the folders one by one in a thread; nobody waits for all of it, only a read for the
+one folder that its chunk would be in. Which of the found chunks were used last is not known: they
+are the first to go.
+
+Bytes over the limit: downloads that are under way, at most `reader_tasks` chunks.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, Protocol, TypeVar
+from uuid import UUID
+
+from storage.clock import Clock
+from storage.errors import DiskError
+from storage.filesystem import File, Filesystem
+from storage.randomness import Randomness
+from tiered.chunk_file import (
+    ChunkFile,
+    ChunkKey,
+    chunk_path,
+    folder_of,
+    list_folders,
+    open_checked,
+    parse_name,
+    part_path,
+    remove,
+    scan_folder,
+    settle,
+)
+from tiered.errors import CorruptRemoteDataError
+from tiered.fair_queue import Client, FairQueue
+from tiered.flight import Flight, Flights
+from tiered.segment_metadata import RemoteLogSegmentMetadata
+from tiered.tier import ChunkResult
+
+_log = logging.getLogger(__name__)
+
+FETCH_TIME_WEIGHT: Final = 0.2
+"""Of the newest download in the running mean of their durations."""
+
+T = TypeVar("T")
+
+
+class Run(Protocol):
+    """Calls a function in a thread: `broker.disk.Disk.run`."""
+
+    def __call__(self, function: Callable[..., T], *args: Any) -> Coroutine[Any, Any, T]:
+        """Its result, or its exception."""
+        ...
+
+
+class FetchChunk(Protocol):
+    """`Tier.fetch_chunk`."""
+
+    def __call__(
+        self, metadata: RemoteLogSegmentMetadata, manifest: str, chunk: int, path: str
+    ) -> Coroutine[Any, Any, ChunkResult]:
+        """Write one chunk of the log to `path`."""
+        ...
+
+
+class ChunkSource(Protocol):
+    """The segment that a chunk is of: `index_cache.RemoteSegment`."""
+
+    metadata: RemoteLogSegmentMetadata
+
+    @property
+    def manifest_path(self) -> str:
+        """File of the manifest."""
+        ...
+
+    def pin(self) -> None:
+        """The manifest stays until `unpin`; raises when it is gone."""
+        ...
+
+    def unpin(self) -> None:
+        """It may go."""
+        ...
+
+    def chunk_length(self, chunk: int) -> int:
+        """Bytes of one chunk."""
+        ...
+
+
+class CachedChunk:
+    """A chunk that is on the disk.
+
+    Attributes:
+        key: Which.
+        path: Its file.
+        length: Its bytes.
+        crc: CRC-32C of them, from its name.
+        checked: The file was compared with its checksum since this process began.
+        unread: Nobody has read it yet: it was prefetched, or its reader went away.
+        prefetch: Who had it fetched ahead of a reader; called with its bytes if it is evicted
+            unread. None for what a reader waited for.
+        used: For the pool of open files.
+    """
+
+    __slots__ = (
+        "_file",
+        "_filesystem",
+        "checked",
+        "crc",
+        "key",
+        "length",
+        "path",
+        "prefetch",
+        "unread",
+        "used",
+    )
+
+    def __init__(self, filesystem: Filesystem, path: str, file: ChunkFile) -> None:
+        self._filesystem = filesystem
+        self.path = path
+        self.key = file.key
+        self.length = file.length
+        self.crc = file.crc
+        self.checked = False
+        self.unread = False
+        self.prefetch: Callable[[int], None] | None = None
+        self.used = False
+        self._file: File | None = None
+
+    @property
+    def file(self) -> File:
+        """The open file; opened, and counted in the pool, if need be. DiskError if it is gone."""
+        file = self._file
+        if file is None:
+            file = self._filesystem.open(self.path, readonly=True)
+            self.hold(file)
+        self.used = True
+        return file
+
+    def hold(self, file: File) -> None:
+        """It has just been opened."""
+        self._file = file
+        self._filesystem.open_files.admit(self)
+
+    def release(self) -> None:
+        """Let go of the descriptor (the pool asks for it)."""
+        self._file = None
+
+
+class ChunkCache:
+    """See the module. Touched on the loop's thread only.
+
+    Attributes:
+        limit_bytes: Of all chunks; `update` changes it.
+        bytes: Of all chunks now.
+        hits, misses: Chunks that were there, and that were not, when a reader wanted them.
+        evicted, evicted_bytes: Since start.
+        downloads, downloaded_bytes, download_errors: Since start; bytes over the network.
+        unread_bytes: Of chunks that nobody has read yet.
+        prefetched_bytes: Fetched ahead of readers; of them `prefetch_used_bytes` were read,
+            `prefetch_unused_bytes` evicted unread.
+        abandoned_unused_bytes: Of downloads whose readers went away, evicted unread.
+        damaged: Files dropped after a restart for their checksum.
+        remove_errors: Files that could not be removed.
+        fetch_ms: Running mean of what a download takes, queue included; 0: none yet.
+        scanned: The directory has been read.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        limit_bytes: int,
+        *,
+        fetch: FetchChunk,
+        queue: FairQueue,
+        filesystem: Filesystem,
+        clock: Clock,
+        run: Run,
+        randomness: Randomness,
+        on_downloaded: Callable[[int], None],
+        finish_abandoned: bool,
+    ) -> None:
+        """Touch nothing yet; see `start`.
+
+        Args:
+            directory: Of the cache; nothing else may live there.
+            limit_bytes: See the class.
+            fetch: Downloads one chunk.
+            queue: Of the downloads.
+            filesystem: Where the directory is.
+            clock: For durations.
+            run: For what may wait for the disk.
+            randomness: For names of unfinished files.
+            on_downloaded: Told the bytes that came over the network.
+            finish_abandoned: See `TierSettings.abandoned_reads`.
+        """
+        self._directory = directory
+        self.limit_bytes = limit_bytes
+        self._fetch = fetch
+        self._filesystem = filesystem
+        self._clock = clock
+        self._run = run
+        self._on_downloaded = on_downloaded
+        self.flights: Flights[ChunkKey, CachedChunk] = Flights(
+            "chunks", queue, clock, finish_abandoned=finish_abandoned
+        )
+        self._token = randomness.uuid4().hex[:12]
+        self._attempt = 0
+        self._chunks: OrderedDict[ChunkKey, CachedChunk] = OrderedDict()
+        # Of prefetches under way: bytes, and whom to tell that they were in vain.
+        self._prefetches: dict[ChunkKey, tuple[int, Callable[[int], None]]] = {}
+        self._pending_bytes = 0
+        self._doomed: list[str] = []
+        self._removing: asyncio.Task[None] | None = None
+        self._scans: dict[str, asyncio.Future[None]] = {}
+        self._scan: asyncio.Task[None] | None = None
+        self.scanned = False
+        self.bytes = 0
+        self.hits = 0
+        self.misses = 0
+        self.evicted = 0
+        self.evicted_bytes = 0
+        self.downloads = 0
+        self.downloaded_bytes = 0
+        self.download_errors = 0
+        self.unread_bytes = 0
+        self.prefetched_bytes = 0
+        self.prefetch_used_bytes = 0
+        self.prefetch_unused_bytes = 0
+        self.abandoned_unused_bytes = 0
+        self.damaged = 0
+        self.remove_errors = 0
+        self.fetch_ms = 0.0
+
+    def __len__(self) -> int:
+        return len(self._chunks)
+
+    @property
+    def wasted_bytes(self) -> int:
+        """Downloaded, or to be downloaded, for nobody: cancelled, or evicted unread."""
+        return (
+            self.flights.cancelled_bytes + self.prefetch_unused_bytes + self.abandoned_unused_bytes
+        )
+
+    @property
+    def bytes_ahead(self) -> int:
+        """Downloaded and not yet read, or being prefetched."""
+        return self.unread_bytes + self._pending_bytes
+
+    # -- start, stop -------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to read the directory; nobody need wait for it."""
+        self._scan = asyncio.get_running_loop().create_task(self._scan_all())
+
+    async def wait_scanned(self) -> None:
+        """Until the directory has been read."""
+        if self._scan is not None:
+            await asyncio.shield(self._scan)
+
+    async def close(self) -> None:
+        """Stop downloads and finish removing; chunks stay for the next start."""
+        self.flights.close()
+        if self._scan is not None:
+            self._scan.cancel()
+            await asyncio.gather(self._scan, return_exceptions=True)
+        if self._removing is not None:
+            await asyncio.gather(self._removing, return_exceptions=True)
+        for chunk in self._chunks.values():
+            self._filesystem.open_files.discard(chunk)
+            chunk.release()
+
+    async def _scan_all(self) -> None:
+        try:
+            folders = await self._run(list_folders, self._filesystem, self._directory)
+            for folder in folders:
+                await self._scan_once(f"{self._directory}/{folder}")
+        except DiskError as error:
+            _log.warning("the chunk cache begins empty: %s", error)
+        self.scanned = True
+        self._scans.clear()
+        self._shrink()
+
+    async def _scan_once(self, folder: str) -> None:
+        """Read one folder, or wait for whoever reads it."""
+        under_way = self._scans.get(folder)
+        if under_way is not None:
+            await asyncio.shield(under_way)
+            return
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._scans[folder] = done
+        try:
+            found = await self._run(scan_folder, self._filesystem, folder, self._token)
+            for file in found:
+                self._found(file)
+        except DiskError as error:
+            _log.warning("a folder of the chunk cache is left out: %s", error)
+        finally:
+            if not done.done():
+                done.set_result(None)
+
+    def _found(self, file: ChunkFile) -> None:
+        path = chunk_path(self._directory, file)
+        present = self._chunks.get(file.key)
+        if present is not None:
+            if present.path != path:
+                self._doom(path)
+            return
+        chunk = CachedChunk(self._filesystem, path, file)
+        self._chunks[file.key] = chunk
+        self._chunks.move_to_end(file.key, last=False)
+        self.bytes += chunk.length
+
+    # -- reading -----------------------------------------------------------------------------
+
+    def get(self, key: ChunkKey) -> File | None:
+        """The file of a chunk for a reader, if it can be read now."""
+        chunk = self._chunks.get(key)
+        if chunk is None or not chunk.checked:
+            return None
+        try:
+            file = chunk.file
+        except DiskError as error:
+            _log.warning("a chunk is downloaded again: %s", error)
+            self._lose(chunk)
+            return None
+        self._chunks.move_to_end(key)
+        self.hits += 1
+        if chunk.unread:
+            self._first_read(chunk)
+        return file
+
+    def is_coming(self, segment: UUID, chunk: int) -> bool:
+        """Whether a chunk is here or under way."""
+        key = ChunkKey(segment, chunk)
+        return key in self._chunks or self.flights.get(key) is not None
+
+    def holds(self, key: ChunkKey) -> bool:
+        """Whether there is such a chunk; not a use of it."""
+        return key in self._chunks
+
+    def _first_read(self, chunk: CachedChunk) -> None:
+        chunk.unread = False
+        self.unread_bytes -= chunk.length
+        if chunk.prefetch is not None:
+            chunk.prefetch = None
+            self.prefetch_used_bytes += chunk.length
+
+    def demand(
+        self, source: ChunkSource, chunk: int, waiter: Callable[[], None], client: Client
+    ) -> Flight[ChunkKey, CachedChunk]:
+        """Have `waiter` called when the chunk is there, or is known not to come.
+
+        The flight may have landed when this returns; then `waiter` is not called. Whoever waited
+        takes the file from the flight at once: the chunk may be evicted in the next turn.
+        """
+        key = ChunkKey(source.metadata.id, chunk)
+        self.misses += 1
+        return self.flights.demand(
+            key,
+            waiter,
+            client,
+            check=self._check_of(key),
+            work=lambda: self._download(source, key),
+            expected_bytes=source.chunk_length(chunk),
+        )
+
+    def prefetch(
+        self, source: ChunkSource, chunk: int, client: Client, on_unused: Callable[[int], None]
+    ) -> bool:
+        """Fetch a chunk ahead of a reader, unless it is there; whether it is, or will be."""
+        key = ChunkKey(source.metadata.id, chunk)
+        if key in self._chunks:
+            return True
+        if self.flights.get(key) is not None:
+            return True
+        length = source.chunk_length(chunk)
+        self._prefetches[key] = (length, on_unused)
+        self._pending_bytes += length
+        under_way = self.flights.prefetch(
+            key,
+            client,
+            check=self._check_of(key),
+            work=lambda: self._download(source, key),
+            expected_bytes=length,
+        )
+        if not under_way:
+            self._end_prefetch(key)
+        return under_way or key in self._chunks
+
+    def _end_prefetch(self, key: ChunkKey) -> Callable[[int], None] | None:
+        length, on_unused = self._prefetches.pop(key, (0, None))
+        self._pending_bytes -= length
+        return on_unused
+
+    def _check_of(
+        self, key: ChunkKey
+    ) -> Callable[[], Coroutine[Any, Any, CachedChunk | None]] | None:
+        """What is to be looked at on the disk before downloading; None: nothing."""
+        if key in self._chunks or not self.scanned:
+            return lambda: self._check(key)
+        return None
+
+    async def _check(self, key: ChunkKey) -> CachedChunk | None:
+        """The chunk that an earlier process left, if it is whole."""
+        if not self.scanned:
+            await self._scan_once(folder_of(self._directory, key))
+        chunk = self._chunks.get(key)
+        if chunk is None:
+            return None
+        if not chunk.checked:
+            path, length, crc = chunk.path, chunk.length, chunk.crc
+            file = await self._run(open_checked, self._filesystem, path, length, crc)
+            if self._chunks.get(key) is not chunk:
+                return None
+            if file is None:
+                _log.warning("chunk file %s was damaged and is dropped", path)
+                self.damaged += 1
+                self._forget(chunk)
+                return None
+            chunk.hold(file)
+            chunk.checked = True
+        self._chunks.move_to_end(key)
+        self._end_prefetch(key)
+        return chunk
+
+    async def _download(self, source: ChunkSource, key: ChunkKey) -> CachedChunk:
+        began_ms = self._clock.monotonic_ms()
+        flight = self.flights.get(key)
+        if flight is not None:
+            began_ms = flight.begun_ms
+        self._attempt += 1
+        part = part_path(self._directory, key, f"{self._token}-{self._attempt}")
+        expected = source.chunk_length(key.chunk)
+        pinned = False
+        try:
+            source.pin()
+            pinned = True
+            await self._run(self._filesystem.mkdir, folder_of(self._directory, key))
+            result = await self._fetch(source.metadata, source.manifest_path, key.chunk, part)
+            self._on_downloaded(result.downloaded_bytes)
+            self.downloaded_bytes += result.downloaded_bytes
+            if result.length != expected:
+                problem = f"chunk {key.chunk} has {result.length} bytes instead of {expected}"
+                raise CorruptRemoteDataError(str(source.metadata.id), -1, problem)
+            named = ChunkFile(key, result.length, result.crc)
+            path = chunk_path(self._directory, named)
+            file = await self._run(settle, self._filesystem, part, path)
+        except BaseException as error:
+            if isinstance(error, Exception):
+                self.download_errors += 1
+            self._end_prefetch(key)
+            self._doom(part)
+            self._doom(part + ".tmp")
+            raise
+        finally:
+            if pinned:
+                source.unpin()
+        self.downloads += 1
+        self._measure(self._clock.monotonic_ms() - began_ms)
+        chunk = CachedChunk(self._filesystem, path, named)
+        chunk.hold(file)
+        chunk.checked = True
+        self._admit(chunk)
+        return chunk
+
+    def _measure(self, duration_ms: float) -> None:
+        if self.fetch_ms:
+            duration_ms = self.fetch_ms + (duration_ms - self.fetch_ms) * FETCH_TIME_WEIGHT
+        self.fetch_ms = duration_ms
+
+    # -- room --------------------------------------------------------------------------------
+
+    def update(self, limit_bytes: int, *, finish_abandoned: bool) -> None:
+        """New settings; a smaller cache shrinks at once."""
+        self.limit_bytes = limit_bytes
+        self.flights.finish_abandoned = finish_abandoned
+        self._shrink()
+
+    def drop_segment(self, segment: UUID) -> None:
+        """Remove all chunks of a segment, e.g. because what they hold is no log."""
+        for key in [key for key in self._chunks if key.segment == segment]:
+            self._evict(self._chunks[key])
+
+    def _admit(self, chunk: CachedChunk) -> None:
+        previous = self._chunks.pop(chunk.key, None)
+        if previous is not None:
+            self.bytes -= previous.length
+            self._filesystem.open_files.discard(previous)
+        self._chunks[chunk.key] = chunk
+        self.bytes += chunk.length
+        flight = self.flights.get(chunk.key)
+        chunk.prefetch = self._end_prefetch(chunk.key)
+        if chunk.prefetch is not None:
+            self.prefetched_bytes += chunk.length
+        chunk.unread = True
+        self.unread_bytes += chunk.length
+        if flight is not None and flight.wanted:
+            self._first_read(chunk)
+        self._shrink()
+
+    def _shrink(self) -> None:
+        # The newest stays however small the limit is: its reader comes for it now.
+        while self.bytes > self.limit_bytes and len(self._chunks) > 1:
+            self._evict(next(iter(self._chunks.values())))
+
+    def _evict(self, chunk: CachedChunk) -> None:
+        self.evicted += 1
+        self.evicted_bytes += chunk.length
+        self._forget(chunk)
+        self._doom(chunk.path)
+        if chunk.unread and chunk.prefetch is not None:
+            self.prefetch_unused_bytes += chunk.length
+            chunk.prefetch(chunk.length)
+        elif chunk.unread:
+            self.abandoned_unused_bytes += chunk.length
+
+    def _forget(self, chunk: CachedChunk) -> None:
+        del self._chunks[chunk.key]
+        self.bytes -= chunk.length
+        if chunk.unread:
+            self.unread_bytes -= chunk.length
+        self._filesystem.open_files.discard(chunk)
+        chunk.release()
+
+    def _lose(self, chunk: CachedChunk) -> None:
+        """Its file cannot be opened any more."""
+        self.damaged += 1
+        self._forget(chunk)
+
+    def _is_name_of_present(self, path: str) -> bool:
+        """An evicted chunk that came back has the name it had."""
+        file = parse_name(path.rpartition("/")[2])
+        chunk = None if file is None else self._chunks.get(file.key)
+        return chunk is not None and chunk.path == path
+
+    def _doom(self, path: str) -> None:
+        """Remove a file soon, in a thread."""
+        self._doomed.append(path)
+        if self._removing is None:
+            self._removing = asyncio.get_running_loop().create_task(self._remove_doomed())
+
+    async def _remove_doomed(self) -> None:
+        while self._doomed:
+            paths, self._doomed = self._doomed, []
+            for path in paths:
+                if self._is_name_of_present(path):
+                    continue
+                if not await self._run(remove, self._filesystem, path):
+                    self.remove_errors += 1
+        self._removing = None
