@@ -1,0 +1,76 @@
+"""moto's S3 server in a thread, for as long as the tests run."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+from tiered.settings import StoreSettings
+
+
+@contextmanager
+def moto_server() -> Iterator[str]:
+    """Its address on this machine."""
+    # Its imports warn about themselves, which is not for us to mend.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from moto.server import ThreadedMotoServer
+        from werkzeug.serving import WSGIRequestHandler
+    # The server writes a line per request to standard error.
+    with mock.patch.object(WSGIRequestHandler, "log", _say_nothing):
+        server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+        server.start()
+        host, port = server.get_host_and_port()
+        try:
+            yield f"http://{host}:{port}"
+        finally:
+            server.stop()
+
+
+def _say_nothing(*_: Any) -> None:
+    return
+
+
+def s3_settings(endpoint_url: str, bucket: str, **changes: Any) -> StoreSettings:
+    """Settings for a store in a test; the keys are those that every test server here takes."""
+    settings: dict[str, Any] = {
+        "backend": "s3",
+        "bucket": bucket,
+        "region": "us-east-1",
+        "endpoint_url": endpoint_url,
+        "path_style": True,
+        "access_key_id": "varve-test",
+        "secret_access_key": "varve-test-secret",
+        **changes,
+    }
+    return StoreSettings(**settings)
+
+
+_MADE: set[tuple[str, str]] = set()
+
+
+async def make_bucket(settings: StoreSettings) -> None:
+    """Make the bucket that the settings name, once; one that exists is fine."""
+    if (settings.endpoint_url, settings.bucket) in _MADE:
+        return
+    from aiobotocore.config import AioConfig
+    from aiobotocore.session import get_session
+
+    async with get_session().create_client(
+        "s3",
+        region_name=settings.region,
+        endpoint_url=settings.endpoint_url,
+        aws_access_key_id=settings.access_key_id,
+        aws_secret_access_key=settings.secret_access_key,
+        config=AioConfig(s3={"addressing_style": "path"}),
+    ) as client:
+        try:
+            await client.create_bucket(Bucket=settings.bucket)
+        except client.exceptions.ClientError as error:
+            if error.response["Error"]["Code"] not in (
+                "BucketAlreadyOwnedByYou",
+                "BucketAlreadyExists",
+            ):
+                raise
+    _MADE.add((settings.endpoint_url, settings.bucket))
