@@ -1,0 +1,314 @@
+"""The remote segments of one partition, by leader epoch and offset.
+
+A segment is listed from COPY_SEGMENT_STARTED until DELETE_SEGMENT_FINISHED, but found for reading
+only while it is COPY_SEGMENT_FINISHED and nothing has taken its place:
+
+    state                     find   segments   counts for highest_offset
+    COPY_SEGMENT_STARTED       no      yes        no
+    COPY_SEGMENT_FINISHED      yes *   yes        yes
+    DELETE_SEGMENT_STARTED     no      yes        yes, for good: what was copied is not copied again
+    DELETE_SEGMENT_FINISHED    no      no         yes, for good
+
+    * unless replaced: see below
+
+Of each leader epoch that a segment has records of, the cache keeps which finished segment begins
+where (`referenced`), and the others (`unreferenced`): under way, being deleted, or replaced. A
+segment is replaced when a later one of the same epoch begins at or before it and reaches as far as
+anything that epoch has (KAFKA-15168): two leaders copied overlapping segments.
+
+    epoch 3, S0 10..90 finished, then S1 5..100 finished      find(3, 95) is S1; S0 unreferenced
+    epoch 3, S0 0..100 finished, then S1 0..50 finished       find(3, 60) is S0; S1 unreferenced
+
+The second row is where we differ from Kafka, which puts S1 in S0's place and then finds nothing for
+60, although S0 has it.
+
+Source: Kafka, RemoteLogMetadataCache.java, RemoteLogLeaderEpochState.java; KAFKA-15168.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from tiered.errors import InvalidTransitionError
+from tiered.segment_metadata import (
+    RemoteLogSegmentMetadata,
+    RemoteLogSegmentMetadataUpdate,
+    SegmentState,
+    check_segment_step,
+)
+
+NOTHING_COPIED = -1
+"""`EpochCapture.highest` of an epoch without a finished segment."""
+
+
+class EpochCapture(NamedTuple):
+    """One epoch, as a snapshot keeps it.
+
+    Attributes:
+        epoch: Which.
+        highest: Last offset ever copied of it, inclusive; `NOTHING_COPIED`.
+        referenced: Ids of the segments that are found, ascending by first offset in the epoch.
+    """
+
+    epoch: int
+    highest: int
+    referenced: Sequence[UUID]
+
+
+class CacheCapture(NamedTuple):
+    """All a cache knows at one moment; what it holds does not change any more."""
+
+    segments: Sequence[RemoteLogSegmentMetadata]
+    epochs: Sequence[EpochCapture]
+
+
+class _EpochState:
+    """One leader epoch; `starts`, `ends` (inclusive) and `ids` are parallel and ascending."""
+
+    __slots__ = ("ends", "highest", "ids", "starts", "unreferenced")
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        self.ids: list[UUID] = []
+        self.unreferenced: set[UUID] = set()
+        self.highest = NOTHING_COPIED
+
+    def finish(self, segment_id: UUID, start: int, end: int) -> None:
+        """The epoch's records `start` .. `end` are in this segment, which is copied."""
+        self.unreferenced.discard(segment_id)
+        starts, ids = self.starts, self.ids
+        while starts and starts[-1] >= start and self.highest <= end:
+            starts.pop()
+            self.ends.pop()
+            self.unreferenced.add(ids.pop())
+        place = bisect_left(starts, start)
+        if place == len(starts) or starts[place] != start:
+            starts.insert(place, start)
+            self.ends.insert(place, end)
+            ids.insert(place, segment_id)
+        elif self.ends[place] <= end:
+            self.unreferenced.add(ids[place])
+            self.ends[place] = end
+            ids[place] = segment_id
+        else:
+            self.unreferenced.add(segment_id)
+        self.highest = max(self.highest, end)
+
+    def begin_delete(self, segment_id: UUID, start: int) -> None:
+        """The segment is not found any more, but still listed."""
+        place = bisect_left(self.starts, start)
+        if place < len(self.starts) and self.ids[place] == segment_id:
+            del self.starts[place], self.ends[place], self.ids[place]
+        self.unreferenced.add(segment_id)
+
+
+class RemoteLogMetadataCache:
+    """See the module."""
+
+    __slots__ = ("_epochs", "_segments", "finished_bytes")
+
+    def __init__(self) -> None:
+        self._segments: dict[UUID, RemoteLogSegmentMetadata] = {}
+        self._epochs: dict[int, _EpochState] = {}
+        self.finished_bytes = 0
+        """Bytes of COPY_SEGMENT_FINISHED segments, replaced ones included."""
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    # -- changing --------------------------------------------------------------------------------
+
+    def check_add(self, metadata: RemoteLogSegmentMetadata) -> None:
+        """What `add` would say.
+
+        Raises:
+            InvalidTransitionError: The state is not COPY_SEGMENT_STARTED, or it is past that.
+        """
+        if metadata.state is not SegmentState.COPY_SEGMENT_STARTED:
+            raise InvalidTransitionError(f"a copy may not begin as {metadata.state.name}")
+        before = self._segments.get(metadata.id)
+        check_segment_step(None if before is None else before.state, metadata.state)
+
+    def add(self, metadata: RemoteLogSegmentMetadata) -> None:
+        """A copy has begun; the same may be told again. Raises as `check_add`."""
+        self.check_add(metadata)
+        segment_id = metadata.id
+        before = self._segments.get(segment_id)
+        if before is not None:
+            self._forget_epochs(before)
+        for epoch, _ in metadata.segment_leader_epochs:
+            self._epoch(epoch).unreferenced.add(segment_id)
+        self._segments[segment_id] = metadata
+
+    def check_update(self, update: RemoteLogSegmentMetadataUpdate) -> None:
+        """What `update` would say.
+
+        Raises:
+            InvalidTransitionError: The segment is not known (never begun, or deleted), it may not
+                go into that state, or the state is COPY_SEGMENT_STARTED: that is `add`'s.
+        """
+        if update.state is SegmentState.COPY_SEGMENT_STARTED:
+            raise InvalidTransitionError("a copy begins with its metadata, not with an update")
+        self._check_step(update.segment_id.id, update.state)
+
+    def _check_step(self, segment_id: UUID, state: SegmentState) -> RemoteLogSegmentMetadata:
+        before = self._segments.get(segment_id)
+        if before is None:
+            raise InvalidTransitionError(
+                f"segment {segment_id} is not known, and cannot become {state.name}"
+            )
+        check_segment_step(before.state, state)
+        return before
+
+    def update(self, update: RemoteLogSegmentMetadataUpdate) -> None:
+        """A segment is in another state; the same may be told again. Raises as `check_update`."""
+        self.check_update(update)
+        segment_id, state = update.segment_id.id, update.state
+        before = self._segments[segment_id]
+        after = before.with_update(update)
+        if state is before.state:
+            self._segments[segment_id] = after
+            return
+        if before.state is SegmentState.COPY_SEGMENT_FINISHED:
+            self.finished_bytes -= before.segment_size_bytes
+        match state:
+            case SegmentState.COPY_SEGMENT_FINISHED:
+                self.finished_bytes += after.segment_size_bytes
+                for epoch, start, end in _spans(after):
+                    self._epoch(epoch).finish(segment_id, start, end)
+                self._segments[segment_id] = after
+            case SegmentState.DELETE_SEGMENT_STARTED:
+                for epoch, start, _ in _spans(after):
+                    self._epoch(epoch).begin_delete(segment_id, start)
+                self._segments[segment_id] = after
+            case _:
+                self._forget_epochs(before)
+                del self._segments[segment_id]
+
+    def _epoch(self, epoch: int) -> _EpochState:
+        state = self._epochs.get(epoch)
+        if state is None:
+            state = self._epochs[epoch] = _EpochState()
+        return state
+
+    def _forget_epochs(self, metadata: RemoteLogSegmentMetadata) -> None:
+        """An unreferenced segment goes; what was copied of an epoch is remembered for good."""
+        for epoch, _ in metadata.segment_leader_epochs:
+            self._epoch(epoch).unreferenced.discard(metadata.id)
+
+    # -- looking up ------------------------------------------------------------------------------
+
+    def segment(self, segment_id: UUID) -> RemoteLogSegmentMetadata | None:
+        """By id, in whatever state."""
+        return self._segments.get(segment_id)
+
+    def find(self, epoch: int, offset: int) -> RemoteLogSegmentMetadata | None:
+        """See RemoteLogMetadataManager.find."""
+        state = self._epochs.get(epoch)
+        if state is None:
+            return None
+        place = bisect_right(state.starts, offset) - 1
+        if place < 0 or state.ends[place] < offset:
+            return None
+        return self._segments[state.ids[place]]
+
+    def find_next_with_transactions(
+        self, epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        """See RemoteLogMetadataManager.find_next_with_transactions."""
+        state = self._epochs.get(epoch)
+        if state is None:
+            return None
+        place = max(bisect_right(state.starts, offset) - 1, 0)
+        for found in range(place, len(state.starts)):
+            if state.ends[found] >= offset:
+                metadata = self._segments[state.ids[found]]
+                if not metadata.txn_index_empty:
+                    return metadata
+        return None
+
+    def highest_offset(self, epoch: int) -> int | None:
+        """See RemoteLogMetadataManager.highest_offset."""
+        state = self._epochs.get(epoch)
+        return None if state is None or state.highest == NOTHING_COPIED else state.highest
+
+    def segments(self, epoch: int | None = None) -> list[RemoteLogSegmentMetadata]:
+        """All that are listed (of one epoch), ascending by start offset."""
+        return sorted(self._listed(epoch), key=_start_offset)
+
+    def size(self, epoch: int | None = None) -> int:
+        """Bytes of finished segments' logs (of one epoch), replaced ones included."""
+        if epoch is None:
+            return self.finished_bytes
+        return sum(
+            metadata.segment_size_bytes
+            for metadata in self._listed(epoch)
+            if metadata.state is SegmentState.COPY_SEGMENT_FINISHED
+        )
+
+    def _listed(self, epoch: int | None) -> Iterable[RemoteLogSegmentMetadata]:
+        if epoch is None:
+            return self._segments.values()
+        state = self._epochs.get(epoch)
+        if state is None:
+            return ()
+        return [self._segments[found] for found in (*state.ids, *state.unreferenced)]
+
+    # -- snapshots -------------------------------------------------------------------------------
+
+    def capture(self) -> CacheCapture:
+        """What `restoring` needs; cheap, as segments are never changed, only replaced."""
+        return CacheCapture(
+            tuple(self._segments.values()),
+            tuple(
+                EpochCapture(epoch, state.highest, tuple(state.ids))
+                for epoch, state in self._epochs.items()
+            ),
+        )
+
+    def restoring(
+        self, segments: Iterable[RemoteLogSegmentMetadata], epochs: Iterable[EpochCapture]
+    ) -> Iterator[None]:
+        """Fill an empty cache with what was captured; yields after every segment.
+
+        Raises:
+            KeyError: An epoch names a segment that is not among them, or that has no such epoch.
+        """
+        for metadata in segments:
+            self._segments[metadata.id] = metadata
+            if metadata.state is SegmentState.COPY_SEGMENT_FINISHED:
+                self.finished_bytes += metadata.segment_size_bytes
+            for epoch, _ in metadata.segment_leader_epochs:
+                self._epoch(epoch).unreferenced.add(metadata.id)
+            yield
+        for epoch, highest, referenced in epochs:
+            state = self._epoch(epoch)
+            state.highest = highest
+            for segment_id in referenced:
+                start, end = _span(self._segments[segment_id], epoch)
+                state.unreferenced.remove(segment_id)
+                state.starts.append(start)
+                state.ends.append(end)
+                state.ids.append(segment_id)
+                yield
+
+
+def _start_offset(metadata: RemoteLogSegmentMetadata) -> int:
+    return metadata.start_offset
+
+
+def _spans(metadata: RemoteLogSegmentMetadata) -> Iterator[tuple[int, int, int]]:
+    """(epoch, first offset, last offset) of each leader epoch in a segment."""
+    epochs = metadata.segment_leader_epochs
+    last = len(epochs) - 1
+    for place, (epoch, start) in enumerate(epochs):
+        yield epoch, start, metadata.end_offset if place == last else epochs[place + 1].offset - 1
+
+
+def _span(metadata: RemoteLogSegmentMetadata, wanted: int) -> tuple[int, int]:
+    for epoch, start, end in _spans(metadata):
+        if epoch == wanted:
+            return start, end
+    raise KeyError(wanted)

@@ -1,0 +1,439 @@
+"""Reads one partition of `__remote_log_metadata`, keeps its state, and answers who waits for it.
+
+    opening ──snapshot──> replaying ──end of the topic as it was──> following
+       ^                      │                                        │
+       └──the log was cut back, or a snapshot's block is malformed─────┘
+
+A user partition that is wanted becomes visible once the reader follows, has read up to the end the
+topic had after the wish, and has its block decoded. One that is wanted late needs nothing else: the
+state has all user partitions of the metadata partition, wanted or not.
+
+Only what is read here changes the state, in the order of the topic: whoever tells something waits
+until it has been read back (`tell`), and learns then whether the state machine took it. With
+several writers, the order in the topic is the one all brokers see, so the one who comes second with
+a contradicting step is refused everywhere, whatever it believed when it wrote.
+
+Everything runs on the loop in slices: there is no lock that could be waited for.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from protocol.errors import DecodeError
+from protocol.internal.remote_log_metadata import PartitionDeleteMetadataRecord
+from storage.clock import Clock
+from storage.errors import StorageError
+from tiered.errors import (
+    InvalidTransitionError,
+    RemoteOffsetNotFoundError,
+    RemoteStorageError,
+    RemoteStorageNotReadyError,
+    TieredError,
+)
+from tiered.metadata_log import LogPage, MetadataLog
+from tiered.metadata_records import EventRecord, decode_event
+from tiered.metadata_settings import MetadataSettings
+from tiered.metadata_snapshot import SnapshotError
+from tiered.metadata_state import MetadataPartitionState, PartitionKey, UserPartition, key_of
+from tiered.metadata_stats import MetadataStats
+from tiered.read_back import ReadBack
+from tiered.segment_metadata import TopicIdPartition
+from tiered.snapshotter import STEPS_PER_SLICE, Snapshotter, in_slices
+from tiered.timer import Timer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tiered.segment_metadata import RemotePartitionDelete
+
+LOGGER = logging.getLogger(__name__)
+
+READ_BYTES = 64 * 1024
+"""Bytes of the topic that are taken apart at a time: about two milliseconds."""
+
+TELLING_MAX = 10_000
+"""Events of this broker that may be on their way into a metadata partition."""
+
+COMPLAINTS_MAX = 10
+"""Events found wrong that are logged one by one; then only every thousandth."""
+
+
+class _Wanted:
+    """A user partition that somebody here has asked for."""
+
+    __slots__ = ("partition", "user", "waiter")
+
+    def __init__(self, partition: TopicIdPartition) -> None:
+        self.partition = partition
+        # What is known of it, from when it is visible.
+        self.user: UserPartition | None = None
+        # Made when somebody waits until it is visible, or given up.
+        self.waiter: asyncio.Future[None] | None = None
+
+    def answer(self) -> None:
+        waiter, self.waiter = self.waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+
+class MetadataReader:
+    """See the module."""
+
+    def __init__(
+        self,
+        partition: int,
+        log: MetadataLog,
+        snapshotter: Snapshotter,
+        *,
+        clock: Clock,
+        timer: Timer,
+        settings: MetadataSettings,
+        stats: MetadataStats,
+        on_deleted: Callable[[TopicIdPartition], None],
+    ) -> None:
+        self.partition = partition
+        self.is_loaded = False
+        self._log = log
+        self._snapshotter = snapshotter
+        self._clock = clock
+        self._timer = timer
+        self._settings = settings
+        self._stats = stats
+        self._on_deleted = on_deleted
+        self._state: MetadataPartitionState | None = None
+        self._ignore_snapshots = False
+        self._snapshot_offset = 0
+        # Where the next one is due, so that one that fails is not tried again at every event.
+        self._snapshot_due = settings.snapshot_events
+        self._snapshot_task: asyncio.Task[None] | None = None
+        self._wanted: dict[PartitionKey, _Wanted] = {}
+        self._wake = asyncio.Event()
+        self._read_back = ReadBack(timer, settings.read_back_max_ms)
+        self._complaints = 0
+
+    # -- who wants what --------------------------------------------------------------------------
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether any user partition here is."""
+        return bool(self._wanted)
+
+    def want(self, partition: TopicIdPartition) -> None:
+        """Make it visible as soon as possible."""
+        key = key_of(partition)
+        if key not in self._wanted:
+            self._wanted[key] = _Wanted(partition)
+            self._wake.set()
+
+    def release(self, partition: TopicIdPartition) -> None:
+        """It is not asked for any more; its state stays, as that of all others here."""
+        self._forget(key_of(partition))
+
+    def _forget(self, key: PartitionKey) -> None:
+        wanted = self._wanted.pop(key, None)
+        if wanted is not None:
+            wanted.answer()
+
+    def visible(self, partition: TopicIdPartition) -> UserPartition | None:
+        """What is known of a user partition; None: it is not visible."""
+        wanted = self._wanted.get(key_of(partition))
+        return None if wanted is None else wanted.user
+
+    async def until_visible(self, partition: TopicIdPartition) -> None:
+        """Wait until it is, or is not wanted (any more)."""
+        wanted = self._wanted.get(key_of(partition))
+        if wanted is None or wanted.user is not None:
+            return
+        if wanted.waiter is None:
+            wanted.waiter = asyncio.get_running_loop().create_future()
+        await asyncio.shield(wanted.waiter)
+
+    def deletions(self) -> "Iterator[RemotePartitionDelete]":
+        """Of all user partitions; none before it is loaded."""
+        return self._state.deletions() if self.is_loaded and self._state is not None else iter(())
+
+    @property
+    def segments(self) -> int:
+        """Segments that are decoded here, of all user partitions."""
+        return 0 if self._state is None else self._state.segments
+
+    # -- telling ---------------------------------------------------------------------------------
+
+    async def tell(self, value: bytes) -> None:
+        """Write an event, and wait until it has been read back.
+
+        Raises:
+            InvalidTransitionError: Somebody else's event came first, and contradicts it.
+            RemoteStorageError: It could not be written, or was not read back in time.
+            RemoteStorageNotReadyError: The metadata partition is not served here (any more).
+        """
+        if self._read_back.telling >= TELLING_MAX:
+            raise RemoteStorageError(f"{TELLING_MAX} events are being told already")
+        self._read_back.begin()
+        try:
+            offset = await self._log.append(self.partition, value)
+            state = self._state
+            if state is None or state.next_offset <= offset:
+                self._wake.set()
+                await self._read_back.expect(offset)
+            self._stats.events_told += 1
+            self._read_back.check(offset)
+        except (RemoteStorageError, RemoteStorageNotReadyError):
+            self._stats.tell_failures += 1
+            raise
+        finally:
+            self._read_back.end()
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """There may be more to read."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Read until cancelled; trouble is waited out."""
+        delay_ms = self._settings.retry_ms
+        while True:
+            try:
+                if self.is_loaded:
+                    await self._follow()
+                else:
+                    await self._load()
+                delay_ms = self._settings.retry_ms
+                continue
+            except RemoteStorageNotReadyError:
+                # Its log is not open yet, or was deleted; `wake` says when to look again.
+                pass
+            except RemoteOffsetNotFoundError as error:
+                if await self._mend(error):
+                    continue
+            except SnapshotError as error:
+                LOGGER.error("metadata snapshots malformed, reading the topic instead %s", error)
+                self._stats.snapshots_ignored += 1
+                self._ignore_snapshots = True
+                self._reset()
+                continue
+            except (TieredError, StorageError, DecodeError) as error:
+                self._stats.read_failures += 1
+                LOGGER.warning(
+                    "metadata cannot be read, trying again partition=%d retry_ms=%d error=%s",
+                    self.partition,
+                    delay_ms,
+                    error,
+                )
+            except Exception:
+                self._stats.read_failures += 1
+                LOGGER.exception("metadata reader failed partition=%d", self.partition)
+            await self._pause(delay_ms)
+            delay_ms = min(2 * delay_ms, self._settings.retry_max_ms)
+
+    async def _pause(self, delay_ms: float) -> None:
+        """Until `wake`, or until time is up."""
+        self._wake.clear()
+        handle = self._timer.call_later_ms(delay_ms, self._wake.set)
+        try:
+            await self._wake.wait()
+        finally:
+            handle.cancel()
+
+    async def _load(self) -> None:
+        started_ms = self._clock.monotonic_ms()
+        offsets = await self._log.offsets(self.partition)
+        state = self._state
+        if state is None:
+            state = await self._snapshotter.load(
+                self.partition, self._log.topic_id, offsets, ignore=self._ignore_snapshots
+            )
+            self._snapshot_offset = state.next_offset
+            self._snapshot_due = state.next_offset + self._settings.snapshot_events
+            self._state = state
+        first = state.next_offset
+        await self._read_until(state, offsets.end)
+        self.is_loaded = True
+        took_ms = self._clock.monotonic_ms() - started_ms
+        self._stats.loaded += 1
+        self._stats.loading_ms = max(self._stats.loading_ms, took_ms)
+        if offsets.end:
+            LOGGER.info(
+                "remote log metadata loaded partition=%d events=%d of=%d elapsed_ms=%d",
+                self.partition,
+                state.next_offset - first,
+                state.next_offset,
+                took_ms,
+            )
+        self._snapshot_if_many()
+
+    async def _follow(self) -> None:
+        """One step: make visible what is wanted, or read what is new, or wait."""
+        state = self._state
+        assert state is not None
+        self._wake.clear()
+        new = [wanted for wanted in self._wanted.values() if wanted.user is None]
+        if new:
+            await self._show(state, new)
+            return
+        page = await self._log.read(self.partition, state.next_offset, READ_BYTES)
+        if page.next_offset > state.next_offset:
+            await self._apply_page(state, page)
+            self._snapshot_if_many()
+        else:
+            await self._wake.wait()
+
+    async def _show(self, state: MetadataPartitionState, new: list[_Wanted]) -> None:
+        offsets = await self._log.offsets(self.partition)
+        await self._read_until(state, offsets.end)
+        until_pause = STEPS_PER_SLICE
+        for wanted in new:
+            user = state.ensure(wanted.partition)
+            if user.block is not None:
+                await in_slices(user.reading_block())
+            # Unless it was released meanwhile, and perhaps wanted again.
+            if self._wanted.get(key_of(wanted.partition)) is wanted:
+                wanted.user = user
+                wanted.answer()
+            # Most are small: their steps alone would never come to a pause.
+            until_pause -= 1 + min(len(user.cache), STEPS_PER_SLICE)
+            if until_pause <= 0:
+                until_pause = STEPS_PER_SLICE
+                await asyncio.sleep(0)
+
+    async def _read_until(self, state: MetadataPartitionState, end: int) -> None:
+        while state.next_offset < end:
+            page = await self._log.read(self.partition, state.next_offset, READ_BYTES)
+            if page.next_offset <= state.next_offset:
+                raise RemoteStorageError(f"nothing to read at {state.next_offset}, end is {end}")
+            await self._apply_page(state, page)
+
+    async def _apply_page(self, state: MetadataPartitionState, page: LogPage) -> None:
+        until_pause = STEPS_PER_SLICE
+        applied = self._read_back.applied
+        for offset, value in page.records:
+            if offset < state.next_offset:
+                continue
+            await self._apply(state, offset, value)
+            # Now, not at the page's end: whoever gets a turn in between sees what is true.
+            state.next_offset = offset + 1
+            applied(offset)
+            until_pause -= 1
+            if not until_pause:
+                until_pause = STEPS_PER_SLICE
+                await asyncio.sleep(0)
+        state.next_offset = page.next_offset
+        self._stats.events_read += len(page.records)
+        await asyncio.sleep(0)
+
+    async def _apply(self, state: MetadataPartitionState, offset: int, value: bytes) -> None:
+        try:
+            record = decode_event(value)
+            user = state.user((record.topic_id, record.partition))
+            if user is not None and user.block is not None:
+                await in_slices(user.reading_block())
+            state.apply(record)
+        except DecodeError as error:
+            self._stats.events_undecodable += 1
+            self._refuse(offset, RemoteStorageError(f"event {offset} is malformed: {error}"))
+        except InvalidTransitionError as error:
+            self._stats.events_refused += 1
+            self._refuse(offset, error)
+        else:
+            if type(record) is PartitionDeleteMetadataRecord:
+                self._after_deletion(state, record)
+
+    def _after_deletion(self, state: MetadataPartitionState, record: EventRecord) -> None:
+        key = (record.topic_id, record.partition)
+        if state.user(key) is None and key in self._wanted:
+            partition = self._wanted[key].partition
+            self._forget(key)
+            self._on_deleted(partition)
+
+    def _refuse(self, offset: int, error: TieredError) -> None:
+        self._read_back.refused(offset, error)
+        self._complaints += 1
+        if self._complaints <= COMPLAINTS_MAX or self._complaints % 1000 == 0:
+            LOGGER.warning(
+                "remote log metadata event ignored partition=%d offset=%d count=%d reason=%s",
+                self.partition,
+                offset,
+                self._complaints,
+                error,
+            )
+
+    async def _mend(self, error: RemoteOffsetNotFoundError) -> bool:
+        """The topic does not go on where we are; False: try again later."""
+        state = self._state
+        try:
+            offsets = await self._log.offsets(self.partition)
+        except TieredError:
+            return False
+        if state is None or offsets.start <= state.next_offset <= offsets.end:
+            return False
+        if state.next_offset < offsets.start:
+            self._stats.gaps += 1
+            LOGGER.error(
+                "__remote_log_metadata has lost events that were still to be read: segments told "
+                "of in them are unknown partition=%d first_lost=%d first_kept=%d",
+                self.partition,
+                state.next_offset,
+                offsets.start,
+            )
+            state.next_offset = offsets.start
+        else:
+            LOGGER.error(
+                "__remote_log_metadata was cut back, reading it again partition=%d at=%d end=%d",
+                self.partition,
+                error.offset,
+                offsets.end,
+            )
+            self._reset()
+        return True
+
+    def _reset(self) -> None:
+        """Begin anew; nothing is visible until that is done."""
+        self._state = None
+        self.is_loaded = False
+        for wanted in self._wanted.values():
+            wanted.user = None
+
+    # -- snapshots -------------------------------------------------------------------------------
+
+    @property
+    def events_since_snapshot(self) -> int:
+        """Events a start would have to read besides the newest snapshot."""
+        return 0 if self._state is None else self._state.next_offset - self._snapshot_offset
+
+    def _snapshot_if_many(self) -> None:
+        if self._state is not None and self._state.next_offset >= self._snapshot_due:
+            self.begin_snapshot()
+
+    def begin_snapshot(self) -> None:
+        """Write one in the background, if there is anything new and none is being written."""
+        state = self._state
+        if state is None or not self.is_loaded or not self.events_since_snapshot:
+            return
+        if self._snapshot_task is None:
+            self._snapshot_due = state.next_offset + self._settings.snapshot_events
+            self._snapshot_task = asyncio.get_running_loop().create_task(self._snapshot())
+
+    async def last_snapshot(self) -> None:
+        """Wait for the one that is being written, then write what is new; `run` has ended."""
+        if self._snapshot_task is not None:
+            await self._snapshot_task
+        if self.is_loaded and self.events_since_snapshot:
+            await self._snapshot()
+
+    async def _snapshot(self) -> None:
+        try:
+            if self._state is not None:
+                written = await self._snapshotter.write(self._state, self._log.topic_id)
+                if written is not None:
+                    self._snapshot_offset = max(self._snapshot_offset, written)
+        finally:
+            self._snapshot_task = None
+
+    def close(self) -> None:
+        """Let nobody wait any longer; `run` has been cancelled."""
+        for key in list(self._wanted):
+            self._forget(key)
+        self._read_back.close()

@@ -1,0 +1,178 @@
+"""Makes the state of a metadata partition from its newest usable snapshot, and writes new ones.
+
+A snapshot is passed over, with a warning, when it is damaged, of another incarnation of the topic,
+or beyond its end; then comes the one before it, then the topic from its start. What the topic has
+lost in the meantime (it should have lost nothing) is said as an error: those segments are unknown.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from uuid import UUID
+
+from storage.clock import Clock
+from tiered.errors import ObjectNotFoundError, RemoteStorageError
+from tiered.metadata_log import LogOffsets
+from tiered.metadata_snapshot import SnapshotError, encoding, read_snapshot, seal
+from tiered.metadata_state import MetadataPartitionState
+from tiered.metadata_stats import MetadataStats
+from tiered.snapshot_store import SNAPSHOT_BYTES_MAX, RunBlocking, SnapshotName, SnapshotStore
+
+LOGGER = logging.getLogger(__name__)
+
+STEPS_PER_SLICE = 250
+"""Segments that are encoded or decoded before the loop gets its turn: about a millisecond."""
+
+SNAPSHOTS_AT_A_TIME = 2
+"""Snapshots that are made at once, of all metadata partitions: each is in memory whole."""
+
+
+async def in_slices(steps: Iterator[None]) -> None:
+    """Go through all `steps`; the loop gets its turn after every `STEPS_PER_SLICE`."""
+    until_pause = STEPS_PER_SLICE
+    for _ in steps:
+        until_pause -= 1
+        if not until_pause:
+            until_pause = STEPS_PER_SLICE
+            await asyncio.sleep(0)
+
+
+class Snapshotter:
+    """See the module; shared by all metadata partitions."""
+
+    __slots__ = ("_clock", "_run", "_slots", "_stats", "_store")
+
+    def __init__(
+        self, store: SnapshotStore, *, clock: Clock, run: RunBlocking, stats: MetadataStats
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._run = run
+        self._stats = stats
+        self._slots = asyncio.Semaphore(SNAPSHOTS_AT_A_TIME)
+
+    async def load(
+        self, partition: int, topic_id: UUID, offsets: LogOffsets, *, ignore: bool = False
+    ) -> MetadataPartitionState:
+        """The newest state that can be had without reading the topic.
+
+        Args:
+            partition: The metadata partition.
+            topic_id: Of the topic as it is.
+            offsets: Where the metadata partition begins and ends.
+            ignore: Pass over all snapshots: their blocks have proved malformed.
+
+        Raises:
+            RemoteStorageError: The store does not answer, and the topic alone is not enough.
+        """
+        names = [] if ignore else await self._names(partition, offsets)
+        for name in names:
+            state = await self._try(partition, name, topic_id, offsets)
+            if state is not None:
+                self._check_start(state, offsets)
+                return state
+        state = MetadataPartitionState(partition)
+        self._check_start(state, offsets)
+        return state
+
+    async def _names(self, partition: int, offsets: LogOffsets) -> list[SnapshotName]:
+        try:
+            return list(await self._store.names(partition))
+        except RemoteStorageError as error:
+            self._may_go_on_without(partition, offsets, error)
+            return []
+
+    def _may_go_on_without(
+        self, partition: int, offsets: LogOffsets, error: RemoteStorageError
+    ) -> None:
+        """Raises `error` again if the topic does not have everything itself."""
+        if offsets.start > 0:
+            raise error
+        LOGGER.warning(
+            "metadata snapshots cannot be read, reading the topic instead partition=%d error=%s",
+            partition,
+            error,
+        )
+
+    async def _try(
+        self, partition: int, name: SnapshotName, topic_id: UUID, offsets: LogOffsets
+    ) -> MetadataPartitionState | None:
+        try:
+            if name != SnapshotName.of(topic_id, name.next_offset):
+                raise SnapshotError("of another topic")
+            if name.next_offset > offsets.end:
+                raise SnapshotError(f"ahead of the topic, which ends at {offsets.end}")
+            data = await self._store.read(partition, name)
+            return await self._run(lambda: _state_of(data, partition, name))
+        except (SnapshotError, ObjectNotFoundError) as error:
+            self._stats.snapshots_ignored += 1
+            LOGGER.warning(
+                "metadata snapshot ignored partition=%d snapshot=%s reason=%s",
+                partition,
+                name.file_name,
+                error,
+            )
+        except RemoteStorageError as error:
+            self._may_go_on_without(partition, offsets, error)
+        return None
+
+    def _check_start(self, state: MetadataPartitionState, offsets: LogOffsets) -> None:
+        if state.next_offset < offsets.start:
+            self._stats.gaps += 1
+            LOGGER.error(
+                "__remote_log_metadata has lost events that no snapshot has: segments told of in "
+                "them are unknown partition=%d first_lost=%d first_kept=%d",
+                state.metadata_partition,
+                state.next_offset,
+                offsets.start,
+            )
+            state.next_offset = offsets.start
+
+    async def write(self, state: MetadataPartitionState, topic_id: UUID) -> int | None:
+        """Write a snapshot of `state`, which may change meanwhile.
+
+        Returns:
+            The first offset that is not in it; None: it could not be written, which is logged.
+        """
+        async with self._slots:
+            captured = state.capture(topic_id, self._clock.now_ms())
+            encoded = bytearray()
+            try:
+                await in_slices(encoding(captured, encoded))
+                if len(encoded) > SNAPSHOT_BYTES_MAX:
+                    raise RemoteStorageError(
+                        f"{len(encoded)} bytes, at most {SNAPSHOT_BYTES_MAX} are written"
+                    )
+
+                def finish() -> bytes:
+                    seal(encoded)
+                    return bytes(encoded)
+
+                data = await self._run(finish)
+                name = SnapshotName.of(topic_id, captured.next_offset)
+                await self._store.write(captured.metadata_partition, name, data)
+            except RemoteStorageError as error:
+                self._stats.snapshot_failures += 1
+                LOGGER.warning(
+                    "metadata snapshot not written partition=%d error=%s",
+                    captured.metadata_partition,
+                    error,
+                )
+                return None
+        self._stats.snapshots_written += 1
+        return captured.next_offset
+
+
+def _state_of(data: bytes, partition: int, name: SnapshotName) -> MetadataPartitionState:
+    """Runs in a thread.
+
+    Raises:
+        SnapshotError: See `read_snapshot`; or it is not what its name says.
+    """
+    snapshot = read_snapshot(data)
+    found = SnapshotName.of(snapshot.topic_id, snapshot.next_offset)
+    if snapshot.metadata_partition != partition or found != name:
+        raise SnapshotError(f"it is {found.file_name} of partition {snapshot.metadata_partition}")
+    state = MetadataPartitionState(partition)
+    state.restore(snapshot)
+    return state
