@@ -471,6 +471,28 @@ class ProducerStateManager:
         self._last_snapshot_offset = 0
         self.map_end_offset = offset
 
+    def restore(self, offset: int, snapshot: bytes, now_ms: int) -> None:
+        """Start over from a snapshot that came from elsewhere; the log is empty and starts there.
+
+        It is on disk when this returns, in place of all others.
+
+        Args:
+            offset: It holds the state of everything below.
+            snapshot: A snapshot file's bytes.
+            now_ms: Wall clock, for expired producers.
+
+        Raises:
+            CorruptFileError: It is no snapshot; nothing has changed.
+            DiskError: The disk refused.
+        """
+        path = self._snapshot_path(offset)
+        entries = decode_snapshot(snapshot, path)
+        self.truncate_fully_and_start_at(offset)
+        self._filesystem.replace_bytes(path, snapshot)
+        self._snapshots = [offset]
+        self._last_snapshot_offset = offset
+        self._load(entry for entry in entries if not self._is_expired(entry, now_ms))
+
     def _clear(self) -> None:
         self._producers.clear()
         self._ongoing = None

@@ -1,0 +1,121 @@
+"""What the copier and the expirer know of one partition that is led here."""
+
+from dataclasses import dataclass
+
+from storage.segment import Segment
+from tiered.lineage import find_highest_remote_offset, find_log_start_offset
+from tiered.metadata_manager import RemoteLogMetadataManager
+from tiered.segment_deletion import SegmentDeletion
+from tiered.tiered_partition import TieredPartition
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedSegment:
+    """A local segment that must not be copied; copying stops before it.
+
+    Attributes:
+        base_offset, path, problem: Which, and why.
+        retry_at_ms: On the monotonic clock: when it is looked at again.
+    """
+
+    base_offset: int
+    path: str
+    problem: str
+    retry_at_ms: float
+
+
+@dataclass(slots=True)
+class LedPartition:
+    """One leadership.
+
+    Attributes:
+        tiered: What the broker gave.
+        is_active: The leadership lasts; False: whoever still works for it must stop.
+        is_settled: `log.highest_remote_offset` agrees with the metadata; False after a copy whose
+            outcome is not known.
+        blocked: The segment that copying stops before, None: there is none.
+        stopped_copying: Why nothing is copied any more in this leadership; empty: it is.
+        delete_lag_segments, delete_lag_bytes: What retention has given up and is still there.
+        unreferenced_segments: Finished segments outside the lineage that are kept, as their offsets
+            are not below the log start.
+        size_computation_ms: How long it took to add up the partition's size
+            (RemoteLogSizeComputationTime).
+    """
+
+    tiered: TieredPartition
+    is_active: bool = True
+    is_settled: bool = False
+    blocked: BlockedSegment | None = None
+    stopped_copying: str = ""
+    delete_lag_segments: int = 0
+    delete_lag_bytes: int = 0
+    unreferenced_segments: int = 0
+    size_computation_ms: float = 0.0
+
+    def settle(
+        self, metadata: RemoteLogMetadataManager, deletion: SegmentDeletion, *, fresh: bool = False
+    ) -> None:
+        """Bring the log's two remote offsets in agreement with the metadata.
+
+        The log start goes up to the first offset that can be had, the highest remote offset up to
+        what is copied. Segments whose removal was begun and may be told any moment do not count.
+
+        Args:
+            metadata: What is copied.
+            deletion: What is being removed.
+            fresh: A leadership begins: what the log knew of remote storage counts for nothing.
+
+        Raises:
+            RemoteStorageNotReadyError: Metadata is still being read.
+        """
+        log, partition = self.tiered.log, self.tiered.partition
+        highest = find_highest_remote_offset(metadata, partition, log)
+        doubtful = deletion.first_doubtful_offset(partition, log.log_start_offset)
+        if doubtful is not None:
+            highest = min(highest, doubtful - 1)
+        log.highest_remote_offset = highest if fresh else max(highest, log.highest_remote_offset)
+        self.is_settled = True
+        self.raise_log_start(find_log_start_offset(metadata, partition, log))
+
+    def raise_log_start(self, offset: int) -> None:
+        """Move the log start up, and say so to who waits."""
+        if self.tiered.log.raise_log_start(offset):
+            self.tiered.on_log_start_moved()
+
+
+def uncopied_segments(led: LedPartition) -> list[tuple[Segment, int]]:
+    """Closed segments that remote storage does not have whole, and their ends (exclusive).
+
+    Segments wholly below the log start are not among them: they only wait for their removal. One
+    of which a past leader has copied a part is: replicas roll at different offsets.
+    """
+    log = led.tiered.log
+    segments = log.segment_facts()
+    first_wanted = max(log.highest_remote_offset + 1, log.log_start_offset)
+    found = []
+    for at in range(len(segments) - 2, -1, -1):
+        end = segments[at + 1].base_offset
+        if end <= first_wanted:
+            break
+        found.append((segments[at], end))
+    found.reverse()
+    return found
+
+
+def copy_lag(led: LedPartition) -> tuple[int, int]:
+    """(segments, bytes) that are closed and not copied: RemoteCopyLagSegments and -Bytes.
+
+    Zero while copying is disabled for the topic, as in Kafka; not while it is paused or blocked.
+    """
+    if not led.tiered.log.copies_to_remote:
+        return 0, 0
+    waiting = uncopied_segments(led)
+    return len(waiting), sum(segment.size for segment, _ in waiting)
+
+
+def only_local_bytes(led: LedPartition) -> int:
+    """Bytes of the segments that remote storage has nothing of, the active one included."""
+    highest = led.tiered.log.highest_remote_offset
+    return sum(
+        segment.size for segment in led.tiered.log.segment_facts() if segment.base_offset > highest
+    )

@@ -1,0 +1,558 @@
+"""The remote log of all partitions of this broker: who copies, who expires, who only looks on.
+
+    broker (elections, topics, settings)
+        │ on_leadership, on_follower, on_stop, on_config_change, update
+        v
+    RemoteLogManager ──per partition──> PartitionTasks (`tiered.partition_tasks`)
+        │                                   copy task    ──> pool "copier"     ──> Copier
+        │                                   expiry task  ──> pool "expiration" ──> Expirer
+        │                                   purge, deletion  ──> the same      ──> RemoteDeletion
+        │                                   follower task: a look, no pool
+        └── pool "scrubber": Scrubber (garbage), Verifier (content)
+
+An idle partition costs two timers per `task_interval_ms` and no asyncio task: whether there is
+anything to do is looked up on the loop, and only then a job goes to a pool. Partitions that change
+their role are advanced together by one timer, a few at a time, so that thousands of them do not
+hold up the loop. Nothing waits for one partition's metadata: what is not ready is looked at again.
+
+Source: Kafka, RemoteLogManager.java (onLeadershipChange, stopPartitions).
+"""
+
+import logging
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final
+from uuid import UUID
+
+from storage.clock import Clock
+from storage.errors import StorageError
+from storage.filesystem import Filesystem
+from storage.randomness import Randomness
+from tiered.backoff import Backoff
+from tiered.claim import Claim
+from tiered.copier import Copier, Run
+from tiered.copy_quota import CopyQuota
+from tiered.deadline import Deadline
+from tiered.errors import StoreTimeoutError, TieredError
+from tiered.expirer import Expirer
+from tiered.led_partition import LedPartition
+from tiered.lineage import find_highest_remote_offset
+from tiered.metadata_manager import RemoteLogMetadataManager
+from tiered.partition_gauges import PartitionGauges, gauges_of
+from tiered.partition_tasks import PartitionState, PartitionTasks
+from tiered.periodic import PeriodicTask
+from tiered.remote_deletion import RemoteDeletion
+from tiered.scrubber import Scrubber
+from tiered.segment_deletion import SegmentDeletion
+from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
+from tiered.settings import TierSettings
+from tiered.task_counters import TaskCounters
+from tiered.task_pool import TaskPool
+from tiered.tier import Tier
+from tiered.tiered_partition import TieredPartition
+from tiered.timer import Timer, TimerHandle
+from tiered.verifier import Verifier
+
+_log = logging.getLogger(__name__)
+
+TICK_MS: Final = 100.0
+"""Between two looks at partitions that wait for something: their metadata, the end of a job."""
+
+ADVANCES_PER_TICK: Final = 200
+"""Partitions that take up a role at a time; each may read an index or two."""
+
+GONE_MAX: Final = 10_000
+"""Partitions whose finished deletion is remembered, for the scrubber; of more, the oldest go."""
+
+STOP_DEADLINE_MS: Final = 10_000
+"""For cancelled jobs to end when the broker stops."""
+
+
+class RemoteLogManager:
+    """See the module. Touched on the loop's thread only; none of the `on_...` raises.
+
+    Attributes:
+        settings: The present ones; see `update`.
+        counters: Per topic.
+        copier_pool, expiration_pool, follower_pool, scrubber_pool: For their gauges. The follower
+            pool is for whoever rebuilds followers (`tiered.follower`).
+        claim, scrubber, verifier: See there.
+        gone: Partitions whose deletion was finished here, newest last.
+    """
+
+    def __init__(
+        self,
+        *,
+        metadata: RemoteLogMetadataManager,
+        tier: Tier,
+        clock: Clock,
+        timer: Timer,
+        randomness: Randomness,
+        filesystem: Filesystem,
+        broker_id: int,
+        cluster_id: str,
+        settings: TierSettings,
+        run_blocking: Run,
+        progress: Callable[[UUID], int] | None = None,
+        on_segment_deleted: Callable[[RemoteLogSegmentMetadata], None] | None = None,
+    ) -> None:
+        """Nothing runs before `start`.
+
+        Args:
+            metadata: Started and stopped by its owner.
+            tier: The same.
+            clock: Time.
+            timer: Time.
+            randomness: Ids and jitter.
+            filesystem: Of the logs.
+            broker_id: Of this broker.
+            cluster_id: For the bucket's claim.
+            settings: To begin with.
+            run_blocking: See `tiered.copier.Run`.
+            progress: See `tiered.copier.Copier`.
+            on_segment_deleted: The removal of a segment has begun: caches forget it.
+        """
+        self.settings = settings
+        self.counters = TaskCounters()
+        self.copier_pool = TaskPool("copier", settings.copier_tasks)
+        self.expiration_pool = TaskPool("expiration", settings.expiration_tasks)
+        self.follower_pool = TaskPool("follower", settings.follower_tasks)
+        self.scrubber_pool = TaskPool("scrubber", 2)
+        self.gone: OrderedDict[TopicIdPartition, None] = OrderedDict()
+        self._metadata = metadata
+        self._timer = timer
+        self._randomness = randomness
+        self._partitions: dict[TopicIdPartition, PartitionTasks] = {}
+        # Those in STARTING or STOPPING, or whose DELETING may have ended.
+        self._moving: OrderedDict[TopicIdPartition, None] = OrderedDict()
+        self._tick_handle: TimerHandle | None = None
+        self._chores_handle: TimerHandle | None = None
+        self._is_started = False
+        self._on_segment_deleted = on_segment_deleted
+
+        def present() -> TierSettings:
+            return self.settings
+
+        self._deletion = SegmentDeletion(
+            metadata=metadata,
+            tier=tier,
+            clock=clock,
+            timer=timer,
+            broker_id=broker_id,
+            settings=present,
+            counters=self.counters,
+            on_deleted=self._forget_segment,
+        )
+        self._copier = Copier(
+            metadata=metadata,
+            tier=tier,
+            deletion=self._deletion,
+            clock=clock,
+            timer=timer,
+            randomness=randomness,
+            filesystem=filesystem,
+            broker_id=broker_id,
+            settings=present,
+            counters=self.counters,
+            run_blocking=run_blocking,
+            progress=progress,
+        )
+        self._expirer = Expirer(
+            metadata=metadata,
+            tier=tier,
+            deletion=self._deletion,
+            clock=clock,
+            timer=timer,
+            broker_id=broker_id,
+            settings=present,
+            counters=self.counters,
+            in_flight=self._copier.in_flight,
+        )
+        self._remote_deletion = RemoteDeletion(
+            metadata=metadata,
+            tier=tier,
+            deletion=self._deletion,
+            clock=clock,
+            timer=timer,
+            broker_id=broker_id,
+            settings=present,
+        )
+        self.claim = Claim(
+            tier=tier, clock=clock, timer=timer, cluster_id=cluster_id, settings=present
+        )
+        self.scrubber = Scrubber(
+            metadata=metadata,
+            tier=tier,
+            claim=self.claim,
+            clock=clock,
+            timer=timer,
+            settings=present,
+            in_flight=self._copier.in_flight,
+            gone=self.gone,
+        )
+        self.verifier = Verifier(
+            metadata=metadata,
+            tier=tier,
+            clock=clock,
+            timer=timer,
+            settings=present,
+            led=self.led_partitions,
+        )
+        self._scrub_task = self._periodic(
+            "garbage collection",
+            self.scrubber_pool,
+            is_due=lambda: True,
+            work=self._scrub,
+            interval_ms=lambda: float(self.settings.gc_interval_ms),
+        )
+        self._verify_task = self._periodic(
+            "verification",
+            self.scrubber_pool,
+            is_due=lambda: self.settings.verify_bytes_per_second > 0,
+            work=self.verifier.run_once,
+        )
+
+    # -- life --------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin: partitions that were given before are taken up too."""
+        assert not self._is_started
+        self._is_started = True
+        self._do_chores()
+        self._arm_tick(0.0)
+        # Not at once: a start has better things to do than to list the bucket.
+        self._timer.call_later_ms(self.settings.gc_interval_ms, self._start_scrubbing)
+
+    def _start_scrubbing(self) -> None:
+        if self._is_started:
+            self._scrub_task.start()
+            self._verify_task.start()
+
+    async def stop(self) -> None:
+        """Cancel all jobs and wait for their end; the next start finds what is left behind."""
+        self._is_started = False
+        for handle in (self._tick_handle, self._chores_handle):
+            if handle is not None:
+                handle.cancel()
+        self._scrub_task.stop()
+        self._verify_task.stop()
+        for tasks in self._partitions.values():
+            tasks.retire()
+        try:
+            async with Deadline(self._timer, STOP_DEADLINE_MS, "end of the remote log's tasks"):
+                for pool in self._pools():
+                    await pool.close()
+        except StoreTimeoutError as error:
+            _log.warning("%s", error)
+
+    def _pools(self) -> tuple[TaskPool, ...]:
+        return (self.copier_pool, self.expiration_pool, self.follower_pool, self.scrubber_pool)
+
+    def update(self, settings: TierSettings) -> None:
+        """New settings: pools, quotas and switches at once, intervals from the next round on."""
+        self.settings = settings
+        self.copier_pool.resize(settings.copier_tasks)
+        self.expiration_pool.resize(settings.expiration_tasks)
+        self.follower_pool.resize(settings.follower_tasks)
+        self._copier.quota.update(settings)
+        for tasks in self._partitions.values():
+            if tasks.copy is not None:
+                tasks.copy.kick()
+
+    # -- the broker's calls ------------------------------------------------------------------
+
+    def on_leadership(self, tiered: TieredPartition) -> None:
+        """This broker leads the partition from now on (again, perhaps in a later epoch).
+
+        Also for a partition whose remote storage was switched off with
+        `remote.log.delete.on.disable`: what it has there is removed.
+        """
+        self._take_up(tiered, is_leader=True)
+
+    def on_follower(self, tiered: TieredPartition) -> None:
+        """This broker follows: it only learns how far the leader has copied."""
+        self._take_up(tiered, is_leader=False)
+
+    def _take_up(self, tiered: TieredPartition, *, is_leader: bool) -> None:
+        partition = tiered.partition
+        tasks = self._partitions.get(partition)
+        if tasks is None:
+            tasks = self._partitions[partition] = PartitionTasks(partition)
+        elif tasks.delete_remote:
+            _log.error("%s is being deleted, and cannot be led", partition)
+            return
+        tasks.retire()
+        tasks.move(PartitionState.STARTING)
+        tasks.led = LedPartition(tiered)
+        tasks.is_leader = is_leader
+        self._metadata.assign([partition])
+        self._set_moving(partition)
+
+    def on_stop(self, partition: TopicIdPartition, *, delete_remote: bool) -> None:
+        """This broker hosts the partition no more.
+
+        Args:
+            partition: Which; it need not be known here if `delete_remote`.
+            delete_remote: The topic was deleted: what it has in remote storage is removed. Goes on
+                after a restart.
+        """
+        tasks = self._partitions.get(partition)
+        if tasks is None:
+            if not delete_remote:
+                return
+            tasks = self._partitions[partition] = PartitionTasks(partition)
+            self._metadata.assign([partition])
+        elif tasks.state is PartitionState.DELETING:
+            return
+        tasks.delete_remote |= delete_remote
+        tasks.retire()
+        if tasks.state is not PartitionState.STOPPING:
+            tasks.move(PartitionState.STOPPING)
+        self._set_moving(partition)
+
+    def on_config_change(self, partition: TopicIdPartition) -> None:
+        """The topic's settings, or its pause, have changed (the log has the new ones already)."""
+        tasks = self._partitions.get(partition)
+        if tasks is None or tasks.led is None:
+            return
+        purges = tasks.state is PartitionState.PURGING
+        leads = tasks.state is PartitionState.LEADING
+        if (leads or purges) and tasks.led.tiered.log.remote_storage is purges:
+            # It was switched on or off.
+            self._take_up(tasks.led.tiered, is_leader=True)
+            return
+        tasks.led.stopped_copying = ""
+        tasks.led.blocked = None
+        for task in tasks.tasks():
+            task.kick()
+
+    # -- what there is -----------------------------------------------------------------------
+
+    def led_partitions(self) -> Iterator[TopicIdPartition]:
+        """Partitions that are led here and have begun to be looked after."""
+        for partition, tasks in self._partitions.items():
+            if tasks.state is PartitionState.LEADING:
+                yield partition
+
+    def gauges(self) -> Iterator[PartitionGauges]:
+        """Of all led partitions; costs a look at each one's segments."""
+        for tasks in self._partitions.values():
+            if tasks.led is not None and tasks.state is PartitionState.LEADING:
+                yield gauges_of(tasks.led, self._metadata)
+
+    def tasks_of(self, partition: TopicIdPartition) -> PartitionTasks | None:
+        """For people: state, blocked segment, last errors. Not to be changed."""
+        return self._partitions.get(partition)
+
+    def partition_states(self) -> Counter[PartitionState]:
+        """How many partitions are in each state."""
+        return Counter(tasks.state for tasks in self._partitions.values())
+
+    @property
+    def copies_in_flight(self) -> int:
+        """Copies under way."""
+        return len(self._copier.in_flight)
+
+    @property
+    def stalled_copies(self) -> int:
+        """Copies that have moved nothing for `stalled_copy_ms`."""
+        return self._copier.watch.stalled
+
+    @property
+    def stalls(self) -> int:
+        """Times a copy became stalled."""
+        return self._copier.watch.stalls
+
+    @property
+    def copy_quota(self) -> CopyQuota:
+        """For its throttle times."""
+        return self._copier.quota
+
+    @property
+    def doubtful_removals(self) -> int:
+        """Removals that were begun and are to be tried again."""
+        return self._deletion.doubtful
+
+    # -- from one state to the next ----------------------------------------------------------
+
+    def _set_moving(self, partition: TopicIdPartition) -> None:
+        self._moving[partition] = None
+        self._arm_tick(0.0)
+
+    def _arm_tick(self, delay_ms: float) -> None:
+        if not self._is_started:
+            return
+        if self._tick_handle is not None:
+            self._tick_handle.cancel()
+        self._tick_handle = self._timer.call_later_ms(delay_ms, self._tick)
+
+    def _tick(self) -> None:
+        count = len(self._moving)
+        if count == 0:
+            return
+        self._arm_tick(TICK_MS if count <= ADVANCES_PER_TICK else 0.0)
+        for _ in range(min(count, ADVANCES_PER_TICK)):
+            partition, _ = self._moving.popitem(last=False)
+            tasks = self._partitions.get(partition)
+            if tasks is not None and not self._advance(tasks):
+                self._moving[partition] = None
+
+    def _advance(self, tasks: PartitionTasks) -> bool:
+        """Whether it need not be looked at again."""
+        if not tasks.is_quiet:
+            return False
+        if tasks.state is PartitionState.STARTING:
+            return self._begin_role(tasks)
+        if tasks.state is PartitionState.STOPPING:
+            if tasks.delete_remote:
+                self._begin_deletion(tasks)
+            else:
+                self._let_go(tasks)
+        return True
+
+    def _begin_role(self, tasks: PartitionTasks) -> bool:
+        led = tasks.led
+        assert led is not None
+        if not self._metadata.is_ready(tasks.partition):
+            return False
+        if not tasks.is_leader:
+            tasks.move(PartitionState.FOLLOWING)
+            self._begin_following(tasks, led)
+        elif not led.tiered.log.remote_storage:
+            tasks.move(PartitionState.PURGING)
+            self._begin_purging(tasks, led)
+        else:
+            try:
+                led.settle(self._metadata, self._deletion, fresh=True)
+            except (TieredError, StorageError) as error:
+                _log.warning("%s cannot be led yet: %s", tasks.partition, error)
+                return False
+            tasks.move(PartitionState.LEADING)
+            self._begin_leading(tasks, led)
+        return True
+
+    def _begin_leading(self, tasks: PartitionTasks, led: LedPartition) -> None:
+        tasks.copy = self._periodic(
+            f"copy of {tasks.partition}",
+            self.copier_pool,
+            is_due=lambda: self._copier.is_due(led),
+            work=lambda: self._copier.run(led),
+        )
+        tasks.expiry = self._periodic(
+            f"expiry of {tasks.partition}",
+            self.expiration_pool,
+            is_due=lambda: self._expirer.is_due(led),
+            work=lambda: self._expirer.run(led),
+        )
+        tasks.expiry.start()
+        tasks.copy.start()
+
+    def _begin_following(self, tasks: PartitionTasks, led: LedPartition) -> None:
+        def look() -> bool:
+            if led.is_active and self._metadata.is_ready(tasks.partition):
+                log = led.tiered.log
+                log.highest_remote_offset = find_highest_remote_offset(
+                    self._metadata, tasks.partition, log
+                )
+            return False
+
+        async def nothing() -> None:
+            return None
+
+        tasks.follower = self._periodic(
+            f"following of {tasks.partition}", self.follower_pool, is_due=look, work=nothing
+        )
+        tasks.follower.start()
+
+    def _begin_purging(self, tasks: PartitionTasks, led: LedPartition) -> None:
+        def is_due() -> bool:
+            return (
+                led.tiered.log.config.remote_log_delete_on_disable
+                and self._metadata.is_ready(tasks.partition)
+                and self._remote_deletion.has_segments(tasks.partition)
+            )
+
+        tasks.other = self._periodic(
+            f"removal of what {tasks.partition} has in remote storage",
+            self.expiration_pool,
+            is_due=is_due,
+            work=lambda: self._remote_deletion.purge(led),
+        )
+        tasks.other.start()
+
+    def _begin_deletion(self, tasks: PartitionTasks) -> None:
+        partition = tasks.partition
+
+        async def work() -> None:
+            await self._remote_deletion.run(partition)
+            self.gone[partition] = None
+            while len(self.gone) > GONE_MAX:
+                self.gone.popitem(last=False)
+            self._timer.call_later_ms(0.0, lambda: self._let_go(tasks))
+
+        tasks.move(PartitionState.DELETING)
+        tasks.led = None
+        tasks.other = self._periodic(
+            f"deletion of {partition}",
+            self.expiration_pool,
+            is_due=lambda: partition not in self.gone,
+            work=work,
+        )
+        tasks.other.start()
+
+    def _let_go(self, tasks: PartitionTasks) -> None:
+        """Nothing is left to do for it."""
+        partition = tasks.partition
+        tasks.retire()
+        tasks.move(PartitionState.STOPPED)
+        del self._partitions[partition]
+        self._deletion.forget(partition)
+        self._metadata.release([partition])
+        if all(other.topic != partition.topic for other in self._partitions):
+            self.counters.forget(partition.topic)
+
+    # -- chores ------------------------------------------------------------------------------
+
+    def _do_chores(self) -> None:
+        """Take up deletions that a restart, or another broker's end, has left."""
+        self._chores_handle = self._timer.call_later_ms(
+            self.settings.task_interval_ms, self._do_chores
+        )
+        for deletion in self._metadata.deletions():
+            partition = deletion.partition
+            if partition not in self._partitions and partition not in self.gone:
+                self.on_stop(partition, delete_remote=True)
+
+    async def _scrub(self) -> None:
+        await self.scrubber.run_once()
+
+    def _forget_segment(self, segment: RemoteLogSegmentMetadata) -> None:
+        self.verifier.forget(segment)
+        if self._on_segment_deleted is not None:
+            self._on_segment_deleted(segment)
+
+    def _periodic(
+        self,
+        name: str,
+        pool: TaskPool,
+        *,
+        is_due: Callable[[], bool],
+        work: Callable[[], Awaitable[float | None]],
+        interval_ms: Callable[[], float] | None = None,
+    ) -> PeriodicTask:
+        settings = self.settings
+        return PeriodicTask(
+            name,
+            timer=self._timer,
+            pool=pool,
+            backoff=Backoff(
+                self._randomness,
+                first_ms=settings.task_backoff_ms,
+                max_ms=settings.task_backoff_max_ms,
+                jitter=settings.task_jitter,
+            ),
+            interval_ms=interval_ms or (lambda: float(self.settings.task_interval_ms)),
+            is_due=is_due,
+            work=work,
+            on_ended=lambda: self._arm_tick(0.0),
+        )

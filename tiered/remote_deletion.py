@@ -1,0 +1,163 @@
+"""Removing all that remote storage has of a partition.
+
+When the topic was deleted:
+
+    tell MARKED ──> tell STARTED ──> remove every segment ──> sweep ──> tell FINISHED
+
+The metadata remembers how far it is, so a restart goes on where it stopped
+(`RemoteLogMetadataManager.deletions`); every step may be done twice. The sweep lists the
+partition's own part of the bucket: what a copy that was under way left there has no record any
+more once the metadata forgets the partition, and nobody would find it again.
+
+When only remote storage was switched off (`remote.storage.enable=false` with
+`remote.log.delete.on.disable=true`, KIP-950) the topic lives on, and may be switched on again: the
+log start goes up to what is local, then the segments go, and the partition's metadata stays.
+
+Source: Kafka, RemoteLogManager.deleteRemoteLogPartition, RemotePartitionDeleteState.java; KIP-950.
+"""
+
+import logging
+from collections.abc import Callable
+
+from storage.clock import Clock
+from tiered.deadline import METADATA_DEADLINE_MS, Deadline, call_deadline_ms
+from tiered.errors import RemoteStorageNotReadyError, TieredError
+from tiered.led_partition import LedPartition
+from tiered.metadata_manager import RemoteLogMetadataManager
+from tiered.object_keys import ObjectKeys
+from tiered.segment_deletion import SegmentDeletion
+from tiered.segment_metadata import (
+    PartitionDeleteState,
+    RemotePartitionDelete,
+    TopicIdPartition,
+)
+from tiered.settings import TierSettings
+from tiered.tier import Tier
+from tiered.timer import Timer
+
+_log = logging.getLogger(__name__)
+
+
+class RemoteDeletion:
+    """See the module."""
+
+    __slots__ = (
+        "_broker_id",
+        "_clock",
+        "_deletion",
+        "_keys",
+        "_metadata",
+        "_settings",
+        "_tier",
+        "_timer",
+        "swept_objects",
+    )
+
+    def __init__(
+        self,
+        *,
+        metadata: RemoteLogMetadataManager,
+        tier: Tier,
+        deletion: SegmentDeletion,
+        clock: Clock,
+        timer: Timer,
+        broker_id: int,
+        settings: Callable[[], TierSettings],
+    ) -> None:
+        """`swept_objects` counts objects that no segment told of."""
+        self._metadata = metadata
+        self._tier = tier
+        self._deletion = deletion
+        self._clock = clock
+        self._timer = timer
+        self._broker_id = broker_id
+        self._settings = settings
+        self._keys = ObjectKeys()
+        self.swept_objects = 0
+
+    async def run(self, partition: TopicIdPartition) -> None:
+        """Remove everything of a deleted topic's partition, from wherever it stopped.
+
+        No copy of the partition may be under way here.
+
+        Raises:
+            TieredError: It is not done; call again.
+        """
+        if not self._metadata.is_ready(partition):
+            raise RemoteStorageNotReadyError(f"metadata of {partition} is not there yet")
+        state = self._state(partition)
+        if state is None:
+            await self._tell(partition, PartitionDeleteState.DELETE_PARTITION_MARKED)
+        if state is not PartitionDeleteState.DELETE_PARTITION_STARTED:
+            await self._tell(partition, PartitionDeleteState.DELETE_PARTITION_STARTED)
+        await self._remove_segments(partition, lambda: True)
+        await self._sweep(partition)
+        await self._tell(partition, PartitionDeleteState.DELETE_PARTITION_FINISHED)
+        self._deletion.forget(partition)
+        _log.info("%s: all of it is gone from remote storage", partition)
+
+    async def purge(self, led: LedPartition) -> None:
+        """Remove all segments of a partition whose remote storage was switched off.
+
+        Raises:
+            TieredError: It is not done; call again.
+        """
+        log = led.tiered.log
+        led.raise_log_start(log.local_log_start_offset)
+        await self._remove_segments(led.tiered.partition, lambda: led.is_active)
+        if led.is_active:
+            log.highest_remote_offset = -1
+
+    def has_segments(self, partition: TopicIdPartition) -> bool:
+        """Whether there is anything to purge."""
+        return bool(self._metadata.segments(partition))
+
+    def _state(self, partition: TopicIdPartition) -> PartitionDeleteState | None:
+        for deletion in self._metadata.deletions():
+            if deletion.partition == partition:
+                return deletion.state
+        return None
+
+    async def _tell(self, partition: TopicIdPartition, state: PartitionDeleteState) -> None:
+        deletion = RemotePartitionDelete(
+            partition=partition,
+            state=state,
+            event_timestamp_ms=self._clock.now_ms(),
+            broker_id=self._broker_id,
+        )
+        async with Deadline(self._timer, METADATA_DEADLINE_MS, f"telling {state.name}"):
+            await self._metadata.delete_partition(deletion)
+
+    async def _remove_segments(
+        self, partition: TopicIdPartition, goes_on: Callable[[], bool]
+    ) -> None:
+        failed: TieredError | None = None
+        for segment in self._metadata.segments(partition):
+            if not goes_on():
+                return
+            try:
+                await self._deletion.delete(segment)
+            except TieredError as error:
+                # The others first; but a store that is away would make each wait for its deadline.
+                if failed is not None:
+                    raise
+                failed = error
+        if failed is not None:
+            raise failed
+
+    async def _sweep(self, partition: TopicIdPartition) -> None:
+        prefix = self._keys.partition_prefix(partition)
+        deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 2)
+        async with Deadline(self._timer, deadline_ms, f"looking for uploads of {partition}"):
+            for upload in await self._tier.list_uploads(prefix):
+                await self._tier.abort_upload(upload)
+        while True:
+            # Always the first page: what it shows is gone when the next one is asked for.
+            async with Deadline(self._timer, deadline_ms, f"sweep of {partition}"):
+                page = await self._tier.list_objects(prefix, None)
+                keys = [found.key for found in page.objects]
+                if keys:
+                    await self._tier.delete_objects(keys)
+            self.swept_objects += len(keys)
+            if not keys or page.continuation is None:
+                return
