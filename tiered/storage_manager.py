@@ -1,0 +1,323 @@
+"""The tier's work, done where it is called: `Tier` over an object store.
+
+    <stem>.log           stored chunks, one after the other      `log_stream`, `transform`
+    <stem>.indexes       side files, one after the other         `segment_copy`
+    <stem>.rsm-manifest  written last, deleted first             `manifest`
+
+Kafka's RemoteStorageManager (KIP-405), cut the way our reader needs it: chunks and indexes go to
+files, whose bytes the loop of the broker never sees. What blocks runs in a few threads.
+
+Source: Aiven-Open/tiered-storage-for-apache-kafka, KafkaRemoteStorageManager.java.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from storage.clock import Clock
+from storage.errors import DiskError
+from storage.filesystem import Filesystem
+from storage.log_files import (
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+)
+from storage.randomness import Randomness
+from tiered.disk_threads import DiskThreads
+from tiered.errors import (
+    ObjectNotFoundError,
+    RemoteStorageError,
+    TierProcessError,
+)
+from tiered.key_ring import KeyRing
+from tiered.manifest_memory import ManifestMemory
+from tiered.object_keys import ObjectKeys
+from tiered.object_store.base import ObjectPage, ObjectStore, PendingUpload
+from tiered.segment_copy import SegmentCopier, remove_objects
+from tiered.segment_metadata import RemoteLogSegmentMetadata
+from tiered.segment_read import SegmentReader, write_new, write_temporary
+from tiered.segment_verify import verify_segment
+from tiered.settings import FormatSettings
+from tiered.tier import (
+    ChunkResult,
+    CopyResult,
+    Fault,
+    IndexesResult,
+    SegmentFiles,
+    SideFile,
+    TopicFacts,
+)
+from tiered.tier_statistics import TierStatistics
+from tiered.workspace import ROOM_BYTES_MAX, WorkspacePool
+
+OBJECT_BYTES_MAX: Final = 64 * 1024 * 1024
+"""See `Tier.get_object`."""
+
+MANIFEST_SUFFIX: Final = ".manifest"
+
+_INDEX_SUFFIXES: Final = {
+    SideFile.OFFSET: OFFSET_INDEX_SUFFIX,
+    SideFile.TIMESTAMP: TIME_INDEX_SUFFIX,
+    SideFile.TRANSACTION: TRANSACTION_INDEX_SUFFIX,
+}
+
+
+class RemoteStorageManager:
+    """`tiered.tier.Tier`; see there for what each method promises."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        settings: FormatSettings,
+        key_ring: KeyRing,
+        *,
+        filesystem: Filesystem,
+        clock: Clock,
+        randomness: Randomness,
+        spool_directory: str,
+        software: str,
+        copies_max: int = 10,
+        fetches_max: int = 32,
+        threads: int = 4,
+    ) -> None:
+        """Touch nothing yet.
+
+        Args:
+            store: Puts its own prefix before every key; closed with this.
+            settings: How new segments are written.
+            key_ring: `KeyRing.load(settings, ...)`.
+            filesystem: Where local files are read and written.
+            clock: For manifests and counters.
+            randomness: For data keys, initialization vectors and names of spools.
+            spool_directory: For compressed segments on their way; made when needed.
+            software: Version that goes into manifests.
+            copies_max: Copies and verifications at a time; more wait.
+            fetches_max: Downloads at a time; more wait.
+            threads: For disk, sums, compression and encryption.
+
+        Raises:
+            ValueError: Chunks larger than can be read again.
+        """
+        if not 0 < settings.chunk_bytes <= ROOM_BYTES_MAX:
+            raise ValueError(f"chunks of {settings.chunk_bytes} bytes, more than {ROOM_BYTES_MAX}")
+        self._store = store
+        self._filesystem = filesystem
+        self._clock = clock
+        self._keys = ObjectKeys()
+        self._threads = DiskThreads(threads)
+        self._statistics = TierStatistics(clock)
+        self._manifests = ManifestMemory()
+        self._copies = WorkspacePool("segment copies", copies_max)
+        self._fetches = WorkspacePool("chunk downloads", fetches_max)
+        self._closed = False
+        self._copier = SegmentCopier(
+            store,
+            filesystem,
+            self._threads,
+            key_ring,
+            randomness,
+            self._statistics,
+            settings,
+            spool_directory=spool_directory,
+            software=software,
+        )
+        self._reader = SegmentReader(
+            store,
+            filesystem,
+            self._threads,
+            key_ring,
+            randomness,
+            self._statistics,
+            self._manifests,
+        )
+
+    # -- writing -----------------------------------------------------------------------------
+
+    async def copy_segment(
+        self, metadata: RemoteLogSegmentMetadata, files: SegmentFiles, topic: TopicFacts
+    ) -> CopyResult:
+        """As `Tier`."""
+        with self._statistics.measure("copy_segment") as counters:
+            self._check_open()
+            async with self._copies.lease() as workspace:
+                keys = self._keys.segment_keys(metadata)
+                created_ms = self._clock.now_ms()
+                _, uploaded = await self._copier.copy(
+                    metadata, files, topic, keys, created_ms, workspace
+                )
+            counters.bytes_up += uploaded
+            return CopyResult(uploaded, None)
+
+    async def delete_segment(self, metadata: RemoteLogSegmentMetadata) -> None:
+        """As `Tier`."""
+        with self._statistics.measure("delete_segment"):
+            self._check_open()
+            self._manifests.forget(metadata.id)
+            await remove_objects(self._store, self._keys.segment_keys(metadata))
+
+    # -- reading -----------------------------------------------------------------------------
+
+    async def fetch_indexes(
+        self, metadata: RemoteLogSegmentMetadata, directory: str, stem: str
+    ) -> IndexesResult:
+        """As `Tier`."""
+        with self._statistics.measure("fetch_indexes") as counters:
+            self._check_open()
+            keys = self._keys.segment_keys(metadata)
+            opened, data = await self._reader.fetch_manifest(metadata, keys)
+            parts = await self._reader.read_side_files(opened, keys, tuple(_INDEX_SUFFIXES))
+            index = opened.manifest.chunk_index
+            downloaded = len(data) + opened.manifest.indexes_size
+            counters.bytes_down += downloaded
+            await self._threads.run(self._write_indexes, f"{directory}/{stem}", parts, data)
+            return IndexesResult(
+                index.original_chunk_size, index.count, index.original_file_size, downloaded
+            )
+
+    def _write_indexes(self, stem: str, parts: Mapping[SideFile, bytes], manifest: bytes) -> None:
+        files = {stem + _INDEX_SUFFIXES[kind]: data for kind, data in parts.items() if data}
+        for kind in (SideFile.OFFSET, SideFile.TIMESTAMP):
+            # There even when it is empty, as for a local segment.
+            files.setdefault(stem + _INDEX_SUFFIXES[kind], b"")
+        files[stem + MANIFEST_SUFFIX] = manifest
+        try:
+            for path, data in files.items():
+                write_temporary(self._filesystem, path + ".tmp", data)
+            for path in files:
+                self._filesystem.rename(path + ".tmp", path)
+        except DiskError:
+            for path in files:
+                self._filesystem.unlink(path + ".tmp", missing_ok=True)
+            raise
+
+    async def fetch_chunk(
+        self, metadata: RemoteLogSegmentMetadata, manifest: str, chunk: int, path: str
+    ) -> ChunkResult:
+        """As `Tier`."""
+        with self._statistics.measure("fetch_chunk") as counters:
+            self._check_open()
+            keys = self._keys.segment_keys(metadata)
+            async with self._fetches.lease() as workspace:
+                opened = await self._reader.opened(metadata, keys, manifest)
+                original = await self._reader.read_chunk(opened, keys, chunk, workspace)
+                await self._threads.run(write_new, self._filesystem, path, original)
+                downloaded = opened.manifest.chunk(chunk).stored_size
+                counters.bytes_down += downloaded
+                crc = opened.manifest.chunk_crcs[chunk]
+                return ChunkResult(len(original), crc, downloaded)
+
+    async def fetch_side_file(self, metadata: RemoteLogSegmentMetadata, kind: SideFile) -> bytes:
+        """As `Tier`."""
+        with self._statistics.measure("fetch_side_file") as counters:
+            self._check_open()
+            keys = self._keys.segment_keys(metadata)
+            opened = await self._reader.opened(metadata, keys)
+            entry = opened.manifest.side_files.get(kind)
+            if entry is None:
+                raise ObjectNotFoundError(f"{keys.indexes}: {kind.value}")
+            parts = await self._reader.read_side_files(opened, keys, [kind])
+            counters.bytes_down += entry.stored_size
+            return parts[kind]
+
+    async def is_complete(self, metadata: RemoteLogSegmentMetadata) -> bool:
+        """As `Tier`.
+
+        A manifest that cannot be read is not taken for one that is missing, which would have the
+        segment deleted: CorruptRemoteDataError, RemoteStorageError.
+        """
+        with self._statistics.measure("is_complete"):
+            self._check_open()
+            keys = self._keys.segment_keys(metadata)
+            try:
+                opened, _ = await self._reader.fetch_manifest(metadata, keys)
+            except ObjectNotFoundError:
+                return False
+            manifest = opened.manifest
+            for key, size in (
+                (keys.log, manifest.log_size),
+                (keys.indexes, manifest.indexes_size),
+            ):
+                info = await self._store.head(key)
+                if info is None or info.size != size:
+                    return False
+            return True
+
+    async def verify_segment(self, metadata: RemoteLogSegmentMetadata) -> Sequence[Fault]:
+        """As `Tier`."""
+        with self._statistics.measure("verify_segment") as counters:
+            self._check_open()
+            keys = self._keys.segment_keys(metadata)
+            async with self._copies.lease() as workspace:
+                faults, read = await verify_segment(
+                    self._reader, self._store, metadata, keys, workspace
+                )
+            counters.bytes_down += read
+            return faults
+
+    # -- objects -----------------------------------------------------------------------------
+
+    async def list_objects(self, prefix: str, continuation: str | None) -> ObjectPage:
+        """As `Tier`."""
+        with self._statistics.measure("list_objects"):
+            self._check_open()
+            return await self._store.list(prefix, continuation=continuation)
+
+    async def delete_objects(self, keys: Sequence[str]) -> None:
+        """As `Tier`."""
+        with self._statistics.measure("delete_objects"):
+            self._check_open()
+            await self._store.delete(keys)
+
+    async def list_uploads(self, prefix: str) -> Sequence[PendingUpload]:
+        """As `Tier`."""
+        with self._statistics.measure("list_uploads"):
+            self._check_open()
+            return await self._store.list_uploads(prefix)
+
+    async def abort_upload(self, upload: PendingUpload) -> None:
+        """As `Tier`."""
+        with self._statistics.measure("abort_upload"):
+            self._check_open()
+            await self._store.abort_upload(upload)
+
+    async def put_object(self, key: str, data: bytes) -> None:
+        """As `Tier`."""
+        with self._statistics.measure("put_object") as counters:
+            self._check_open()
+            if len(data) > OBJECT_BYTES_MAX:
+                raise RemoteStorageError(
+                    f"{key}: {len(data)} bytes are more than an object's limit"
+                )
+            await self._store.put(key, data)
+            counters.bytes_up += len(data)
+
+    async def get_object(self, key: str) -> bytes:
+        """As `Tier`."""
+        with self._statistics.measure("get_object") as counters:
+            self._check_open()
+            data = await self._store.get(key, max_bytes=OBJECT_BYTES_MAX)
+            counters.bytes_down += len(data)
+            return data
+
+    # ----------------------------------------------------------------------------------------
+
+    def statistics(self) -> Mapping[str, Any]:
+        """Counters as `tier_statistics` shows them."""
+        store = getattr(self._store, "statistics", None)
+        return {
+            **self._statistics.as_dict(),
+            "copies": self._copies.as_dict(),
+            "fetches": self._fetches.as_dict(),
+            "manifests": self._manifests.as_dict(),
+            "store": {} if store is None else store.as_dict(),
+        }
+
+    async def close(self) -> None:
+        """As `Tier`."""
+        if not self._closed:
+            self._closed = True
+            self._threads.close()
+            await self._store.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise TierProcessError("the tier is closed")
