@@ -1,0 +1,226 @@
+"""`MetadataLog` on this broker's own partitions of `__remote_log_metadata`.
+
+    append ──> ReplicaManager.append_internal ──flushed (flush.messages=1)──> offset
+    read   <── ReplicaManager.read_internal, up to the high watermark
+    a partition's high watermark moves ──> its fetch watchers ──> listener.on_advanced
+
+In a cluster, partitions that others lead are fetched from them; on one node all are here.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from typing_extensions import override
+
+from broker.purgatory import DelayedOperation
+from broker.remote.metadata_topic import REMOTE_LOG_METADATA, ensure_metadata_topic
+from protocol.error_codes import ErrorCode
+from protocol.errors import DecodeError
+from protocol.records.batch import crc_matches, iterate_batches
+from protocol.records.builder import build_batch
+from protocol.records.record import iterate_records
+from storage.errors import OffsetOutOfRangeError, StorageError
+from storage.topic_partition import TopicPartition
+from tiered.errors import (
+    RemoteOffsetNotFoundError,
+    RemoteStorageError,
+    RemoteStorageNotReadyError,
+)
+from tiered.metadata_log import LogOffsets, LogPage, MetadataLogListener
+
+if TYPE_CHECKING:
+    from broker.controller.controller import Controller
+    from broker.partition import Partition
+    from broker.replica_manager import ReplicaManager
+    from storage.clock import Clock
+
+BATCH_BYTES_MAX = 16 * 1024 * 1024
+"""Most bytes one batch may decompress to. Ours hold one record; a client's may hold anything."""
+
+
+class _Watch(DelayedOperation):
+    """Stays with a partition as long as it is here."""
+
+    __slots__ = ("_log", "partition")
+
+    def __init__(self, log: "ReplicaMetadataLog", partition: "Partition") -> None:
+        super().__init__()
+        self.partition = partition
+        self._log = log
+
+    @override
+    def try_complete(self) -> bool:
+        """Never satisfied, unless the partition has gone."""
+        index = self.partition.topic_partition.partition
+        if self.partition.gone:
+            self._log.on_gone(index)
+            return True
+        self._log.on_advanced(index)
+        return False
+
+    @override
+    def on_complete(self, *, expired: bool) -> None:
+        """The broker stops: nothing more will come."""
+
+
+class ReplicaMetadataLog:
+    """See the module; the composition root calls `on_serving` for partitions of the topic."""
+
+    def __init__(
+        self,
+        replicas: "ReplicaManager",
+        controller: "Controller",
+        *,
+        clock: "Clock",
+        partitions: int,
+        replication_factor: int = 3,
+    ) -> None:
+        """Nothing is created before `open`.
+
+        Args:
+            replicas: Where the partitions are.
+            controller: Creates the topic when it is missing.
+            clock: Times of the records.
+            partitions: Of a topic that has to be created (`metadata_partitions`).
+            replication_factor: Likewise, at most the brokers there are.
+        """
+        self._replicas = replicas
+        self._controller = controller
+        self._clock = clock
+        self._partitions = partitions
+        self._replication_factor = replication_factor
+        self._listener: MetadataLogListener | None = None
+        self._topic_id = UUID(int=0)
+        self._partition_count = 0
+        self._watches: dict[int, _Watch] = {}
+
+    @property
+    def topic_id(self) -> UUID:
+        """See MetadataLog; another one once the topic was deleted and made anew."""
+        topic = self._controller.image.topics.get(REMOTE_LOG_METADATA)
+        return self._topic_id if topic is None else topic.topic_id
+
+    @property
+    def partition_count(self) -> int:
+        """See MetadataLog; as it was when opened, since it decides what is where."""
+        return self._partition_count
+
+    async def open(self, listener: MetadataLogListener) -> None:
+        """See MetadataLog."""
+        topic = await ensure_metadata_topic(
+            self._controller,
+            partitions=self._partitions,
+            replication_factor=self._replication_factor,
+        )
+        self._topic_id = topic.topic_id
+        self._partition_count = len(topic.partitions)
+        self._listener = listener
+        for index in range(self._partition_count):
+            if self._replicas.get_partition(REMOTE_LOG_METADATA, index) is not None:
+                self.on_serving(index)
+
+    def on_serving(self, partition: int) -> None:
+        """A partition of the topic is open here, and led by this broker."""
+        found = self._replicas.get_partition(REMOTE_LOG_METADATA, partition)
+        if self._listener is None or found is None:
+            # Before `open`, which looks for itself.
+            return
+        watch = self._watches.get(partition)
+        if watch is not None:
+            if watch.partition is found:
+                return
+            watch.abandon()
+        watch = self._watches[partition] = _Watch(self, found)
+        found.watch_fetch().add(watch)
+        self._listener.on_elected(partition)
+        self._listener.on_advanced(partition)
+
+    def on_gone(self, partition: int) -> None:
+        """A partition is not here any more."""
+        watch = self._watches.pop(partition, None)
+        if watch is not None:
+            watch.abandon()
+        if self._listener is not None:
+            self._listener.on_resigned(partition)
+
+    def on_advanced(self, partition: int) -> None:
+        """Its high watermark has moved."""
+        if self._listener is not None:
+            self._listener.on_advanced(partition)
+
+    def _partition(self, index: int) -> "Partition":
+        partition = self._replicas.get_partition(REMOTE_LOG_METADATA, index)
+        if partition is None:
+            raise RemoteStorageNotReadyError(f"{REMOTE_LOG_METADATA}-{index} is not served here")
+        return partition
+
+    async def append(self, partition: int, value: bytes) -> int:
+        """See MetadataLog."""
+        self._partition(partition)
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def committed(code: ErrorCode, base_offset: int) -> None:
+            if future.done():
+                return
+            if code is ErrorCode.NONE:
+                future.set_result(base_offset)
+            else:
+                future.set_exception(
+                    RemoteStorageError(f"{REMOTE_LOG_METADATA}-{partition}: {code.name}")
+                )
+
+        batch = build_batch([(None, value, (), self._clock.now_ms())])
+        self._replicas.append_internal(
+            TopicPartition(REMOTE_LOG_METADATA, partition), batch, committed
+        )
+        return await future
+
+    async def read(self, partition: int, offset: int, max_bytes: int) -> LogPage:
+        """See MetadataLog."""
+        self._partition(partition)
+        topic_partition = TopicPartition(REMOTE_LOG_METADATA, partition)
+        try:
+            view = self._replicas.read_internal(topic_partition, offset, max_bytes)
+            return _page(view, offset)
+        except OffsetOutOfRangeError as error:
+            raise RemoteOffsetNotFoundError(topic_partition, None, offset) from error
+        except (DecodeError, StorageError, OSError) as error:
+            raise RemoteStorageError(f"{topic_partition} at {offset}: {error}") from error
+
+    async def offsets(self, partition: int) -> LogOffsets:
+        """See MetadataLog."""
+        log = self._partition(partition).log
+        return LogOffsets(log.log_start_offset, log.high_watermark)
+
+    def close(self) -> None:
+        """See MetadataLog."""
+        self._listener = None
+        for watch in self._watches.values():
+            watch.abandon()
+        self._watches.clear()
+
+
+def _page(view: memoryview, offset: int) -> LogPage:
+    """The records of whole batches, from `offset` on.
+
+    Raises:
+        DecodeError: A batch is damaged.
+    """
+    records: list[tuple[int, bytes]] = []
+    next_offset = offset
+    for position, header in iterate_batches(view, allow_partial=True):
+        if header.last_offset < offset:
+            continue
+        if not crc_matches(view, position, header):
+            raise DecodeError(f"checksum of the batch at {header.base_offset} does not fit")
+        if not header.is_control:
+            records += [
+                (record_offset, value or b"")
+                for record_offset, _, _, value, _ in iterate_records(
+                    view[position:], max_size=BATCH_BYTES_MAX
+                )
+                if record_offset >= offset
+            ]
+        next_offset = header.next_offset
+    return LogPage(records, next_offset)

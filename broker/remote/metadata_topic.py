@@ -1,0 +1,103 @@
+"""The topic `__remote_log_metadata` itself: found, or created with the settings it must have.
+
+It is an ordinary topic to clients, as in Kafka (`Topic.java` does not list it): Metadata does not
+mark it internal, and whoever is allowed to may read and write it. Records that are none of ours are
+counted and change nothing (`tiered.metadata_reader`).
+
+Source: Kafka, TopicBasedRemoteLogMetadataManager.java (createTopic),
+TopicBasedRemoteLogMetadataManagerConfig.java.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from broker.controller.configs import ConfigOperation, Operation
+from broker.controller.metadata_records import ConfigResource, ResourceType
+from broker.controller.topics import NewTopic
+from protocol.error_codes import ErrorCode
+from tiered.errors import RemoteStorageError
+
+if TYPE_CHECKING:
+    from broker.controller.cluster_image import TopicImage
+    from broker.controller.controller import Controller
+
+LOGGER = logging.getLogger(__name__)
+
+REMOTE_LOG_METADATA: Final = "__remote_log_metadata"
+
+TOPIC_CONFIGS: Final[Mapping[str, str]] = {
+    "cleanup.policy": "delete",
+    "retention.ms": "-1",
+    "remote.storage.enable": "false",
+    # Kafka leaves these two to the broker's defaults. Here an event that was told is on disk, since
+    # local segments are deleted on the strength of it; and none is dropped for want of space.
+    "flush.messages": "1",
+    "retention.bytes": "-1",
+}
+
+
+async def ensure_metadata_topic(
+    controller: "Controller", *, partitions: int, replication_factor: int
+) -> "TopicImage":
+    """The topic as it is; with `partitions` when it has to be created first.
+
+    The replication factor is lowered to the number of brokers there are. On a topic that somebody
+    else has made (Kafka, say) settings that would lose events are corrected.
+
+    Raises:
+        RemoteStorageError: The controller cannot do it now.
+    """
+    topic = controller.image.topics.get(REMOTE_LOG_METADATA)
+    if topic is None:
+        await _create(controller, partitions, replication_factor)
+        topic = controller.image.topics.get(REMOTE_LOG_METADATA)
+        if topic is None:
+            raise RemoteStorageError(f"{REMOTE_LOG_METADATA} was deleted at once")
+    elif len(topic.partitions) != partitions:
+        LOGGER.warning(
+            "remote.log.metadata.topic.num.partitions has no effect: %s has partitions=%d, not %d",
+            REMOTE_LOG_METADATA,
+            len(topic.partitions),
+            partitions,
+        )
+    await _correct(controller, topic)
+    return topic
+
+
+async def _create(controller: "Controller", partitions: int, replication_factor: int) -> None:
+    brokers = max(len(controller.image.brokers), 1)
+    (result,) = await controller.create_topics(
+        [
+            NewTopic(
+                REMOTE_LOG_METADATA,
+                partitions,
+                min(replication_factor, brokers),
+                (),
+                tuple(TOPIC_CONFIGS.items()),
+            )
+        ]
+    )
+    if result.error not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+        raise RemoteStorageError(
+            f"{REMOTE_LOG_METADATA} cannot be created: {result.error.name} {result.message or ''}"
+        )
+
+
+async def _correct(controller: "Controller", topic: "TopicImage") -> None:
+    wrong = {
+        name: value for name, value in TOPIC_CONFIGS.items() if topic.overrides.get(name) != value
+    }
+    if not wrong:
+        return
+    resource = ConfigResource(ResourceType.TOPIC, REMOTE_LOG_METADATA)
+    results = await controller.incremental_alter_configs(
+        {resource: [ConfigOperation(name, Operation.SET, value) for name, value in wrong.items()]}
+    )
+    result = results[resource]
+    if result.error is not ErrorCode.NONE:
+        raise RemoteStorageError(
+            f"{REMOTE_LOG_METADATA} keeps settings that lose events ({', '.join(wrong)}): "
+            f"{result.error.name} {result.message or ''}"
+        )
+    LOGGER.warning("settings of %s corrected %s", REMOTE_LOG_METADATA, wrong)
