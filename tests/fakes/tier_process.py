@@ -1,6 +1,6 @@
 """A tier process around `FakeTier`: `python -m tests.fakes.tier_process --socket-fd N`.
 
-Started as the real one is. `FAKE_TIER` in the bucket's name says how it behaves:
+Started as the real one is. The bucket's name says how it behaves:
 
     refuse      it cannot start
     hold        every copy and every fetch of a chunk hangs
@@ -15,7 +15,7 @@ from tiered.tier import Tier
 from tiered.worker.entry import main
 
 
-async def build(settings: TierSettings) -> Tier:
+def build(settings: TierSettings) -> Tier:
     tier = FakeTier()
     if settings.store.bucket == "refuse":
         raise StoreDeniedError("no such key id")

@@ -53,6 +53,9 @@ class MessageConnection(asyncio.Protocol):
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        if self.lost:
+            self._transport.abort()
+            return
         self._transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         self._writable.set()
 
@@ -72,8 +75,9 @@ class MessageConnection(asyncio.Protocol):
         return False
 
     @override
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.end("the connection was closed" if exc is None else f"the connection broke: {exc}")
+    def connection_lost(self, _: Exception | None) -> None:
+        # A peer that is killed with something unread resets the connection: no news of its own.
+        self.end("the connection was closed")
 
     @override
     def pause_writing(self) -> None:

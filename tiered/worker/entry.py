@@ -12,7 +12,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tiered.settings import TierSettings
@@ -34,7 +34,7 @@ CLOSE_MS: Final = 700.0
 """What aborting uploads and closing connections may take once the broker has gone. With the rest
 it stays below a second."""
 
-BuildTier = Callable[[TierSettings], Awaitable[Tier]]
+BuildTier = Callable[[TierSettings], Tier]
 
 
 def main(socket_fd: int, build: BuildTier) -> None:
@@ -75,7 +75,7 @@ async def serve(sock: socket.socket, build: BuildTier) -> None:
         settings = settings_from_json(hello["settings"])
         for missing in settle(settings.worker_affinity):
             LOGGER.warning("tier process could not have %s", missing)
-        tier = BoundedTier(await build(settings), settings)
+        tier = BoundedTier(build(settings), settings)
         # What lives now lives as long as the process: the collector need not look at it again.
         gc.collect()
         gc.freeze()

@@ -196,9 +196,13 @@ class Supervisor:
         Raises:
             TierProcessError: There is none, and soon will not be.
         """
-        self.start()
         if self.state is WorkerState.RUNNING and self._session is not None:
             return self._session
+        if self.state is WorkerState.STOPPED:
+            self._begin()
+            if self._session is None:
+                # The start that this caller would wait for has failed already.
+                raise self._error()
         if self.state is WorkerState.STOPPING or (
             self.state is WorkerState.LOST and self._due_ms - self._clock.monotonic_ms() > NEAR_MS
         ):

@@ -1,0 +1,46 @@
+"""What does the tier's work, put together: store, keys, storage manager. For either process."""
+
+import os
+import tempfile
+
+from config.version import VERSION
+from storage.clock import SystemClock
+from storage.filesystem import LocalFilesystem
+from storage.randomness import SystemRandomness
+from tiered.key_ring import KeyRing
+from tiered.object_store.factory import open_store
+from tiered.settings import TierSettings
+from tiered.storage_manager import RemoteStorageManager
+
+VERIFICATIONS = 1
+"""Segments that are read again at a time, beside the copies."""
+
+
+def build_tier(settings: TierSettings) -> RemoteStorageManager:
+    """Ready for calls; key files have been read, the store has been asked nothing yet.
+
+    Raises:
+        RemoteStorageError: The settings name no store, or keys that cannot be used.
+        DiskError: A key file cannot be read.
+    """
+    filesystem = LocalFilesystem()
+    clock = SystemClock()
+    randomness = SystemRandomness()
+    return RemoteStorageManager(
+        open_store(settings.store, filesystem, clock, randomness),
+        settings.format,
+        KeyRing.load(settings.format, filesystem, randomness),
+        filesystem=filesystem,
+        clock=clock,
+        randomness=randomness,
+        spool_directory=spool_directory(settings),
+        software=f"varve {VERSION}",
+        copies_max=settings.copier_tasks + VERIFICATIONS,
+        fetches_max=max(settings.reader_tasks, 1),
+    )
+
+
+def spool_directory(settings: TierSettings) -> str:
+    """Where compressed segments wait: on the disk of a cache, whose scans leave folders alone."""
+    cache = settings.chunk_cache_directory or settings.index_cache_directory
+    return os.path.join(cache or tempfile.gettempdir(), "spool")
