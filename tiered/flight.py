@@ -139,19 +139,20 @@ class Flight(Generic[K, T]):
             self._enqueue()
 
     async def _run_work(self) -> None:
-        result: T | None = None
-        failure: Exception | None = None
         try:
             result = await self._work()
         except asyncio.CancelledError:
-            failure = TierProcessError("reading of remote storage was ended")
+            self._over(None, TierProcessError("reading of remote storage was ended"))
             raise
         except Exception as error:  # noqa: BLE001  because it is handed to those who wait
-            failure = error
-        finally:
-            # Those who wait may ask for more: the place is free before they are called.
-            self._give_back_place()
-            self.land(result, failure)
+            self._over(None, error)
+        else:
+            self._over(result, None)
+
+    def _over(self, result: T | None, error: Exception | None) -> None:
+        # Those who wait may ask for more: the place is free before they are called.
+        self._give_back_place()
+        self.land(result, error)
 
     def _give_back_place(self, _task: object = None) -> None:
         if self.working:

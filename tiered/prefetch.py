@@ -7,11 +7,12 @@ streams, and nothing is kept of a reader that jumps about but one entry in a bou
 The window is how many chunks are fetched ahead of the one that is being read:
 
     a reader had to wait               x 2, at most once per chunk
-    it passed a chunk without waiting  at least speed x time to fetch / chunk + 1, else - 1 at a time
-    a prefetched chunk was evicted unread    / 2
+    it passed a chunk without waiting  at least speed x time to fetch / chunk + 2, else - 1
+    a prefetched chunk was evicted     / 2
+      before it was read
 
-    [ segment                chunk chunk chunk ][ next segment: indexes, chunk chunk ...
-                        reader ^  \\___________________ window ___________/
+    [ segment     chunk  chunk  chunk ][ next segment: indexes, chunk  chunk ...
+             reader ^    |<------------ window ---------------->|
 
 Bounds: bytes ahead of one reader (`prefetch_max_bytes`), bytes fetched and not read of all readers
 (`CACHE_SHARE` of the chunk cache), and the quota: nothing is prefetched while it is exceeded.

@@ -73,9 +73,9 @@ def find_range(
             return None
         wanted = min(position + max_bytes, end)
         here = view.cached_end(position, wanted)
-        if here < wanted and here - position < (wanted - position) // 2:
-            if ChunkKey(segment.metadata.id, here // view.chunk_bytes) not in failed:
-                return Range(position, position, offset, view.missing(position, wanted))
+        next_chunk = ChunkKey(segment.metadata.id, here // view.chunk_bytes)
+        if here - position < (wanted - position) // 2 and next_chunk not in failed:
+            return Range(position, position, offset, view.missing(position, wanted))
         return _whole_batches(view, position, here, wanted, end, valid_offset, min_one_batch)
     except ChunkMissingError as missing:
         at = missing.position if position < 0 else position

@@ -491,6 +491,7 @@ class Reader:
         read.retries += 1
         self.retried += 1
         read.view = None
+        self._leave(read, keep=False)
         return True
 
     # -- ends --------------------------------------------------------------------------------
@@ -498,7 +499,9 @@ class Reader:
     def _finish(self, read: Read, records: RemoteRecords) -> None:
         read.records = records
         if records.length:
-            self.topics[read.request.partition.topic].bytes += records.length
+            counters = self.topics.get(read.request.partition.topic)
+            if counters is not None:
+                counters.bytes += records.length
             self.quota.answered(read.request.client, records.length)
         self._end(read)
 
