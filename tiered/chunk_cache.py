@@ -363,6 +363,11 @@ class ChunkCache:
         """
         key = ChunkKey(source.metadata.id, chunk)
         self.misses += 1
+        # The manifest must be there when the download's turn has come.
+        on_over = None
+        if self.flights.get(key) is None:
+            source.pin()
+            on_over = source.unpin
         return self.flights.demand(
             key,
             waiter,
@@ -370,6 +375,7 @@ class ChunkCache:
             check=self._check_of(key),
             work=lambda: self._download(source, key),
             expected_bytes=source.chunk_length(chunk),
+            on_over=on_over,
         )
 
     def prefetch(
@@ -382,6 +388,7 @@ class ChunkCache:
         if self.flights.get(key) is not None:
             return True
         length = source.chunk_length(chunk)
+        source.pin()
         self._prefetches[key] = (length, on_unused)
         self._pending_bytes += length
         under_way = self.flights.prefetch(
@@ -390,6 +397,7 @@ class ChunkCache:
             check=self._check_of(key),
             work=lambda: self._download(source, key),
             expected_bytes=length,
+            on_over=source.unpin,
         )
         if not under_way:
             self._end_prefetch(key)

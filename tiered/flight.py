@@ -44,6 +44,7 @@ class Flight(Generic[K, T]):
         landed: It is over.
         working: It has its place in the queue's running jobs.
         begun_ms: When it was asked for.
+        on_over: Called once when it has landed, before those who wait, or was stopped.
         expected_bytes: What it will bring, as far as that is known; for counting waste.
         prefetch: It was begun by nobody who waits.
     """
@@ -61,6 +62,7 @@ class Flight(Generic[K, T]):
         "expected_bytes",
         "key",
         "landed",
+        "on_over",
         "prefetch",
         "result",
         "working",
@@ -74,6 +76,7 @@ class Flight(Generic[K, T]):
         check: "Callable[[], Coroutine[Any, Any, T | None]] | None",
         work: "Callable[[], Coroutine[Any, Any, T]]",
         expected_bytes: int,
+        on_over: Callable[[], None] | None,
         prefetch: bool,
     ) -> None:
         self._table = table
@@ -82,6 +85,7 @@ class Flight(Generic[K, T]):
         self._check = check
         self._work = work
         self.expected_bytes = expected_bytes
+        self.on_over = on_over
         self.prefetch = prefetch
         self.result: T | None = None
         self.error: Exception | None = None
@@ -256,20 +260,23 @@ class Flights(Generic[K, T]):
         check: "Callable[[], Coroutine[Any, Any, T | None]] | None",
         work: "Callable[[], Coroutine[Any, Any, T]]",
         expected_bytes: int = 0,
+        on_over: Callable[[], None] | None = None,
     ) -> Flight[K, T]:
         """Have `waiter` called when there is a result; it may have landed when this returns.
 
-        A flight that has landed already calls nobody: look at `landed`.
+        A flight that has landed already calls nobody: look at `landed`. `on_over` is of a new
+        flight: whoever passes it knows that there is none.
         """
         flight = self._flights.get(key)
         if flight is not None:
             self.joined += 1
             flight.join(waiter, client)
             return flight
-        flight = Flight(self, key, client, check, work, expected_bytes, prefetch=False)
+        flight = Flight(self, key, client, check, work, expected_bytes, on_over, prefetch=False)
         if len(self._flights) >= FLIGHTS_MAX:
             flight.landed = True
             flight.error = QueueFullError(f"too many {self.name} are read")
+            self.remove(flight)
             return flight
         self._flights[key] = flight
         self.begun += 1
@@ -287,23 +294,28 @@ class Flights(Generic[K, T]):
         check: "Callable[[], Coroutine[Any, Any, T | None]] | None",
         work: "Callable[[], Coroutine[Any, Any, T]]",
         expected_bytes: int = 0,
+        on_over: Callable[[], None] | None = None,
     ) -> bool:
         """Have it for later; whether it is under way now."""
         if key in self._flights:
             return True
         if len(self._flights) >= FLIGHTS_MAX:
             self.queue.dropped_prefetches += 1
+            if on_over is not None:
+                on_over()
             return False
-        flight = Flight(self, key, client, check, work, expected_bytes, prefetch=True)
+        flight = Flight(self, key, client, check, work, expected_bytes, on_over, prefetch=True)
         self._flights[key] = flight
         self.begun += 1
         flight.begin()
         return not flight.landed
 
     def remove(self, flight: Flight[K, T]) -> None:
-        """It has landed."""
+        """It has landed, or was stopped."""
         if self._flights.get(flight.key) is flight:
             del self._flights[flight.key]
+        if flight.on_over is not None:
+            flight.on_over()
 
     def abandon(self, flight: Flight[K, T]) -> None:
         """Nobody waits for it any more."""
