@@ -129,7 +129,6 @@ class Segment:
         self.size = size
         self.file: File | None = None
         self.used = False
-        self.needs_roll = False
         self.created_ms = created_ms
         self.roll_jitter_ms = roll_jitter_ms
         self._filesystem = filesystem
@@ -154,6 +153,8 @@ class Segment:
         self.transaction_index = TransactionIndex(
             self._path(TRANSACTION_INDEX_SUFFIX), filesystem, exists=has_transaction_index
         )
+        # With room for a single time a segment is full from the beginning: it takes one batch.
+        self.needs_roll = is_new and self.time_index.is_full
         self._bytes_since_index_entry = 0
         self._hints: dict[int, int] | None = None
         # None: not known yet, to be read from the log.

@@ -17,6 +17,8 @@ from bisect import bisect_left
 from struct import Struct
 from typing import ClassVar, Final
 
+from typing_extensions import override
+
 from storage.errors import CorruptFileError
 from storage.log_files import TIME_INDEX_SUFFIX
 from storage.sparse_index import SparseIndex
@@ -35,6 +37,12 @@ class TimeIndex(SparseIndex):
 
     KIND: ClassVar[str] = TIME_INDEX_SUFFIX
     ENTRY_SIZE: ClassVar[int] = ENTRY_SIZE
+
+    @property
+    @override
+    def is_full(self) -> bool:
+        """Room for one entry is left: the one that is added when the segment is rolled."""
+        return self.entry_count >= self._max_entries - 1
 
     def maybe_append(self, timestamp: int, offset: int) -> None:
         """Add an entry, if `timestamp` is above that of the last one.

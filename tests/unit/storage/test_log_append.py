@@ -131,6 +131,18 @@ def test_a_segment_is_rolled(config: dict[str, int], timestamps: list[int]) -> N
     assert [record.offset for record in read_records(log)] == list(range(len(timestamps)))
 
 
+@pytest.mark.parametrize("batches", [1, 2, 3])
+def test_a_time_index_bounds_the_batches_of_a_segment(batches: int) -> None:
+    """With an entry per batch; its last place is kept for the end, as Kafka does."""
+    settings = {"segment_index_bytes": 12 * batches, "index_interval_bytes": 1}
+    log = open_log(FakeFilesystem(), small_segments(9999, **settings))
+    for timestamp in range(7):
+        append(log, make_batch(b"x", timestamp_ms=NOW_MS + timestamp))
+    bases = [segment.base_offset for segment in log.segment_facts()]
+    assert bases == list(range(0, 7, batches))
+    assert [record.offset for record in read_records(log)] == list(range(7))
+
+
 def test_without_timestamps_the_segments_age_counts() -> None:
     """`segment.ms` since it was made."""
     clock = ManualClock(NOW_MS)
