@@ -1,10 +1,11 @@
-"""`RemoteLogMetadataManager` for readers: look-ups on the real cache, no topic behind it."""
+"""`RemoteLogMetadataManager` for readers: the plainest look-ups there can be, no topic behind."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from uuid import UUID
 
 from tiered.errors import RemoteStorageNotReadyError
-from tiered.metadata_cache import RemoteLogMetadataCache
 from tiered.segment_metadata import (
     RemoteLogSegmentMetadata,
     RemoteLogSegmentMetadataUpdate,
@@ -18,7 +19,7 @@ class LookupMetadata:
     """Of any number of partitions; `hold` makes them all not ready until `let_go`."""
 
     def __init__(self) -> None:
-        self.caches: dict[TopicIdPartition, RemoteLogMetadataCache] = {}
+        self._segments: dict[UUID, RemoteLogSegmentMetadata] = {}
         self._ready = asyncio.Event()
         self._ready.set()
         self.waiting = 0
@@ -28,11 +29,6 @@ class LookupMetadata:
 
     def let_go(self) -> None:
         self._ready.set()
-
-    def _cache(self, partition: TopicIdPartition) -> RemoteLogMetadataCache:
-        if not self._ready.is_set():
-            raise RemoteStorageNotReadyError(f"{partition} is not ready")
-        return self.caches.setdefault(partition, RemoteLogMetadataCache())
 
     def assign(self, partitions: Iterable[TopicIdPartition]) -> None:
         pass
@@ -52,47 +48,66 @@ class LookupMetadata:
 
     def add_finished(self, metadata: RemoteLogSegmentMetadata) -> None:
         """A copy that was begun and finished."""
-        self._cache(metadata.partition).add(metadata)
+        self._segments[metadata.id] = metadata
         self.tell(metadata, SegmentState.COPY_SEGMENT_FINISHED)
 
     def tell(self, metadata: RemoteLogSegmentMetadata, state: SegmentState) -> None:
         """A segment's next state."""
-        self._cache(metadata.partition).update(
-            RemoteLogSegmentMetadataUpdate(metadata.segment_id, 0, state, 1)
-        )
+        self._segments[metadata.id] = replace(metadata, state=state)
 
     async def add(self, metadata: RemoteLogSegmentMetadata) -> None:
-        self._cache(metadata.partition).add(metadata)
+        self._segments[metadata.id] = metadata
 
     async def update(self, update: RemoteLogSegmentMetadataUpdate) -> None:
-        self._cache(update.segment_id.partition).update(update)
+        self.tell(self._segments[update.segment_id.id], update.state)
 
     async def delete_partition(self, deletion: RemotePartitionDelete) -> None:
-        self.caches.pop(deletion.partition, None)
-
-    def find(
-        self, partition: TopicIdPartition, epoch: int, offset: int
-    ) -> RemoteLogSegmentMetadata | None:
-        return self._cache(partition).find(epoch, offset)
-
-    def find_next_with_transactions(
-        self, partition: TopicIdPartition, epoch: int, offset: int
-    ) -> RemoteLogSegmentMetadata | None:
-        return self._cache(partition).find_next_with_transactions(epoch, offset)
-
-    def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
-        return self._cache(partition).highest_offset(epoch)
+        raise NotImplementedError
 
     def segments(
         self, partition: TopicIdPartition, epoch: int | None = None
     ) -> Sequence[RemoteLogSegmentMetadata]:
-        return self._cache(partition).segments(epoch)
+        if not self._ready.is_set():
+            raise RemoteStorageNotReadyError(f"{partition} is not ready")
+        found = [m for m in self._segments.values() if m.partition == partition]
+        if epoch is not None:
+            found = [m for m in found if epoch in dict(m.segment_leader_epochs)]
+        return sorted(found, key=lambda metadata: metadata.start_offset)
+
+    def _finished(
+        self, partition: TopicIdPartition, epoch: int
+    ) -> list[tuple[int, int, RemoteLogSegmentMetadata]]:
+        """(first, last offset of the epoch, segment)."""
+        spans = []
+        for metadata in self.segments(partition, epoch):
+            if metadata.state is SegmentState.COPY_SEGMENT_FINISHED:
+                epochs = [*metadata.segment_leader_epochs, (0, metadata.end_offset + 1)]
+                at = [entry[0] for entry in epochs[:-1]].index(epoch)
+                spans.append((epochs[at][1], epochs[at + 1][1] - 1, metadata))
+        return spans
+
+    def find(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        holding = [m for a, b, m in self._finished(partition, epoch) if a <= offset <= b]
+        return holding[-1] if holding else None
+
+    def find_next_with_transactions(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        for _, last, metadata in self._finished(partition, epoch):
+            if last >= offset and not metadata.txn_index_empty:
+                return metadata
+        return None
+
+    def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
+        return max((last for _, last, _ in self._finished(partition, epoch)), default=None)
 
     def size(self, partition: TopicIdPartition, epoch: int | None = None) -> int:
-        return self._cache(partition).size(epoch)
+        return sum(metadata.segment_size_bytes for metadata in self.segments(partition, epoch))
 
     def deletions(self) -> Sequence[RemotePartitionDelete]:
         return []
 
     def partitions(self) -> Sequence[TopicIdPartition]:
-        return list(self.caches)
+        return sorted({metadata.partition for metadata in self._segments.values()})
