@@ -25,6 +25,17 @@ from protocol.error_codes import ErrorCode
 PARTITIONS_PER_REQUEST_MAX: Final = 10_000
 """Partitions one request may create, as in Kafka; it also keeps a topic inside one transaction."""
 
+REMOTE_LOG_METADATA_CONFIGS: Final[Mapping[str, str]] = {
+    "cleanup.policy": "delete",
+    "retention.ms": "-1",
+    "remote.storage.enable": "false",
+    # Kafka leaves these two to the broker's defaults. Here an event that was told is on disk, since
+    # local segments are deleted on the strength of it; and none is dropped for want of space.
+    "flush.messages": "1",
+    "retention.bytes": "-1",
+}
+"""The own settings of `__remote_log_metadata`."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
@@ -335,15 +346,7 @@ def automatic_topic(name: str, image: ClusterImage, settings: BrokerConfig) -> N
         case topic_names.REMOTE_LOG_METADATA:
             count = settings.rlmm_config_remote_log_metadata_topic_num_partitions
             factor = settings.rlmm_config_remote_log_metadata_topic_replication_factor
-            retention_ms = settings.rlmm_config_remote_log_metadata_topic_retention_ms
-            configs = {
-                "cleanup.policy": "delete",
-                # Local segments are deleted on the strength of what is told here.
-                "flush.messages": "1",
-                "remote.storage.enable": "false",
-                "retention.bytes": "-1",
-                "retention.ms": str(retention_ms),
-            }
+            configs = dict(REMOTE_LOG_METADATA_CONFIGS)
         case _:
             return NewTopic(name)
     brokers = max(len(image.brokers), 1)

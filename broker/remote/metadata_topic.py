@@ -9,12 +9,12 @@ TopicBasedRemoteLogMetadataManagerConfig.java.
 """
 
 import logging
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from broker.controller.configs import ConfigOperation, Operation
 from broker.controller.metadata_records import ConfigResource, ResourceType
-from broker.controller.topics import NewTopic
+from broker.controller.topic_names import REMOTE_LOG_METADATA
+from broker.controller.topics import REMOTE_LOG_METADATA_CONFIGS, NewTopic
 from protocol.error_codes import ErrorCode
 from tiered.errors import RemoteStorageError
 
@@ -22,19 +22,11 @@ if TYPE_CHECKING:
     from broker.controller.cluster_image import TopicImage
     from broker.controller.controller import Controller
 
+__all__ = ["REMOTE_LOG_METADATA", "TOPIC_CONFIGS", "ensure_metadata_topic"]
+
 LOGGER = logging.getLogger(__name__)
 
-REMOTE_LOG_METADATA: Final = "__remote_log_metadata"
-
-TOPIC_CONFIGS: Final[Mapping[str, str]] = {
-    "cleanup.policy": "delete",
-    "retention.ms": "-1",
-    "remote.storage.enable": "false",
-    # Kafka leaves these two to the broker's defaults. Here an event that was told is on disk, since
-    # local segments are deleted on the strength of it; and none is dropped for want of space.
-    "flush.messages": "1",
-    "retention.bytes": "-1",
-}
+TOPIC_CONFIGS: Final = REMOTE_LOG_METADATA_CONFIGS
 
 
 async def ensure_metadata_topic(

@@ -268,8 +268,9 @@ class RemoteLogSettings(Settings):
         "rlmm.config.remote.log.metadata.topic.retention.ms",
         milliseconds(special=((-1, "no limit"),)),
         default=-1,
-        text="`retention.ms` of `__remote_log_metadata`. It has to outlive all that it tells of.",
+        text="`retention.ms` of `__remote_log_metadata`, which has to outlive all that it tells of.",
         source="KIP-405",
+        difference="No effect: nothing is dropped from it.",
     )
     rlmm_config_remote_log_metadata_consume_wait_ms: int = config_key(
         "rlmm.config.remote.log.metadata.consume.wait.ms",

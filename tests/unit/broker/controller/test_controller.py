@@ -483,7 +483,6 @@ async def test_the_remote_logs_topic_gets_its_own_settings() -> None:
     """On disk when acknowledged, and never tiered itself."""
     controller = await open_controller(
         rlmm_config_remote_log_metadata_topic_num_partitions=4,
-        rlmm_config_remote_log_metadata_topic_retention_ms=1000,
         remote_log_storage_system_enable=True,
     )
     topic = await controller.ensure_internal_topic("__remote_log_metadata")
@@ -493,5 +492,5 @@ async def test_the_remote_logs_topic_gets_its_own_settings() -> None:
         "flush.messages": "1",
         "remote.storage.enable": "false",
         "retention.bytes": "-1",
-        "retention.ms": "1000",
+        "retention.ms": "-1",
     }

@@ -1,4 +1,4 @@
-"""An empty local log at the end of a remote one, opened as any other."""
+"""What was open at the end of a remote log is aborted at the start of the local one."""
 
 from uuid import UUID
 
@@ -6,14 +6,14 @@ import pytest
 
 from config.topic import TopicConfig
 from protocol.records.builder import build_batch
-from storage.leader_epochs import LeaderEpochCache
 from storage.log import Log
 from storage.producer_entry import BatchMetadata, ProducerEntry
 from storage.producer_snapshot import encode_snapshot
 from storage.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
-from tiered.local_tail import LocalTail, abort_open_transactions, lay_tail
+from tiered.follower import AuxiliaryState, install_auxiliary_state
+from tiered.open_transactions import abort_open_transactions
 
 ID = UUID(int=5)
 DIRECTORY = "/data/t-0"
@@ -44,8 +44,10 @@ def opened(filesystem: FakeFilesystem, start: int = 20, *, clean: bool = True) -
 def laid(*producers: ProducerEntry) -> FakeFilesystem:
     filesystem = FakeFilesystem(ManualClock())
     filesystem.mkdir("/data")
-    epochs = ((1, 20), (4, 60), (5, 100))
-    lay_tail(filesystem, DIRECTORY, LocalTail(ID, 100, epochs, encode_snapshot(producers)))
+    log = opened(filesystem)
+    state = AuxiliaryState(100, [(1, 20), (4, 60)], encode_snapshot(producers))
+    install_auxiliary_state(log, state, log_start_offset=20, now_ms=1_700_000_000_000)
+    log.close()
     return filesystem
 
 
@@ -55,7 +57,7 @@ def test_the_log_goes_on_where_the_remote_part_ends(clean: bool) -> None:
     log = opened(laid(producer(9)), clean=clean)
     assert (log.log_start_offset, log.local_log_start_offset) == (20, 100)
     assert (log.log_end_offset, log.high_watermark, log.last_stable_offset) == (100, 100, 100)
-    assert list(log.leader_epochs.entries()) == [(1, 20), (4, 60), (5, 100)]
+    assert list(log.leader_epochs.entries()) == [(1, 20), (4, 60)]
     retry = build_batch(
         [(None, b"v", (), 1_700_000_000_000)], producer_id=9, producer_epoch=3, base_sequence=7
     )
@@ -67,15 +69,6 @@ def test_the_log_goes_on_where_the_remote_part_ends(clean: bool) -> None:
     )
     info = log.append_as_leader(memoryview(batch), leader_epoch=5, now_ms=1_700_000_000_000)
     assert info.first_offset == 100
-
-
-def test_nothing_may_be_known_of_producers() -> None:
-    """Then all are new."""
-    filesystem = FakeFilesystem(ManualClock())
-    filesystem.mkdir("/data")
-    lay_tail(filesystem, DIRECTORY, LocalTail(ID, 100, ((0, 0),), b""))
-    assert opened(filesystem, 0).producer_state.is_empty
-    assert LeaderEpochCache(f"{DIRECTORY}/leader-epoch-checkpoint", filesystem).latest_epoch == 0
 
 
 def test_what_was_open_is_aborted() -> None:
