@@ -5,7 +5,7 @@ import importlib
 import logging
 import os
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from posixpath import join
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from broker.controller.controller import (
 from broker.controller.metadata_store import StoreError
 from broker.controller.sqlite_store import SqliteStore
 from broker.disk import Disk
+from broker.dynamic_settings import DynamicSettings
 from broker.fetch_sessions import FetchSessionCache
 from broker.groups.coordinator import GroupCoordinator
 from broker.handlers.fetch import FetchHandler
@@ -33,10 +34,13 @@ from broker.lookups import Lookups
 from broker.loop_lag import LoopLag
 from broker.network.server import NetworkServer
 from broker.on_loop import OnLoop
+from broker.remote.remote_storage import RemoteStorage
+from broker.remote.tier_settings import tier_settings
 from broker.replica_manager import ReplicaManager
 from broker.services import Services
 from broker.startup_errors import StartupError
 from broker.timer import TimerWheel
+from config.broker import BROKER_KEYS
 from config.version import VERSION
 from protocol.api_keys import ApiKey
 from storage.clock import Clock, SystemClock, sleep_ms
@@ -49,12 +53,20 @@ from storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from broker.metrics.page import MetricsPage
+    from broker.partition import Partition
     from config.broker import BrokerConfig
 
 LOGGER = logging.getLogger(__name__)
 
 METADATA_FILE = "varve-metadata.sqlite"
 """The embedded metadata store, in the first of `log.dirs`."""
+
+REMOTE_KEYS = tuple(
+    name
+    for name, row in BROKER_KEYS.items()
+    if row.dynamic and name.startswith(("remote.", "rsm.", "rlmm.", "tier."))
+)
+"""Settings of remote storage that take effect while the broker runs."""
 
 OFFSETS_TOPIC = "__consumer_offsets"
 DISK_THREADS_MIN = 4
@@ -102,6 +114,7 @@ class Broker:
         self.timer = TimerWheel(self.loop, self.clock)
         self.disk = Disk(max(DISK_THREADS_MIN, settings.background_threads))
         self.lookups = Lookups()
+        self.remote: RemoteStorage | None = None
         self.lag = LoopLag(self.timer, self.clock)
         self.filesystem: Filesystem = filesystem or LocalFilesystem()
         self._on_loop = OnLoop(self.loop)
@@ -181,12 +194,16 @@ class Broker:
         if not first.is_online:
             raise StartupError(f"the metadata store is in {first.path}: {first.offline_reason}")
         self.log_manager.on_directory_failure = self._directory_failed
+        if settings.remote_log_storage_system_enable:
+            self.remote = self._build_remote(controller)
         lifecycle = LogLifecycle(
             controller=controller,
             log_manager=self.log_manager,
             replicas=self.replicas,
             disk=self.disk,
             on_serving=self._serving,
+            on_reconfigured=self._reconfigured,
+            on_deleted=self._deleted,
         )
         self.replicas.on_disk_failure = self.log_manager.fail_log
         self.replicas.is_known = lambda topic, index: (
@@ -213,6 +230,25 @@ class Broker:
             )
             LOGGER.info("took over log directories topics=%d", count)
 
+    def _build_remote(self, controller: Controller) -> RemoteStorage:
+        remote = RemoteStorage(
+            tier_settings(controller.effective_settings),
+            replicas=self.replicas,
+            controller=controller,
+            disk=self.disk,
+            clock=self.clock,
+            timer=self.timer,
+            randomness=self.randomness,
+            filesystem=self.filesystem,
+            log_dir=self.log_dirs[0],
+            node_id=self.settings.node_id,
+            on_lookup_timeout=self.lookups.set_timeout,
+        )
+        DynamicSettings(controller).subscribe(
+            REMOTE_KEYS, lambda _before, after: remote.on_settings(tier_settings(after))
+        )
+        return remote
+
     def _build_apis(self, controller: Controller) -> None:
         assert self.groups is not None
         services = Services(
@@ -226,6 +262,7 @@ class Broker:
             replica_manager=self.replicas,
             groups=self.groups,
             lookups=self.lookups,
+            remote=self.remote,
         )
         apis = KafkaApis(services, map(Api, handler_modules()), self.clock)
         apis.by_key[ApiKey.PRODUCE].hot = ProduceHandler(self.replicas, self.clock, apis.open_reply)
@@ -314,7 +351,19 @@ class Broker:
         )
         self.timer.call_later_ms(PROGRESS_MS, self._tell_progress)
 
+    def _reconfigured(self, partition: "Partition") -> None:
+        if self.remote is not None:
+            self.remote.on_reconfigured(partition)
+
+    def _deleted(self, partitions: "Sequence[Partition]") -> None:
+        if self.remote is not None:
+            self.remote.on_deleted(partitions)
+
     def _serving(self, topic_partition: TopicPartition) -> None:
+        if self.remote is not None:
+            partition = self.replicas.get_partition(*topic_partition)
+            if partition is not None:
+                self.remote.on_serving(partition)
         if topic_partition.topic == OFFSETS_TOPIC and self.groups is not None:
             self.groups.on_elected(topic_partition.partition)
 
@@ -326,6 +375,9 @@ class Broker:
 
     def _directory_gone(self, path: str, partitions: list[TopicPartition]) -> None:
         LOGGER.error("log directory offline directory=%s partitions=%d", path, len(partitions))
+        if self.remote is not None:
+            served = [self.replicas.get_partition(*one) for one in partitions]
+            self.remote.on_resigned(one for one in served if one is not None)
         self.replicas.remove_partitions(partitions)
         for topic_partition in partitions:
             if topic_partition.topic == OFFSETS_TOPIC and self.groups is not None:
@@ -403,8 +455,11 @@ class Broker:
         if self.groups is not None:
             await self.groups.stop()
         self.replicas.answer_parked()
+        await self.lookups.stop()
         if self.network is not None:
             await self.network.stop(STOP_TIMEOUT_S)
+        if self.remote is not None:
+            await self.remote.stop()
         if self.controller is not None:
             await self.controller.aclose()
         self.lag.stop()

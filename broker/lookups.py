@@ -36,6 +36,10 @@ class Lookups:
         self.expired = 0
         self.refused = 0
 
+    def set_timeout(self, timeout_ms: float) -> None:
+        """Change `timeout_ms`, for look-ups that begin from now on."""
+        self.timeout_ms = timeout_ms
+
     @property
     def running(self) -> int:
         """Requests under way."""

@@ -175,6 +175,12 @@ class Partition:
         if self.produce_watchers is not None:
             self.produce_watchers.check()
 
+    def wake_fetches(self) -> None:
+        """Let who waits look again: the log start has moved."""
+        if self.fetch_watchers is not None and not self.wake_due:
+            self.wake_due = True
+            self._wake(self)
+
     def watch_fetch(self) -> Watchers:
         """Who waits for records here."""
         if self.fetch_watchers is None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from broker.disk import Disk
     from broker.groups.coordinator import GroupCoordinator
     from broker.lookups import Lookups
+    from broker.remote.remote_storage import RemoteStorage
     from broker.replica_manager import ReplicaManager
     from broker.timer import Timer
     from config.broker import BrokerConfig
@@ -35,5 +36,6 @@ class Services:
     replica_manager: "ReplicaManager"
     groups: "GroupCoordinator"
     lookups: "Lookups"
+    remote: "RemoteStorage | None" = None
     advertised_apis: list[tuple[int, int, int]] = field(default_factory=list)
     """(API key, lowest version, highest version), as ApiVersions tells them."""

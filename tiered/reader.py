@@ -276,12 +276,23 @@ class Reader:
             self.pending.add(read)
         return read
 
+    def forget_segment(self, segment: UUID) -> None:
+        """It is being removed from remote storage: nobody will ask for it again."""
+        self.chunks.drop_segment(segment)
+        self.indexes.drop(segment)
+
     async def find_timestamp(
-        self, partition: TopicIdPartition, log: Log, timestamp_ms: int, client: Client
+        self, partition: TopicIdPartition, log: Log, timestamp_ms: int | None, client: Client
     ) -> TimestampOffset | None:
         """See `RemoteReader`; raises as a read fails, and RemotePausedError."""
         if self._settings.fetch_paused:
             raise RemotePausedError("reading from remote storage is paused")
+        if timestamp_ms is None:
+            await self._metadata.ready(partition)
+            times = [s.max_timestamp_ms for s in self._metadata.segments(partition)]
+            if not times:
+                return None
+            timestamp_ms = max(times)
         return await self._time_lookup.find(partition, log, timestamp_ms, client)
 
     def advance(self, read: Read) -> None:

@@ -1,0 +1,296 @@
+"""Remote storage of this broker: its parts, put together when the first topic needs them.
+
+    Broker ── on_serving, on_reconfigured, on_deleted, on_settings ──> RemoteStorage
+                                                                          │ first tiered partition,
+                                                                          v or the metadata topic
+        TierClient ──> tier process         TopicMetadataManager ──> __remote_log_metadata
+             ^                                   ^
+             ├── Reader <── ReplicaManager       │
+             └── RemoteLogManager ───────────────┘
+
+A broker that has remote storage switched on and no topic that uses it pays nothing: no process, no
+internal topic, no import.
+
+Source of the wiring: Kafka, BrokerServer.scala, ReplicaManager.scala (applyDelta).
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from broker.remote.metadata_topic import REMOTE_LOG_METADATA
+from storage.clock import Clock
+from storage.filesystem import Filesystem
+from storage.randomness import Randomness
+from tiered.segment_metadata import TopicIdPartition
+from tiered.settings import TierSettings
+from tiered.tier import Tier, TopicFacts
+from tiered.tiered_partition import TieredPartition
+
+if TYPE_CHECKING:
+    from broker.controller.controller import Controller
+    from broker.disk import Disk
+    from broker.partition import Partition
+    from broker.remote.metadata_log import ReplicaMetadataLog
+    from broker.replica_manager import ReplicaManager
+    from broker.timer import Timer
+    from tiered.manager import RemoteLogManager
+    from tiered.reader import Reader
+    from tiered.topic_metadata_manager import TopicMetadataManager
+
+LOGGER = logging.getLogger(__name__)
+
+SNAPSHOTS_DIRECTORY = "varve-remote-metadata"
+
+
+class RemoteStorage:
+    """See the module. Touched on the loop's thread only.
+
+    Attributes:
+        settings: The present ones.
+        tier, metadata, reader, manager: None until they are needed.
+    """
+
+    def __init__(
+        self,
+        settings: TierSettings,
+        *,
+        replicas: "ReplicaManager",
+        controller: "Controller",
+        disk: "Disk",
+        clock: Clock,
+        timer: "Timer",
+        randomness: Randomness,
+        filesystem: Filesystem,
+        log_dir: str,
+        node_id: int,
+        on_lookup_timeout: Callable[[float], None],
+    ) -> None:
+        """Nothing is started.
+
+        Args:
+            settings: To begin with.
+            replicas: Reads from here what is not local.
+            controller: Topics, and their settings.
+            disk: Threads.
+            clock: Time.
+            timer: Time.
+            randomness: Ids.
+            filesystem: Of caches and logs.
+            log_dir: The first one: metadata snapshots lie there.
+            node_id: Of this broker.
+            on_lookup_timeout: Told `remote.list.offsets.request.timeout.ms`.
+        """
+        self.settings = settings
+        self.tier: Tier | None = None
+        self.metadata: TopicMetadataManager | None = None
+        self.reader: Reader | None = None
+        self.manager: RemoteLogManager | None = None
+        self._replicas = replicas
+        self._controller = controller
+        self._disk = disk
+        self._clock = clock
+        self._timer = timer
+        self._randomness = randomness
+        self._filesystem = filesystem
+        self._log_dir = log_dir
+        self._node_id = node_id
+        self._on_lookup_timeout = on_lookup_timeout
+        self._metadata_log: ReplicaMetadataLog | None = None
+        self._closed = False
+        self._apply(settings)
+
+    # -- life ------------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any topic has needed it yet."""
+        return self.manager is not None
+
+    @property
+    def location(self) -> str:
+        """For people: `s3://bucket/prefix` or `file:///directory`."""
+        store = self.settings.store
+        if store.backend == "s3":
+            return f"s3://{store.bucket}/{store.key_prefix}"
+        return f"file://{store.root}/{store.key_prefix}"
+
+    def _open(self) -> "RemoteLogManager":
+        """Put the parts together."""
+        if self.manager is not None:
+            return self.manager
+        # Imported by the first topic that needs them: a start should not wait for them.
+        from broker.remote.metadata_log import ReplicaMetadataLog
+        from tiered.manager import RemoteLogManager
+        from tiered.reader import Reader
+        from tiered.snapshot_store import BucketSnapshotStore, LocalSnapshotStore, SnapshotStore
+        from tiered.topic_metadata_manager import TopicMetadataManager
+        from tiered.worker.factory import open_tier
+
+        settings = self.settings
+        cluster_id = self._controller.image.cluster_id
+        tier = open_tier(settings, timer=self._timer, clock=self._clock)
+        snapshots: SnapshotStore
+        if settings.metadata_snapshots == "bucket":
+            snapshots = BucketSnapshotStore(tier, cluster_id)
+        else:
+            snapshots = LocalSnapshotStore(
+                self._filesystem, f"{self._log_dir}/{SNAPSHOTS_DIRECTORY}", self._disk.run
+            )
+        log = self._metadata_log = ReplicaMetadataLog(
+            self._replicas,
+            self._controller,
+            clock=self._clock,
+            partitions=settings.metadata_partitions,
+        )
+        metadata = TopicMetadataManager(
+            log,
+            snapshots,
+            clock=self._clock,
+            timer=self._timer,
+            run=self._disk.run,
+        )
+        reader = Reader(
+            settings,
+            tier,
+            metadata,
+            filesystem=self._filesystem,
+            clock=self._clock,
+            timer=self._timer,
+            run=self._disk.run,
+            randomness=self._randomness,
+        )
+        manager = RemoteLogManager(
+            metadata=metadata,
+            tier=tier,
+            clock=self._clock,
+            timer=self._timer,
+            randomness=self._randomness,
+            filesystem=self._filesystem,
+            broker_id=self._node_id,
+            cluster_id=cluster_id,
+            settings=settings,
+            run_blocking=self._disk.run,
+            on_segment_deleted=lambda segment: reader.forget_segment(segment.id),
+        )
+        self.tier, self.metadata, self.reader, self.manager = tier, metadata, reader, manager
+        metadata.start()
+        reader.start()
+        manager.start()
+        self._replicas.remote_reader = reader
+        LOGGER.info("remote storage open location=%s worker=%s", self.location, settings.worker)
+        return manager
+
+    async def stop(self) -> None:
+        """End what is under way; the next start goes on with it."""
+        self._closed = True
+        self._replicas.remote_reader = None
+        if self.manager is not None:
+            await self.manager.stop()
+        if self.reader is not None:
+            await self.reader.close()
+        if self.metadata is not None:
+            await self.metadata.close()
+        if self.tier is not None:
+            await self.tier.close()
+
+    # -- the broker's events ---------------------------------------------------------------------
+
+    def on_serving(self, partition: "Partition") -> None:
+        """A partition is led here from now on."""
+        if self._closed:
+            return
+        topic, index = partition.topic_partition
+        if topic == REMOTE_LOG_METADATA:
+            self._open()
+            assert self._metadata_log is not None
+            self._metadata_log.on_serving(index)
+        elif self._concerns(partition):
+            self._lead(partition)
+
+    def on_reconfigured(self, partition: "Partition") -> None:
+        """The topic's settings have changed, or the topic itself."""
+        if self._closed:
+            return
+        who = _who(partition)
+        if self.manager is not None and self.manager.tasks_of(who) is not None:
+            self.manager.on_config_change(who)
+        elif self._concerns(partition):
+            self._lead(partition)
+
+    def on_deleted(self, partitions: Iterable["Partition"]) -> None:
+        """Their topic was deleted: what they have in remote storage goes too."""
+        for partition in partitions:
+            who = _who(partition)
+            known = self.manager is not None and self.manager.tasks_of(who) is not None
+            if known or self._concerns(partition):
+                self._open().on_stop(who, delete_remote=True)
+            if self.reader is not None:
+                self.reader.forget_topic(who.topic)
+
+    def on_resigned(self, partitions: Iterable["Partition"]) -> None:
+        """They are not led here any more, as their log directory has failed."""
+        if self.manager is not None:
+            for partition in partitions:
+                self.manager.on_stop(_who(partition), delete_remote=False)
+
+    def on_settings(self, settings: TierSettings) -> None:
+        """Settings were changed at run time."""
+        if settings == self.settings:
+            return
+        self.settings = settings
+        self._apply(settings)
+        if self.reader is not None:
+            self.reader.update(settings)
+        if self.manager is not None:
+            self.manager.update(settings)
+
+    def _apply(self, settings: TierSettings) -> None:
+        self._replicas.remote_fetch_max_wait_ms = float(settings.fetch_max_wait_ms)
+        self._replicas.remote_fetch_paused = settings.fetch_paused
+        self._on_lookup_timeout(float(settings.list_offsets_timeout_ms))
+
+    # -- partitions ------------------------------------------------------------------------------
+
+    @staticmethod
+    def _concerns(partition: "Partition") -> bool:
+        """Whether it has, or may have had, remote segments."""
+        config = partition.log.config
+        return bool(config.remote_storage_enable or config.remote_log_delete_on_disable)
+
+    def _lead(self, partition: "Partition") -> None:
+        self._open().on_leadership(
+            TieredPartition(
+                partition=_who(partition),
+                log=partition.log,
+                leader_epoch=partition.leader_epoch,
+                facts=lambda: self._facts(partition.topic_partition.topic),
+                copy_paused=lambda: bool(
+                    self.settings.copy_paused or partition.log.config.tier_copy_paused
+                ),
+                on_log_start_moved=partition.wake_fetches,
+            )
+        )
+
+    def _facts(self, topic: str) -> TopicFacts:
+        image = self._controller.image
+        found = image.topics.get(topic)
+        return TopicFacts(
+            partitions=0 if found is None else len(found.partitions),
+            overrides={} if found is None else dict(found.overrides),
+            cluster_id=image.cluster_id,
+        )
+
+    def sizes(self) -> Sequence[tuple[str, int, int]]:
+        """(topic, partition, bytes in remote storage) of every led partition that has any."""
+        if self.manager is None or self.metadata is None:
+            return ()
+        return [
+            (who.topic, who.partition, self.metadata.size(who))
+            for who in self.manager.led_partitions()
+            if self.metadata.is_ready(who)
+        ]
+
+
+def _who(partition: "Partition") -> TopicIdPartition:
+    return TopicIdPartition(partition.topic_id, *partition.topic_partition)
