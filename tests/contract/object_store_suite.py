@@ -260,9 +260,8 @@ async def unusable_keys_are_refused(store: ObjectStore, base: str) -> None:
 
 async def aborting_an_unknown_upload_is_fine(store: ObjectStore, base: str) -> None:
     await store.put(f"{base}/a", b"kept")
-    # As from another store, and as from a caller who wants to leave the directory.
-    for upload_id in ("0" * 32, "../../a"):
-        await store.abort_upload(PendingUpload(f"{base}/a", upload_id, 0))
+    await store.abort_upload(PendingUpload(f"{base}/a", "0" * 32, 0))
+    await store.abort_upload(PendingUpload(f"{base}/none", "0" * 32, 0))
     assert await store.get(f"{base}/a", max_bytes=10) == b"kept"
 
 

@@ -27,6 +27,10 @@ HEAD_BYTES_MAX: Final = 16 * 1024
 
 _RETRIED_STATUSES: Final = frozenset((408, 429, 500, 502, 503, 504))
 
+_READ_HEADERS: Final = frozenset(
+    (b"content-length", b"content-range", b"content-encoding", b"transfer-encoding", b"connection")
+)
+
 
 class NotPlainError(Exception):
     """The answer is none that is read here."""
@@ -65,6 +69,7 @@ class RangeConnection(asyncio.BufferedProtocol):
         self._head = bytearray(HEAD_BYTES_MAX)
         self._head_view = memoryview(self._head)
         self._head_filled = 0
+        self._kept = False
         self._position = 0
         self._view: memoryview | None = None
         self._filled = 0
@@ -129,6 +134,7 @@ class RangeConnection(asyncio.BufferedProtocol):
     def _end(self) -> None:
         """The body is complete."""
         self._view = None
+        self.reusable = self._kept
         self._state = _State.IDLE if self.reusable else _State.CLOSED
         self.idle_since = self._loop.time()
         if self._done is not None and not self._done.done():
@@ -183,7 +189,7 @@ class RangeConnection(asyncio.BufferedProtocol):
 
     def _read_head(self, end: int) -> None:
         try:
-            self.reusable = self._check_head(bytes(self._head_view[:end]))
+            self._kept = self._check_head(bytes(self._head_view[:end]))
         except (NotPlainError, StoreUnavailableError) as error:
             self._state = _State.CLOSED
             self._fail(error)
@@ -191,7 +197,7 @@ class RangeConnection(asyncio.BufferedProtocol):
         assert self._view is not None
         came = self._head_filled - (end + 4)
         if came > len(self._view):
-            self.reusable = False
+            self._kept = False
             came = len(self._view)
         self._view[:came] = self._head_view[end + 4 : end + 4 + came]
         self._filled = came
@@ -212,10 +218,11 @@ class RangeConnection(asyncio.BufferedProtocol):
             raise NotPlainError(f"status {status_line[:40]!r}")
         headers: dict[bytes, bytes] = {}
         for line in lines:
-            name, colon, value = line.partition(b":")
-            if not colon or name in headers:
-                raise NotPlainError(f"header {line[:40]!r}")
-            headers[name.lower()] = value.strip()
+            name, _, value = line.partition(b":")
+            name = name.lower()
+            # Some servers repeat headers of their own, which is no concern of ours.
+            if name in _READ_HEADERS and headers.setdefault(name, value.strip()) != value.strip():
+                raise NotPlainError(f"two headers {name!r}")
         assert self._view is not None
         length = headers.get(b"content-length", b"")
         if (

@@ -10,6 +10,7 @@ import base64
 import hashlib
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from tiered.errors import StoreDeniedError
@@ -84,7 +85,17 @@ def new_session() -> "AioSession":
     """Import the library, which takes half a second, and make a session of it."""
     from aiobotocore.session import get_session
 
-    return get_session()
+    session = get_session()
+    session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
+    return session
+
+
+@cache
+def _loader(data_path: str | None) -> Any:
+    """Keeps what it has read of the library's descriptions of S3: a fifth of a second a time."""
+    from botocore.loaders import create_loader
+
+    return create_loader(data_path)
 
 
 def use_source(session: "AioSession", source: CredentialsSource) -> None:

@@ -40,9 +40,9 @@ class S3Deleter:
             try:
                 await self._calls.retried(counters, lambda: self._delete_many(keys))
             except NotImplementedByStoreError:
+                await self._delete_singly(keys, self._calls.caller(counters))
                 self.singly = True
-            else:
-                return
+            return
         await self._delete_singly(keys, self._calls.caller(counters))
 
     async def _delete_many(self, keys: Sequence[str]) -> None:

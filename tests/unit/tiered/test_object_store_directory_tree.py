@@ -271,3 +271,12 @@ def test_open_files_are_readable_after_their_object_is_replaced_and_removed() ->
 )
 def test_disk_errors_as_callers_see_them(code: int | None, kind: type[RemoteStorageError]) -> None:
     assert type(storage_error(DiskError("cannot", "/x", code))) is kind
+
+
+def test_an_upload_id_that_leads_elsewhere_removes_nothing() -> None:
+    filesystem, tree = make()
+    put(tree, KEY)
+    for upload_id in ("../x.log", "", "x", f"{ID}.unfinished/../../0"):
+        tree.abort(KEY, upload_id)
+    assert keys(tree) == [KEY]
+    assert filesystem.exists("/data/objects/topic-id/0")

@@ -1,0 +1,118 @@
+"""The tier's work keeps its contract from the other end of a socket.
+
+Once with a service in the same loop, once with a real process and a directory as its store. One way
+of storing chunks each: what lies between does not look at them.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from storage.clock import SystemClock
+from storage.filesystem import LocalFilesystem
+from storage.randomness import SeededRandomness
+from tests.contract.test_tier import MemoryBucket
+from tests.contract.tier_suite import CHUNK, TierSuite, World
+from tests.fakes.object_store import MemoryObjectStore
+from tests.fakes.tier_processes import FakeProcesses
+from tests.unit.tiered.key_files import write_pair
+from tiered.key_ring import KeyRing
+from tiered.settings import FormatSettings, KeyPairFiles, StoreSettings, TierSettings
+from tiered.storage_manager import RemoteStorageManager
+from tiered.worker.bounded import BoundedTier
+from tiered.worker.client import TierClient
+from tiered.worker.loop_timer import LoopTimer
+from tiered.worker.process import TierProcesses
+from tiered.worker.process_usage import read_usage
+
+
+@pytest.fixture(scope="session")
+def rsa_pair(tmp_path_factory: pytest.TempPathFactory) -> KeyPairFiles:
+    return write_pair(tmp_path_factory.mktemp("keys"), "pair-1")
+
+
+class TestOverASocketPair(TierSuite):
+    @pytest.fixture
+    def format_settings(self) -> FormatSettings:  # type: ignore[override]  # only one way
+        return FormatSettings(chunk_bytes=CHUNK)
+
+    @pytest.fixture
+    async def world(self, tmp_path: Path, format_settings: FormatSettings) -> AsyncIterator[World]:
+        filesystem = LocalFilesystem()
+        randomness = SeededRandomness(1)
+        settings = TierSettings(format=format_settings)
+        store = MemoryObjectStore(SystemClock())
+        tier = RemoteStorageManager(
+            store,
+            format_settings,
+            KeyRing.load(format_settings, filesystem, randomness),
+            filesystem=filesystem,
+            clock=SystemClock(),
+            randomness=randomness,
+            spool_directory=str(tmp_path / "spool"),
+            software="test",
+        )
+        client = TierClient(
+            settings,
+            FakeProcesses(lambda: BoundedTier(tier, settings)),
+            timer=LoopTimer(),
+            clock=SystemClock(),
+        )
+        yield World(client, MemoryBucket(store), tmp_path)
+        await client.close()
+
+
+class DirectoryBucket:
+    """The store's directory, from outside."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def keys(self) -> list[str]:
+        return sorted(
+            str(path.relative_to(self._root)) for path in self._root.rglob("*") if path.is_file()
+        )
+
+    def read(self, key: str) -> bytes:
+        return (self._root / key).read_bytes()
+
+    def write(self, key: str, data: bytes) -> None:
+        path = self._root / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+    def remove(self, key: str) -> None:
+        (self._root / key).unlink()
+
+
+class TestInAProcess(TierSuite):
+    @pytest.fixture
+    def format_settings(  # type: ignore[override]  # only one way
+        self, rsa_pair: KeyPairFiles
+    ) -> FormatSettings:
+        return FormatSettings(
+            chunk_bytes=CHUNK,
+            compression=True,
+            encryption=True,
+            key_pair_id="pair-1",
+            key_pairs={"pair-1": rsa_pair},
+        )
+
+    @pytest.fixture
+    async def world(self, tmp_path: Path, format_settings: FormatSettings) -> AsyncIterator[World]:
+        root = tmp_path / "bucket"
+        settings = TierSettings(
+            store=StoreSettings(root=str(root)),
+            format=format_settings,
+            chunk_cache_directory=str(tmp_path / "chunks"),
+        )
+        client = TierClient(settings, TierProcesses(), timer=LoopTimer(), clock=SystemClock())
+        session = asyncio.create_task(client.supervisor.session())
+        yield World(client, DirectoryBucket(root), tmp_path)
+        pid = (await session).pid
+        await client.close()
+        assert read_usage(pid) is None
+        spool = tmp_path / "chunks" / "spool"
+        assert not spool.exists() or not list(spool.iterdir())
