@@ -35,7 +35,7 @@ def rsa_pair(tmp_path_factory: pytest.TempPathFactory) -> KeyPairFiles:
 
 class TestOverASocketPair(TierSuite):
     @pytest.fixture
-    def format_settings(self) -> FormatSettings:  # type: ignore[override]  # only one way
+    def format_settings(self) -> FormatSettings:
         return FormatSettings(chunk_bytes=CHUNK)
 
     @pytest.fixture
@@ -89,9 +89,7 @@ class DirectoryBucket:
 
 class TestInAProcess(TierSuite):
     @pytest.fixture
-    def format_settings(  # type: ignore[override]  # only one way
-        self, rsa_pair: KeyPairFiles
-    ) -> FormatSettings:
+    def format_settings(self, rsa_pair: KeyPairFiles) -> FormatSettings:
         return FormatSettings(
             chunk_bytes=CHUNK,
             compression=True,

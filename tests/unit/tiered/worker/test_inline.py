@@ -1,0 +1,15 @@
+"""The tier in the broker's own process."""
+
+from tests.fakes.tier import FakeTier
+from tiered.settings import TierSettings
+from tiered.worker.inline import InlineTier
+
+
+async def test_counters_say_where_it_runs() -> None:
+    tier = FakeTier()
+    inline = InlineTier(tier, TierSettings())
+    await inline.put_object("a", b"b")
+    statistics = inline.statistics()
+    assert statistics["worker"] == {"mode": "inline", "state": "running"}
+    assert statistics["fake"] == {"calls": 1}
+    assert statistics["buffers"]["objects"]["taken_max"] == 1
