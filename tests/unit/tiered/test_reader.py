@@ -370,10 +370,14 @@ async def test_overlapping_segments_are_told_apart_by_epoch() -> None:
         offset = headers_of(data)[-1].next_offset
     assert got == expected
     assert b"lost" not in got
-    # Also when only the past leader's copy is left of epoch 0.
+    # Also when the past leader's copy is the only one left: up to where the histories part.
+    history.metadata.tell(replica, SegmentState.DELETE_SEGMENT_STARTED)
     data = bytes_of(await history.answer(15))
     assert headers_of(data)[0].base_offset == 15
-    assert b"lost" not in data
+    assert headers_of(data)[-1].next_offset == 20
+    assert expected.find(data) >= 0
+    with pytest.raises(RemoteOffsetNotFoundError):
+        await history.answer(20)
 
 
 def _moved(history: RemoteHistory, past: RemoteHistory, segment: Segment) -> Segment:
