@@ -36,7 +36,11 @@ LOGGER = logging.getLogger(__name__)
 
 BACKOFF_MS: Final = 100.0
 BACKOFF_MAX_MS: Final = 30_000.0
-"""Between the end of a process and the next start: doubled each time."""
+"""Between the end of a process that could not start and the next start: doubled each time."""
+
+SERVED_BACKOFF_MAX_MS: Final = 1_000.0
+"""After one that has served. It may be killed again and again, by memory that is short or by a
+person; each time most of what is asked of the next one succeeds, and a start is cheap."""
 
 STABLE_MS: Final = 60_000.0
 """A process that has run so long begins with the smallest backoff again."""
@@ -151,8 +155,10 @@ class Supervisor:
 
     def _ended(self, session: Session, reason: str) -> None:
         since_ms = session.serving_since_ms
-        if since_ms is not None and self._clock.monotonic_ms() - since_ms >= STABLE_MS:
-            self._backoff_ms = BACKOFF_MS
+        if since_ms is not None:
+            stable = self._clock.monotonic_ms() - since_ms >= STABLE_MS
+            limit_ms = BACKOFF_MS if stable else SERVED_BACKOFF_MAX_MS
+            self._backoff_ms = min(self._backoff_ms, limit_ms)
         if self.state in (WorkerState.STARTING, WorkerState.RUNNING):
             self._lose(reason)
 
@@ -160,7 +166,8 @@ class Supervisor:
         self._step(WorkerState.LOST)
         self.losses += 1
         self.problem = reason
-        delay_ms, self._backoff_ms = self._backoff_ms, min(self._backoff_ms * 2, BACKOFF_MAX_MS)
+        delay_ms = self._backoff_ms
+        self._backoff_ms = min(delay_ms * 2, BACKOFF_MAX_MS)
         self._due_ms = self._clock.monotonic_ms() + delay_ms
         LOGGER.error("tier process lost reason=%s restart_in_ms=%d", reason, delay_ms)
         self._fail_waiters()

@@ -17,6 +17,7 @@ from tiered.worker.supervisor import (
     BACKOFF_MAX_MS,
     BACKOFF_MS,
     NEAR_MS,
+    SERVED_BACKOFF_MAX_MS,
     STABLE_MS,
     Supervisor,
     WorkerState,
@@ -107,14 +108,27 @@ async def test_backoff_doubles_up_to_a_limit_and_begins_anew_after_a_stable_run(
         house.timer.advance(1)
         assert house.is_in(WorkerState.STARTING)
         await house.running()
-        delay_ms = min(2 * delay_ms, BACKOFF_MAX_MS)
-    assert delay_ms == BACKOFF_MAX_MS
+        delay_ms = min(2 * delay_ms, SERVED_BACKOFF_MAX_MS)
+    assert delay_ms == SERVED_BACKOFF_MAX_MS
     for _ in range(int(STABLE_MS / PING_MS)):
         house.timer.advance(PING_MS)
         await settled()
     await house.lose()
     house.timer.advance(BACKOFF_MS)
     assert house.is_in(WorkerState.STARTING)
+
+
+async def test_backoff_of_failed_starts_has_a_higher_limit(house: House) -> None:
+    house.processes.fork_error = OSError(11, "no room")
+    house.supervisor.start()
+    delay_ms = BACKOFF_MS
+    for starts in range(1, 12):
+        assert house.supervisor.starts == starts
+        house.timer.advance(delay_ms - 1)
+        assert house.supervisor.starts == starts
+        house.timer.advance(1)
+        delay_ms = min(2 * delay_ms, BACKOFF_MAX_MS)
+    assert delay_ms == BACKOFF_MAX_MS
 
 
 async def test_who_calls_while_it_is_lost_waits_for_the_next_start(house: House) -> None:
