@@ -53,7 +53,7 @@ class EpochCapture(NamedTuple):
 
     epoch: int
     highest: int
-    referenced: Sequence[UUID]
+    referenced: Sequence[bytes]
 
 
 class CacheCapture(NamedTuple):
@@ -71,11 +71,11 @@ class _EpochState:
     def __init__(self) -> None:
         self.starts: list[int] = []
         self.ends: list[int] = []
-        self.ids: list[UUID] = []
-        self.unreferenced: set[UUID] = set()
+        self.ids: list[bytes] = []
+        self.unreferenced: set[bytes] = set()
         self.highest = NOTHING_COPIED
 
-    def finish(self, segment_id: UUID, start: int, end: int) -> None:
+    def finish(self, segment_id: bytes, start: int, end: int) -> None:
         """The epoch's records `start` .. `end` are in this segment, which is copied."""
         self.unreferenced.discard(segment_id)
         starts, ids = self.starts, self.ids
@@ -96,7 +96,7 @@ class _EpochState:
             self.unreferenced.add(segment_id)
         self.highest = max(self.highest, end)
 
-    def begin_delete(self, segment_id: UUID, start: int) -> None:
+    def begin_delete(self, segment_id: bytes, start: int) -> None:
         """The segment is not found any more, but still listed."""
         place = bisect_left(self.starts, start)
         if place < len(self.starts) and self.ids[place] == segment_id:
@@ -110,7 +110,8 @@ class RemoteLogMetadataCache:
     __slots__ = ("_epochs", "_segments", "finished_bytes")
 
     def __init__(self) -> None:
-        self._segments: dict[UUID, RemoteLogSegmentMetadata] = {}
+        # By the 16 bytes of their ids: hashing a UUID is Python code, and events have bytes anyway.
+        self._segments: dict[bytes, RemoteLogSegmentMetadata] = {}
         self._epochs: dict[int, _EpochState] = {}
         self.finished_bytes = 0
         """Bytes of COPY_SEGMENT_FINISHED segments, replaced ones included."""
@@ -128,16 +129,16 @@ class RemoteLogMetadataCache:
         """
         if metadata.state is not SegmentState.COPY_SEGMENT_STARTED:
             raise InvalidTransitionError(f"a copy may not begin as {metadata.state.name}")
-        before = self._segments.get(metadata.id)
+        before = self._segments.get(metadata.id.bytes)
         check_segment_step(None if before is None else before.state, metadata.state)
 
     def add(self, metadata: RemoteLogSegmentMetadata) -> None:
         """A copy has begun; the same may be told again. Raises as `check_add`."""
         self.check_add(metadata)
-        segment_id = metadata.id
+        segment_id = metadata.id.bytes
         before = self._segments.get(segment_id)
         if before is not None:
-            self._forget_epochs(before)
+            self._forget_epochs(segment_id, before)
         for epoch, _ in metadata.segment_leader_epochs:
             self._epoch(epoch).unreferenced.add(segment_id)
         self._segments[segment_id] = metadata
@@ -149,43 +150,47 @@ class RemoteLogMetadataCache:
             InvalidTransitionError: The segment is not known (never begun, or deleted), it may not
                 go into that state, or the state is COPY_SEGMENT_STARTED: that is `add`'s.
         """
-        if update.state is SegmentState.COPY_SEGMENT_STARTED:
-            raise InvalidTransitionError("a copy begins with its metadata, not with an update")
-        self._check_step(update.segment_id.id, update.state)
+        self._check_step(update.segment_id.id.bytes, update.state)
 
-    def _check_step(self, segment_id: UUID, state: SegmentState) -> RemoteLogSegmentMetadata:
+    def _check_step(self, segment_id: bytes, state: SegmentState) -> RemoteLogSegmentMetadata:
+        if state is SegmentState.COPY_SEGMENT_STARTED:
+            raise InvalidTransitionError("a copy begins with its metadata, not with an update")
         before = self._segments.get(segment_id)
         if before is None:
             raise InvalidTransitionError(
-                f"segment {segment_id} is not known, and cannot become {state.name}"
+                f"segment {UUID(bytes=segment_id)} is not known, and cannot become {state.name}"
             )
         check_segment_step(before.state, state)
         return before
 
-    def update(self, update: RemoteLogSegmentMetadataUpdate) -> None:
+    def update(
+        self,
+        segment_id: bytes,
+        state: SegmentState,
+        broker_id: int,
+        event_timestamp_ms: int,
+        custom_metadata: bytes | None,
+    ) -> None:
         """A segment is in another state; the same may be told again. Raises as `check_update`."""
-        self.check_update(update)
-        segment_id, state = update.segment_id.id, update.state
-        before = self._segments[segment_id]
-        after = before.with_update(update)
+        before = self._check_step(segment_id, state)
+        after = before.in_state(state, broker_id, event_timestamp_ms, custom_metadata)
         if state is before.state:
             self._segments[segment_id] = after
             return
         if before.state is SegmentState.COPY_SEGMENT_FINISHED:
             self.finished_bytes -= before.segment_size_bytes
-        match state:
-            case SegmentState.COPY_SEGMENT_FINISHED:
-                self.finished_bytes += after.segment_size_bytes
-                for epoch, start, end in _spans(after):
-                    self._epoch(epoch).finish(segment_id, start, end)
-                self._segments[segment_id] = after
-            case SegmentState.DELETE_SEGMENT_STARTED:
-                for epoch, start, _ in _spans(after):
-                    self._epoch(epoch).begin_delete(segment_id, start)
-                self._segments[segment_id] = after
-            case _:
-                self._forget_epochs(before)
-                del self._segments[segment_id]
+        if state is SegmentState.COPY_SEGMENT_FINISHED:
+            self.finished_bytes += after.segment_size_bytes
+            for epoch, start, end in _spans(after):
+                self._epoch(epoch).finish(segment_id, start, end)
+            self._segments[segment_id] = after
+        elif state is SegmentState.DELETE_SEGMENT_STARTED:
+            for epoch, start, _ in _spans(after):
+                self._epoch(epoch).begin_delete(segment_id, start)
+            self._segments[segment_id] = after
+        else:
+            self._forget_epochs(segment_id, before)
+            del self._segments[segment_id]
 
     def _epoch(self, epoch: int) -> _EpochState:
         state = self._epochs.get(epoch)
@@ -193,16 +198,16 @@ class RemoteLogMetadataCache:
             state = self._epochs[epoch] = _EpochState()
         return state
 
-    def _forget_epochs(self, metadata: RemoteLogSegmentMetadata) -> None:
+    def _forget_epochs(self, segment_id: bytes, metadata: RemoteLogSegmentMetadata) -> None:
         """An unreferenced segment goes; what was copied of an epoch is remembered for good."""
         for epoch, _ in metadata.segment_leader_epochs:
-            self._epoch(epoch).unreferenced.discard(metadata.id)
+            self._epoch(epoch).unreferenced.discard(segment_id)
 
     # -- looking up ------------------------------------------------------------------------------
 
     def segment(self, segment_id: UUID) -> RemoteLogSegmentMetadata | None:
         """By id, in whatever state."""
-        return self._segments.get(segment_id)
+        return self._segments.get(segment_id.bytes)
 
     def find(self, epoch: int, offset: int) -> RemoteLogSegmentMetadata | None:
         """See RemoteLogMetadataManager.find."""
@@ -277,11 +282,12 @@ class RemoteLogMetadataCache:
             KeyError: An epoch names a segment that is not among them, or that has no such epoch.
         """
         for metadata in segments:
-            self._segments[metadata.id] = metadata
+            segment_id = metadata.id.bytes
+            self._segments[segment_id] = metadata
             if metadata.state is SegmentState.COPY_SEGMENT_FINISHED:
                 self.finished_bytes += metadata.segment_size_bytes
             for epoch, _ in metadata.segment_leader_epochs:
-                self._epoch(epoch).unreferenced.add(metadata.id)
+                self._epoch(epoch).unreferenced.add(segment_id)
             yield
         for epoch, highest, referenced in epochs:
             state = self._epoch(epoch)

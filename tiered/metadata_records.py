@@ -134,19 +134,6 @@ def segment_of(
     )
 
 
-def update_of(
-    partition: TopicIdPartition, record: SegmentMetadataUpdateRecord
-) -> RemoteLogSegmentMetadataUpdate:
-    """The update; raises as `segment_of`."""
-    return RemoteLogSegmentMetadataUpdate(
-        RemoteLogSegmentId(partition, UUID(bytes=record.segment_id)),
-        record.event_timestamp_ms,
-        segment_state(record.state),
-        record.broker_id,
-        record.custom_metadata,
-    )
-
-
 def deletion_of(
     partition: TopicIdPartition, record: PartitionDeleteMetadataRecord
 ) -> RemotePartitionDelete:

@@ -154,12 +154,12 @@ def seal(data: bytearray) -> None:
 
 def _encoding_block(content: CacheCapture, into: bytearray) -> Iterator[None]:
     into += _UINT32.pack(len(content.segments))
-    places: dict[UUID, int] = {}
+    places: dict[bytes, int] = {}
     for metadata in content.segments:
         record = encode_segment_snapshot(metadata)
         into += _UINT32.pack(len(record))
         into += record
-        places[metadata.id] = len(places)
+        places[metadata.id.bytes] = len(places)
         yield
     into += _UINT32.pack(len(content.epochs))
     for epoch, highest, referenced in content.epochs:
@@ -235,7 +235,7 @@ def reading_block(
     """
     try:
         (count,) = _UINT32.unpack_from(block)
-        ids: list[UUID] = []
+        ids: list[bytes] = []
         end = _UINT32.size
 
         def segments() -> Iterator[RemoteLogSegmentMetadata]:
@@ -245,7 +245,7 @@ def reading_block(
                 start = end + _UINT32.size
                 end = start + size
                 metadata = decode_segment_snapshot(partition, block[start:end])
-                ids.append(metadata.id)
+                ids.append(metadata.id.bytes)
                 yield metadata
 
         def epochs() -> Iterable[EpochCapture]:

@@ -20,7 +20,7 @@ from protocol.internal.remote_log_metadata import (
     SegmentMetadataRecord,
 )
 from tiered.metadata_cache import RemoteLogMetadataCache
-from tiered.metadata_records import EventRecord, deletion_of, segment_of, update_of
+from tiered.metadata_records import EventRecord, deletion_of, segment_of, segment_state
 from tiered.metadata_snapshot import (
     EMPTY_BLOCK,
     CapturedPartition,
@@ -145,7 +145,13 @@ class MetadataPartitionState:
                 return
             user.deletion = deletion
         else:
-            user.cache.update(update_of(user.partition, record))
+            user.cache.update(
+                record.segment_id,
+                segment_state(record.state),
+                record.broker_id,
+                record.event_timestamp_ms,
+                record.custom_metadata,
+            )
         self._users[key] = user
 
     def capture(self, topic_id: UUID, now_ms: int) -> CapturedState:

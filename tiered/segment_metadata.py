@@ -21,7 +21,7 @@ RemoteLogSegmentMetadata.java.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -163,14 +163,31 @@ class RemoteLogSegmentMetadata:
 
     def with_update(self, update: "RemoteLogSegmentMetadataUpdate") -> "RemoteLogSegmentMetadata":
         """This segment after `update`; the step is not checked here."""
-        return replace(
-            self,
-            state=update.state,
-            broker_id=update.broker_id,
-            event_timestamp_ms=update.event_timestamp_ms,
-            custom_metadata=(
-                self.custom_metadata if update.custom_metadata is None else update.custom_metadata
-            ),
+        return self.in_state(
+            update.state, update.broker_id, update.event_timestamp_ms, update.custom_metadata
+        )
+
+    def in_state(
+        self,
+        state: SegmentState,
+        broker_id: int,
+        event_timestamp_ms: int,
+        custom_metadata: bytes | None,
+    ) -> "RemoteLogSegmentMetadata":
+        """As `with_update`, of an update's parts."""
+        # `dataclasses.replace` takes four times as long, and a start replays many updates.
+        return RemoteLogSegmentMetadata(
+            self.segment_id,
+            self.start_offset,
+            self.end_offset,
+            self.max_timestamp_ms,
+            broker_id,
+            event_timestamp_ms,
+            self.segment_size_bytes,
+            self.segment_leader_epochs,
+            state,
+            self.custom_metadata if custom_metadata is None else custom_metadata,
+            self.txn_index_empty,
         )
 
     def as_json(self) -> dict[str, Any]:

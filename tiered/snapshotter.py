@@ -7,7 +7,6 @@ lost in the meantime (it should have lost nothing) is said as an error: those se
 
 import asyncio
 import logging
-from collections.abc import Iterator
 from uuid import UUID
 
 from storage.clock import Clock
@@ -17,38 +16,33 @@ from tiered.metadata_snapshot import SnapshotError, encoding, read_snapshot, sea
 from tiered.metadata_state import MetadataPartitionState
 from tiered.metadata_stats import MetadataStats
 from tiered.snapshot_store import SNAPSHOT_BYTES_MAX, RunBlocking, SnapshotName, SnapshotStore
+from tiered.turns import Turns
 
 LOGGER = logging.getLogger(__name__)
-
-STEPS_PER_SLICE = 250
-"""Segments that are encoded or decoded before the loop gets its turn: about a millisecond."""
 
 SNAPSHOTS_AT_A_TIME = 2
 """Snapshots that are made at once, of all metadata partitions: each is in memory whole."""
 
 
-async def in_slices(steps: Iterator[None]) -> None:
-    """Go through all `steps`; the loop gets its turn after every `STEPS_PER_SLICE`."""
-    until_pause = STEPS_PER_SLICE
-    for _ in steps:
-        until_pause -= 1
-        if not until_pause:
-            until_pause = STEPS_PER_SLICE
-            await asyncio.sleep(0)
-
-
 class Snapshotter:
     """See the module; shared by all metadata partitions."""
 
-    __slots__ = ("_clock", "_run", "_slots", "_stats", "_store")
+    __slots__ = ("_clock", "_run", "_slots", "_stats", "_store", "_turns")
 
     def __init__(
-        self, store: SnapshotStore, *, clock: Clock, run: RunBlocking, stats: MetadataStats
+        self,
+        store: SnapshotStore,
+        *,
+        clock: Clock,
+        run: RunBlocking,
+        stats: MetadataStats,
+        turns: Turns,
     ) -> None:
         self._store = store
         self._clock = clock
         self._run = run
         self._stats = stats
+        self._turns = turns
         self._slots = asyncio.Semaphore(SNAPSHOTS_AT_A_TIME)
 
     async def load(
@@ -138,7 +132,7 @@ class Snapshotter:
             captured = state.capture(topic_id, self._clock.now_ms())
             encoded = bytearray()
             try:
-                await in_slices(encoding(captured, encoded))
+                await self._turns.go_through(encoding(captured, encoded))
                 if len(encoded) > SNAPSHOT_BYTES_MAX:
                     raise RemoteStorageError(
                         f"{len(encoded)} bytes, at most {SNAPSHOT_BYTES_MAX} are written"

@@ -44,6 +44,7 @@ from tiered.segment_metadata import (
 from tiered.snapshot_store import RunBlocking, SnapshotStore
 from tiered.snapshotter import Snapshotter
 from tiered.timer import Timer, TimerHandle
+from tiered.turns import Turns
 
 LOGGER = logging.getLogger(__name__)
 
@@ -76,7 +77,10 @@ class TopicMetadataManager:
         self._clock = clock
         self._timer = timer
         self._settings = settings or MetadataSettings()
-        self._snapshotter = Snapshotter(snapshots, clock=clock, run=run, stats=self.stats)
+        self._turns = Turns()
+        self._snapshotter = Snapshotter(
+            snapshots, clock=clock, run=run, stats=self.stats, turns=self._turns
+        )
         self._opened = False
         self._closed = False
         self._opening: asyncio.Task[None] | None = None
@@ -196,6 +200,7 @@ class TopicMetadataManager:
                 timer=self._timer,
                 settings=self._settings,
                 stats=self.stats,
+                turns=self._turns,
                 on_deleted=self._forget,
             )
             task = asyncio.get_running_loop().create_task(reader.run())
