@@ -1,0 +1,236 @@
+"""Released Kafka reads our `__remote_log_metadata`, writes the same bytes, looks in the same place.
+
+No broker is needed: the log is ours, the tools are Kafka's.
+"""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from uuid import UUID
+
+import pytest
+
+from bench.kafka_release import DUMP_LOG, KafkaRelease
+from config.topic import TopicConfig
+from protocol.records.builder import build_batch
+from storage.append_origin import AppendOrigin
+from storage.filesystem import LocalFilesystem
+from storage.log import Log
+from storage.topic_partition import TopicPartition
+from storage.uuid_text import format_uuid
+from tests.fakes.clock import ManualClock
+from tiered.metadata_partitioner import metadata_partition
+from tiered.metadata_records import MetadataEvent, encode_event, encode_segment_snapshot
+from tiered.segment_metadata import (
+    PartitionDeleteState,
+    RemoteLogSegmentId,
+    RemoteLogSegmentMetadata,
+    RemoteLogSegmentMetadataUpdate,
+    RemotePartitionDelete,
+    SegmentEpoch,
+    SegmentState,
+    TopicIdPartition,
+)
+
+EVENTS = 300
+
+RESERIALIZE = """
+import java.util.HexFormat;
+import java.util.Scanner;
+import org.apache.kafka.common.TopicIdPartition;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.server.log.remote.metadata.storage.RemoteLogMetadataTopicPartitioner;
+import org.apache.kafka.server.log.remote.metadata.storage.serialization.RemoteLogMetadataSerde;
+
+public class Reserialize {
+    public static void main(String[] arguments) {
+        RemoteLogMetadataSerde serde = new RemoteLogMetadataSerde();
+        Scanner lines = new Scanner(System.in);
+        while (lines.hasNextLine()) {
+            String[] words = lines.nextLine().split(" ");
+            if (words[0].equals("record")) {
+                byte[] bytes = HexFormat.of().parseHex(words[1]);
+                System.out.println(HexFormat.of().formatHex(serde.serialize(serde.deserialize(bytes))));
+            } else {
+                TopicPartition partition = new TopicPartition("t", Integer.parseInt(words[2]));
+                TopicIdPartition id = new TopicIdPartition(Uuid.fromString(words[1]), partition);
+                RemoteLogMetadataTopicPartitioner places =
+                    new RemoteLogMetadataTopicPartitioner(Integer.parseInt(words[3]));
+                System.out.println(places.metadataPartition(id));
+            }
+        }
+    }
+}
+"""
+
+
+def random_uuid(random: Random) -> UUID:
+    return UUID(int=random.getrandbits(128))
+
+
+def random_events(random: Random) -> list[MetadataEvent]:
+    """Of every kind, with every optional part."""
+    events: list[MetadataEvent] = []
+    for _ in range(EVENTS):
+        topic = random.choice(["t", "some.topic_name-1", "n" * 126, "n" * 127, "n" * 249])
+        partition = TopicIdPartition(random_uuid(random), topic, random.randrange(1 << 31))
+        segment_id = RemoteLogSegmentId(partition, random_uuid(random))
+        start = random.randrange(1 << 62)
+        custom = random.choice([None, b"", b"abc", random.randbytes(128), random.randbytes(300)])
+        state = random.choice(list(SegmentState))
+        event_ms = random.randrange(1 << 42)
+        broker_id = random.randrange(1 << 31)
+        match random.randrange(3):
+            case 0:
+                epochs = [SegmentEpoch(random.randrange(9), start)]
+                for _ in range(random.choice([0, 0, 1, 200])):
+                    epoch, offset = epochs[-1]
+                    epochs.append(SegmentEpoch(epoch + 1, offset + random.randrange(1, 99)))
+                events.append(
+                    RemoteLogSegmentMetadata(
+                        segment_id,
+                        start,
+                        epochs[-1].offset + random.randrange(1 << 20),
+                        random.randrange(1 << 42),
+                        broker_id,
+                        event_ms,
+                        random.randrange(1 << 31),
+                        tuple(epochs),
+                        state,
+                        custom,
+                        random.random() < 0.5,
+                    )
+                )
+            case 1:
+                events.append(
+                    RemoteLogSegmentMetadataUpdate(segment_id, event_ms, state, broker_id, custom)
+                )
+            case _:
+                deletion = random.choice(list(PartitionDeleteState))
+                events.append(RemotePartitionDelete(partition, deletion, event_ms, broker_id))
+    return events
+
+
+def partition_text(partition: TopicIdPartition) -> str:
+    return f"{format_uuid(partition.topic_id)}:{partition}"
+
+
+def segment_id_text(segment_id: RemoteLogSegmentId) -> str:
+    return (
+        f"RemoteLogSegmentId{{topicIdPartition={partition_text(segment_id.partition)}, "
+        f"id={format_uuid(segment_id.id)}}}"
+    )
+
+
+def custom_text(custom: bytes | None) -> str:
+    if custom is None:
+        return "Optional.empty"
+    return f"Optional[CustomMetadata{{{len(custom)} bytes}}]"
+
+
+def text_of(event: MetadataEvent) -> str:
+    """As Kafka's classes print themselves."""
+    match event:
+        case RemoteLogSegmentMetadata():
+            epochs = ", ".join(f"{epoch}={offset}" for epoch, offset in event.segment_leader_epochs)
+            return (
+                f"RemoteLogSegmentMetadata{{remoteLogSegmentId={segment_id_text(event.segment_id)}"
+                f", startOffset={event.start_offset}, endOffset={event.end_offset}"
+                f", brokerId={event.broker_id}, maxTimestampMs={event.max_timestamp_ms}"
+                f", eventTimestampMs={event.event_timestamp_ms}"
+                f", segmentLeaderEpochs={{{epochs}}}"
+                f", segmentSizeInBytes={event.segment_size_bytes}"
+                f", customMetadata={custom_text(event.custom_metadata)}, state={event.state.name}"
+                f", txnIdxEmpty={str(event.txn_index_empty).lower()}}}"
+            )
+        case RemoteLogSegmentMetadataUpdate():
+            return (
+                "RemoteLogSegmentMetadataUpdate{remoteLogSegmentId="
+                f"{segment_id_text(event.segment_id)}"
+                f", customMetadata={custom_text(event.custom_metadata)}, state={event.state.name}"
+                f", eventTimestampMs={event.event_timestamp_ms}, brokerId={event.broker_id}}}"
+            )
+        case RemotePartitionDelete():
+            return (
+                f"RemotePartitionDeleteMetadata{{topicPartition={partition_text(event.partition)}"
+                f", state={event.state.name}, eventTimestampMs={event.event_timestamp_ms}"
+                f", brokerId={event.broker_id}}}"
+            )
+
+
+def test_kafka_dump_log_decodes_our_topic(kafka_tools: KafkaRelease, tmp_path: Path) -> None:
+    """kafka-dump-log --remote-log-metadata-decoder, event by event."""
+    events = random_events(Random(1))
+    clock = ManualClock()
+    topic_partition = TopicPartition("__remote_log_metadata", 0)
+    log = Log.open(
+        str(tmp_path / str(topic_partition)),
+        topic_partition,
+        topic_id=UUID(int=1),
+        config=TopicConfig(),
+        filesystem=LocalFilesystem(),
+        clock=clock,
+    )
+    for event in events:
+        batch = build_batch([(None, encode_event(event), (), clock.now_ms())])
+        log.append_as_leader(
+            memoryview(batch),
+            leader_epoch=0,
+            now_ms=clock.now_ms(),
+            origin=AppendOrigin.COORDINATOR,
+        )
+    log.close()
+    (path,) = (tmp_path / str(topic_partition)).glob("*.log")
+    dumped = kafka_tools.tool(
+        DUMP_LOG, "--remote-log-metadata-decoder", "--files", str(path), timeout_s=120
+    )
+    payloads = [
+        line.split(" payload: ", 1)[1]
+        for line in dumped.stdout.splitlines()
+        if " payload: " in line
+    ]
+    assert payloads == [text_of(event) for event in events]
+
+
+@pytest.fixture
+def ask_kafka(kafka_tools: KafkaRelease, tmp_path: Path) -> Callable[[list[str]], list[str]]:
+    """Kafka's own classes, by a program of a few lines that Java compiles in memory."""
+    if shutil.which("javac") is None:
+        pytest.skip("needs a Java that compiles: openjdk-17-jdk-headless")
+    source = tmp_path / "Reserialize.java"
+    source.write_text(RESERIALIZE)
+
+    def ask(questions: list[str]) -> list[str]:
+        result = kafka_tools.tool(str(source), text="\n".join(questions) + "\n", timeout_s=120)
+        return result.stdout.splitlines()
+
+    return ask
+
+
+def test_kafka_writes_the_same_bytes(ask_kafka: Callable[[list[str]], list[str]]) -> None:
+    """Read and written again by Kafka's serde, also the record that only snapshots have."""
+    random = Random(2)
+    values = [encode_event(event) for event in random_events(random)]
+    values += [
+        encode_segment_snapshot(event)
+        for event in random_events(random)
+        if isinstance(event, RemoteLogSegmentMetadata)
+    ]
+    answers = ask_kafka([f"record {value.hex()}" for value in values])
+    assert answers == [value.hex() for value in values]
+
+
+def test_kafka_looks_in_the_same_place(ask_kafka: Callable[[list[str]], list[str]]) -> None:
+    """The metadata partition of random partitions, for several counts."""
+    random = Random(3)
+    cases = [
+        (TopicIdPartition(random_uuid(random), "t", random.randrange(1 << 31)), count)
+        for count in (1, 2, 50, 1000, (1 << 31) - 1)
+        for _ in range(200)
+    ]
+    answers = ask_kafka(
+        [f"place {format_uuid(p.topic_id)} {p.partition} {count}" for p, count in cases]
+    )
+    assert answers == [str(metadata_partition(partition, count)) for partition, count in cases]
