@@ -34,6 +34,7 @@ from broker.lookups import Lookups
 from broker.loop_lag import LoopLag
 from broker.network.server import NetworkServer
 from broker.on_loop import OnLoop
+from broker.remote.admin_pages import TierPages
 from broker.remote.remote_storage import RemoteStorage
 from broker.remote.tier_settings import tier_settings
 from broker.replica_manager import ReplicaManager
@@ -244,6 +245,13 @@ class Broker:
             node_id=self.settings.node_id,
             on_lookup_timeout=self.lookups.set_timeout,
         )
+        pages = TierPages(
+            remote,
+            self.replicas,
+            cluster_id=controller.image.cluster_id,
+            node_id=self.settings.node_id,
+        )
+        self.admin.add(pages.pages, pages.actions)
         DynamicSettings(controller).subscribe(
             REMOTE_KEYS, lambda _before, after: remote.on_settings(tier_settings(after))
         )
@@ -417,13 +425,18 @@ class Broker:
         # Imported by the first scrape: a start should not wait for what nobody may ask for.
         from broker.metrics.groups import GroupMetrics
         from broker.metrics.network import NetworkMetrics
-        from broker.metrics.page import MetricsPage
+        from broker.metrics.page import MetricsPage, Source
         from broker.metrics.partitions import PartitionMetrics
 
         assert self.apis is not None
         assert self.groups is not None
         assert self.network is not None
         assert self.controller is not None
+        sources: list[Source] = []
+        if self.remote is not None:
+            from broker.metrics.remote import RemoteMetrics
+
+            sources.append(RemoteMetrics(self.remote, self.replicas, self.lookups))
         return MetricsPage(
             [
                 NetworkMetrics(
@@ -436,6 +449,7 @@ class Broker:
                 ),
                 PartitionMetrics(self.replicas, self.controller, self.sessions, self.log_manager),
                 GroupMetrics(self.groups, self.replicas),
+                *sources,
             ],
             self.disk,
         )

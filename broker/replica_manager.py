@@ -94,6 +94,11 @@ class ReplicaManager:
             return None
         return partitions[index]
 
+    def log_of(self, topic: str, index: int) -> "Log | None":
+        """The log of a partition that is served here."""
+        partition = self.get_partition(topic, index)
+        return None if partition is None else partition.log
+
     def partitions(self) -> Iterator[Partition]:
         """All partitions here."""
         for partitions in self._topics.values():

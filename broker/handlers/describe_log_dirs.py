@@ -5,6 +5,8 @@ Behaviour:
   else. Topics null: every partition; otherwise those asked for, where they are found.
 - The size is that of the partition's segments. The lag is 0: the log is its own leader's, and none
   is being moved from one directory to another.
+- With `tier.describe.log.dirs.remote` the bucket is one more directory, `remote://...`, with the
+  bytes each partition led here has there (as Redpanda does it); its volume is not known.
 - Total and usable bytes are those of the volume the directory is on, read in a thread.
 
 Versions:
@@ -69,20 +71,42 @@ async def handle(
                 usable_bytes=usable_bytes,
             )
         )
+    remote = services.remote
+    if remote is not None and services.settings.tier_describe_log_dirs_remote:
+        scheme, _, place = remote.location.partition("://")
+        results.append(
+            DescribeLogDirsResult(
+                error_code=int(ErrorCode.NONE),
+                log_dir=f"remote://{place.rstrip('/') if scheme == 's3' else place}",
+                topics=_rows(
+                    (topic, index, size)
+                    for topic, index, size in remote.sizes()
+                    if wanted is None or (topic, index) in wanted
+                ),
+                total_bytes=-1,
+                usable_bytes=-1,
+            )
+        )
     return DescribeLogDirsResponse(error_code=int(ErrorCode.NONE), results=results)
 
 
 def _topics(
     logs: "Iterable[Log]", wanted: set[tuple[str, int]] | None
 ) -> list[DescribeLogDirsTopic]:
+    return _rows(
+        (*log.topic_partition, log.size())
+        for log in logs
+        if wanted is None or tuple(log.topic_partition) in wanted
+    )
+
+
+def _rows(sizes: Iterable[tuple[str, int, int]]) -> list[DescribeLogDirsTopic]:
+    """From (topic, partition, bytes) to what the response has."""
     by_topic: dict[str, list[DescribeLogDirsPartition]] = {}
-    for log in logs:
-        topic, index = log.topic_partition
-        if wanted is not None and (topic, index) not in wanted:
-            continue
+    for topic, index, size in sizes:
         by_topic.setdefault(topic, []).append(
             DescribeLogDirsPartition(
-                partition_index=index, partition_size=log.size(), offset_lag=0, is_future_key=False
+                partition_index=index, partition_size=size, offset_lag=0, is_future_key=False
             )
         )
     return [

@@ -64,6 +64,11 @@ class PartitionMetrics:
         end = GaugeMetricFamily(
             "kafka_log_log_logendoffset", "Offset the next record gets.", labels=PARTITION
         )
+        local_start = GaugeMetricFamily(
+            "varve_log_local_log_start_offset",
+            "First offset on local disk; below it remote storage is read.",
+            labels=PARTITION,
+        )
         segments = GaugeMetricFamily(
             "kafka_log_log_numlogsegments", "Segments on local disk.", labels=PARTITION
         )
@@ -75,11 +80,12 @@ class PartitionMetrics:
             size.add_metric(labels, log.size())
             start.add_metric(labels, log.log_start_offset)
             end.add_metric(labels, log.log_end_offset)
+            local_start.add_metric(labels, log.local_log_start_offset)
             segments.add_metric(labels, len(log.segment_facts()))
             count += 1
             if count % SLICE == 0:
                 await asyncio.sleep(0)
-        for family in (size, start, end, segments):
+        for family in (size, start, end, local_start, segments):
             yield family
         image = self._controller.image
         missing = max(image.partition_count - count, 0)
@@ -106,7 +112,11 @@ class PartitionMetrics:
             ),
         ):
             yield gauge(name, text, (), [((), value)])
-        purgatories = (self._replicas.delayed_produce, self._replicas.delayed_fetch)
+        purgatories = (
+            self._replicas.delayed_produce,
+            self._replicas.delayed_fetch,
+            self._replicas.delayed_remote_fetch,
+        )
         yield gauge(
             "kafka_server_delayedoperationpurgatory_purgatorysize",
             "Requests that wait.",

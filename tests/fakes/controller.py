@@ -36,7 +36,9 @@ def services_of(controller: Controller, **parts: object) -> "Services":
     """What a handler gets to see; `parts` are the other services it asks for."""
     return cast(
         "Services",
-        SimpleNamespace(controller=controller, settings=controller.settings, **parts),
+        SimpleNamespace(
+            **{"controller": controller, "settings": controller.settings, "remote": None, **parts}
+        ),
     )
 
 

@@ -81,3 +81,29 @@ async def test_volume_that_cannot_be_told() -> None:
     response = await ask("/no/such/directory", DescribeLogDirsRequest(topics=None), 4)
     here = response.results[0]
     assert (here.error_code, here.total_bytes, here.usable_bytes) == (0, -1, -1)
+
+
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [("s3://bucket/prefix/", "remote://bucket/prefix"), ("file:///objects", "remote:///objects")],
+)
+async def test_the_bucket_is_one_more_directory(tmp_path: Any, location: str, shown: str) -> None:
+    """Behind a setting: consoles that add directories up would count the tiered bytes."""
+    controller = await open_controller()
+    remote = SimpleNamespace(location=location, sizes=lambda: [("a", 0, 7000), ("b", 0, 8000)])
+    request = DescribeLogDirsRequest(topics=[DescribableLogDirTopic(topic="a", partitions=[0])])
+    for enabled in (False, True):
+        services = services_of(
+            controller,
+            log_manager=Directories(str(tmp_path)),
+            disk=InlineDisk(),
+            remote=remote,
+            settings=controller.settings.model_copy(
+                update={"tier_describe_log_dirs_remote": enabled}
+            ),
+        )
+        results = (await call(describe_log_dirs, services, request, 4)).results
+        assert len(results) == 2 + enabled
+    (topic,) = results[-1].topics
+    assert (results[-1].log_dir, results[-1].total_bytes) == (shown, -1)
+    assert [(p.partition_index, p.partition_size) for p in topic.partitions] == [(0, 7000)]

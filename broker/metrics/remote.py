@@ -1,0 +1,375 @@
+"""Metrics of remote storage: Kafka's names (KIP-405, KIP-963), and what Kafka has no name for.
+
+Before the first topic has needed remote storage only the totals are there, as zeros.
+
+Source: Kafka, RemoteStorageMetrics.java, BrokerTopicMetrics.java; docs/ops.html, Tiered Storage
+Monitoring.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client.core import Metric
+
+from broker.metrics.families import counter, gauge, histogram
+from tiered.object_store.statistics import LATENCY_BOUNDS_MS
+
+if TYPE_CHECKING:
+    from broker.lookups import Lookups
+    from broker.remote.remote_storage import RemoteStorage
+    from broker.replica_manager import ReplicaManager
+    from tiered.manager import RemoteLogManager
+    from tiered.partition_gauges import PartitionGauges
+    from tiered.reader import Reader
+
+TOPIC = ("topic",)
+
+FETCHES = (
+    ("remotefetchbytes", "bytes", "Bytes read from remote segments for clients."),
+    ("remotefetchrequests", "requests", "Reads of remote segments."),
+    ("remotefetcherrors", "errors", "Reads of remote segments that failed."),
+)
+
+TASKS = (
+    ("remotecopybytes", "copy_bytes", "Bytes of segments copied to remote storage."),
+    ("remotecopyrequests", "copy_requests", "Copies begun."),
+    ("remotecopyerrors", "copy_errors", "Copies that failed."),
+    ("remotedeleterequests", "delete_requests", "Removals of remote segments begun."),
+    ("remotedeleteerrors", "delete_errors", "Removals that failed."),
+    ("buildremotelogauxstaterequests", "build_aux_requests", "Followers built from remote state."),
+    ("buildremotelogauxstateerrors", "build_aux_errors", "Of these, those that failed."),
+)
+
+LAGS = (
+    ("remotecopylagbytes", "copy_lag_bytes", "Bytes closed and not yet copied."),
+    ("remotecopylagsegments", "copy_lag_segments", "Segments closed and not yet copied."),
+    ("remotedeletelagbytes", "delete_lag_bytes", "Bytes expired and not yet removed."),
+    ("remotedeletelagsegments", "delete_lag_segments", "Segments expired and not yet removed."),
+    ("remotelogmetadatacount", "metadata_count", "Segments that metadata knows."),
+    ("remotelogsizebytes", "remote_bytes", "Bytes in remote storage."),
+    ("remotelogsizecomputationtime", "size_computation_ms", "Milliseconds it took to add up."),
+)
+
+UNUSUAL = (
+    ("corrupt_segments", "Local segments that were refused a copy, as their bytes are wrong."),
+    ("rebuilt_indexes", "Local indexes made again before a copy."),
+    ("adopted_segments", "Copies whose end was not told, and that were found complete."),
+    ("lost_segments", "Copies that were found incomplete, of offsets that are nowhere else."),
+)
+
+
+class RemoteMetrics:
+    """See the module."""
+
+    def __init__(
+        self, remote: "RemoteStorage", replicas: "ReplicaManager", lookups: "Lookups"
+    ) -> None:
+        self._remote = remote
+        self._replicas = replicas
+        self._lookups = lookups
+
+    async def collect(self) -> AsyncIterator[Metric]:
+        """Families of this part."""
+        waiting = self._replicas.delayed_remote_fetch
+        yield counter(
+            "kafka_server_delayedremotefetchmetrics_expires",
+            "Fetches of remote offsets whose time ran out.",
+            (),
+            [((), waiting.expired)],
+        )
+        yield counter(
+            "kafka_server_delayedremotelistoffsetsmetrics_expires",
+            "Look-ups by time whose time ran out.",
+            (),
+            [((), self._lookups.expired)],
+        )
+        remote = self._remote
+        if remote.manager is None or remote.reader is None or remote.tier is None:
+            return
+        for family in (
+            *_of_topics(remote.manager, remote.reader),
+            *_of_reader(remote.reader),
+            *_of_manager(remote.manager),
+            *_of_tier(remote.tier.statistics()),
+        ):
+            yield family
+        if remote.metadata is not None:
+            stats = remote.metadata.stats
+            for name, value in (
+                ("events_read", stats.events_read),
+                ("events_refused", stats.events_refused + stats.events_undecodable),
+                ("tell_failures", stats.tell_failures),
+                ("gaps", stats.gaps),
+                ("read_failures", stats.read_failures),
+                ("snapshots_written", stats.snapshots_written),
+                ("snapshot_failures", stats.snapshot_failures),
+                ("snapshots_ignored", stats.snapshots_ignored),
+            ):
+                yield counter(
+                    f"varve_remote_metadata_{name}", "Of __remote_log_metadata.", (), [((), value)]
+                )
+
+
+def _of_topics(manager: "RemoteLogManager", reader: "Reader") -> Iterator[Metric]:
+    reads = list(reader.topics.items())
+    for name, attribute, text in FETCHES:
+        yield counter(
+            f"kafka_server_brokertopicmetrics_{name}",
+            text,
+            TOPIC,
+            [((topic,), getattr(row, attribute)) for topic, row in reads],
+        )
+    rows = list(manager.counters.topics.items())
+    for name, attribute, text in TASKS:
+        yield counter(
+            f"kafka_server_brokertopicmetrics_{name}",
+            text,
+            TOPIC,
+            [((topic,), getattr(row, attribute)) for topic, row in rows],
+        )
+    for attribute, text in UNUSUAL:
+        yield counter(
+            f"varve_remote_{attribute}",
+            text,
+            TOPIC,
+            [((topic,), getattr(row, attribute)) for topic, row in rows],
+        )
+    by_topic: dict[str, list[PartitionGauges]] = {}
+    for one in manager.gauges():
+        by_topic.setdefault(one.partition.topic, []).append(one)
+    for name, attribute, text in LAGS:
+        yield gauge(
+            f"kafka_server_brokertopicmetrics_{name}",
+            text,
+            TOPIC,
+            [
+                ((topic,), sum(getattr(one, attribute) for one in gauges))
+                for topic, gauges in by_topic.items()
+            ],
+        )
+    yield gauge(
+        "varve_remote_blocked_partitions",
+        "Partitions of which nothing is copied: a segment that must not be copied, or gave up.",
+        TOPIC,
+        [
+            ((topic,), sum(one.is_blocked or one.stopped_copying for one in gauges))
+            for topic, gauges in by_topic.items()
+        ],
+    )
+    yield gauge(
+        "varve_remote_unreferenced_segments",
+        "Remote segments of another lineage that are kept until retention reaches them.",
+        TOPIC,
+        [
+            ((topic,), sum(one.unreferenced_segments for one in gauges))
+            for topic, gauges in by_topic.items()
+        ],
+    )
+
+
+def _of_reader(reader: "Reader") -> Iterator[Metric]:
+    queue, quota, chunks, indexes = reader.queue, reader.quota, reader.chunks, reader.indexes
+    yield gauge(
+        "kafka_log_remote_remotestoragethreadpool_remotelogreadertaskqueuesize",
+        "Downloads that wait for a place, and that somebody waits for.",
+        (),
+        [((), queue.waiting)],
+    )
+    yield gauge(
+        "kafka_log_remote_remotestoragethreadpool_remotelogreaderavgidlepercent",
+        "Share of the download places that are free, 0 to 1.",
+        (),
+        [((), queue.idle_ratio())],
+    )
+    yield from _throttle("fetch", quota.throttled, quota.throttle_ms_total)
+    yield counter(
+        "varve_remote_client_throttled",
+        "Reads answered empty because of a client's quota.",
+        (),
+        [((), quota.client_throttled)],
+    )
+    yield counter(
+        "varve_remote_reader_rejected",
+        "Downloads refused because too many waited (remote.log.reader.max.pending.tasks).",
+        (),
+        [((), queue.rejected)],
+    )
+    yield gauge("varve_remote_reads_pending", "Reads that wait.", (), [((), len(reader.pending))])
+    caches = (("chunk", chunks), ("index", indexes))
+    yield gauge(
+        "varve_remote_cache_bytes",
+        "Bytes of files in the cache.",
+        ("cache",),
+        [((name,), cache.bytes) for name, cache in caches],
+    )
+    yield gauge(
+        "varve_remote_cache_limit_bytes",
+        "Most bytes the cache may hold.",
+        ("cache",),
+        [((name,), cache.limit_bytes) for name, cache in caches],
+    )
+    yield gauge(
+        "varve_remote_cache_entries",
+        "Chunks, and sets of indexes, in the cache.",
+        ("cache",),
+        [((name,), len(cache)) for name, cache in caches],
+    )
+    for what, text in (
+        ("hits", "Look-ups that found it."),
+        ("misses", "Look-ups that had to fetch it."),
+        ("evicted", "Entries that gave way to others."),
+        ("damaged", "Files dropped because their checksum was wrong."),
+    ):
+        yield counter(
+            f"varve_remote_cache_{what}",
+            text,
+            ("cache",),
+            [((name,), getattr(cache, what)) for name, cache in caches],
+        )
+    yield counter(
+        "varve_remote_cache_fetches",
+        "Fetches from remote storage into the cache.",
+        ("cache",),
+        [(("chunk",), chunks.downloads), (("index",), indexes.fetched)],
+    )
+    yield counter(
+        "varve_remote_prefetched_bytes",
+        "Bytes fetched ahead of a reader, and what became of them.",
+        ("outcome",),
+        [
+            (("fetched",), chunks.prefetched_bytes),
+            (("used",), chunks.prefetch_used_bytes),
+            (("unused",), chunks.prefetch_unused_bytes),
+        ],
+    )
+    yield counter(
+        "varve_remote_fetch_wasted_bytes",
+        "Bytes fetched for nobody: the client left, or they were evicted unread.",
+        (),
+        [((), chunks.wasted_bytes)],
+    )
+
+
+def _throttle(what: str, count: int, total_ms: float) -> Iterator[Metric]:
+    yield gauge(
+        f"kafka_server_remotelogmanager_remote_{what}_throttle_time_avg",
+        "Milliseconds, over all that had to wait.",
+        (),
+        [((), total_ms / count if count else 0.0)],
+    )
+    yield counter(
+        f"varve_remote_{what}_throttled", "How often the quota was exceeded.", (), [((), count)]
+    )
+
+
+def _of_manager(manager: "RemoteLogManager") -> Iterator[Metric]:
+    pools = (manager.copier_pool, manager.expiration_pool, manager.follower_pool)
+    yield gauge(
+        "kafka_log_remote_remotelogmanager_remotelogmanagertasksavgidlepercent",
+        "Share of the places for copies that are free, 0 to 1.",
+        (),
+        [((), manager.copier_pool.idle_ratio)],
+    )
+    yield gauge(
+        "varve_remote_pool_idle",
+        "Share of a pool's places that are free, 0 to 1.",
+        ("pool",),
+        [((pool.name,), pool.idle_ratio) for pool in pools],
+    )
+    yield gauge(
+        "varve_remote_pool_queued",
+        "Jobs that wait for a place.",
+        ("pool",),
+        [((pool.name,), pool.queued) for pool in pools],
+    )
+    quota = manager.copy_quota
+    yield from _throttle("copy", quota.throttled, quota.throttle_ms_total)
+    yield gauge(
+        "kafka_server_remotelogmanager_remote_copy_throttle_time_max",
+        "Milliseconds.",
+        (),
+        [((), quota.throttle_ms_max)],
+    )
+    yield gauge(
+        "varve_remote_partitions",
+        "Partitions with remote storage.",
+        ("state",),
+        [((state.name,), count) for state, count in manager.partition_states().items()],
+    )
+    yield gauge(
+        "varve_remote_copies_stalled",
+        "Copies under way that have moved nothing for tier.stalled.copy.ms.",
+        (),
+        [((), manager.stalled_copies)],
+    )
+    yield counter("varve_remote_copy_stalls", "Times it happened.", (), [((), manager.stalls)])
+    yield gauge(
+        "varve_remote_doubtful_removals",
+        "Removals of segments that were begun and have not been seen through.",
+        (),
+        [((), manager.doubtful_removals)],
+    )
+    scrubber, verifier = manager.scrubber, manager.verifier
+    missing = scrubber.last.missing_segments if scrubber.last is not None else 0
+    yield gauge(
+        "varve_remote_missing_segments",
+        "Segments that should be in the bucket and are not, as the last listing saw it.",
+        (),
+        [((), missing)],
+    )
+    for name, value, text in (
+        ("gc_runs", scrubber.runs, "Listings of the bucket."),
+        ("gc_removed_objects", scrubber.removed_objects, "Objects removed that nobody owned."),
+        ("gc_removed_bytes", scrubber.removed_bytes, "Their bytes."),
+        ("gc_aborted_uploads", scrubber.aborted_uploads, "Unfinished uploads ended."),
+        ("verified_segments", verifier.verified_segments, "Segments read again and compared."),
+        ("verified_bytes", verifier.verified_bytes, "Their bytes."),
+        ("verify_faults", verifier.faulty_segments, "Segments found damaged."),
+    ):
+        yield counter(f"varve_remote_{name}", text, (), [((), value)])
+
+
+def _of_tier(statistics: Mapping[str, Any]) -> Iterator[Metric]:
+    worker = statistics.get("worker", {})
+    for name, text in (
+        ("starts", "Starts of the tier process."),
+        ("losses", "Times it was lost: killed, or without an answer."),
+        ("calls_refused", "Calls refused because too many waited."),
+    ):
+        yield counter(f"varve_tier_{name}", text, (), [((), worker.get(name) or 0)])
+    for name, text in (
+        ("calls_in_flight", "Calls the tier process is working on."),
+        ("calls_waiting", "Calls that wait for a place."),
+        ("resident_bytes", "Memory of the tier process."),
+        ("cpu_seconds", "CPU time of the tier process that runs now."),
+    ):
+        yield gauge(f"varve_tier_{name}", text, (), [((), worker.get(name) or 0)])
+    calls: Mapping[str, Any] = statistics.get("store", {}).get("calls", {})
+    for field, text in (
+        ("calls", "Calls to the object store."),
+        ("bytes", "Payload moved by them."),
+        ("retries", "Attempts after a failed one."),
+    ):
+        yield counter(
+            f"varve_tier_store_{field}",
+            text,
+            ("call",),
+            [((call,), row[field]) for call, row in calls.items()],
+        )
+    yield counter(
+        "varve_tier_store_errors",
+        "Calls to the object store that failed.",
+        ("call", "kind"),
+        [
+            ((call, kind), count)
+            for call, row in calls.items()
+            for kind, count in row["errors"].items()
+        ],
+    )
+    yield histogram(
+        "varve_tier_store_seconds",
+        "How long calls to the object store took, retries included.",
+        ("call",),
+        [bound / 1000 for bound in LATENCY_BOUNDS_MS],
+        [((call,), row["latency_counts"], row["seconds"]) for call, row in calls.items()],
+    )
