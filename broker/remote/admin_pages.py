@@ -1,0 +1,297 @@
+"""What `varve tier` asks a broker through its admin port; all answers are JSON.
+
+    GET  /tier                        the bucket, switches, caches, garbage and faults, and one row
+                                      for each partition led here
+    GET  /tier?topic=T[&partition=P]  only these, and their segments on both sides
+    POST /tier/gc[?dry-run=true]      collect garbage now
+    POST /tier/verify?topic=T[&partition=P]
+                                      read their remote segments again and compare
+
+A segment's `end` is exclusive here, like every other end, and not as in KIP-405. While the remote
+log's metadata is still being read a row says `"ready": false` and has no segments.
+"""
+
+import dataclasses
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from broker.admin_http import Page, Pages, Query
+from storage.uuid_text import format_uuid
+from tiered.errors import TieredError
+from tiered.segment_metadata import (
+    RemoteLogSegmentMetadata,
+    SegmentState,
+    TopicIdPartition,
+)
+
+if TYPE_CHECKING:
+    from storage.log import Log
+    from tiered.manager import RemoteLogManager
+    from tiered.metadata_manager import RemoteLogMetadataManager
+    from tiered.settings import TierSettings
+    from tiered.tier import Tier
+    from tiered.verifier import SegmentFaults
+
+LOGGER = logging.getLogger(__name__)
+
+JSON_TYPE = "application/json; charset=utf-8"
+
+
+class RemoteParts(Protocol):
+    """What is asked: `broker.remote.remote_storage.RemoteStorage` has it.
+
+    All but the settings are None until the first topic needs remote storage.
+    """
+
+    @property
+    def settings(self) -> "TierSettings":
+        """The present ones."""
+        ...
+
+    @property
+    def location(self) -> str:
+        """Of the bucket."""
+        ...
+
+    @property
+    def manager(self) -> "RemoteLogManager | None":
+        """Tasks."""
+        ...
+
+    @property
+    def metadata(self) -> "RemoteLogMetadataManager | None":
+        """Segments."""
+        ...
+
+    @property
+    def tier(self) -> "Tier | None":
+        """Counters."""
+        ...
+
+
+class Logs(Protocol):
+    """The local logs."""
+
+    def log_of(self, topic: str, partition: int) -> "Log | None":
+        """A partition's log, None: it is not served here."""
+        ...
+
+
+class TierPages:
+    """See the module."""
+
+    def __init__(self, remote: RemoteParts, logs: Logs, *, cluster_id: str, node_id: int) -> None:
+        self._remote = remote
+        self._logs = logs
+        self._cluster_id = cluster_id
+        self._node_id = node_id
+
+    @property
+    def pages(self) -> Pages:
+        """For GET."""
+        return {"/tier": self.show}
+
+    @property
+    def actions(self) -> Pages:
+        """For POST."""
+        return {"/tier/gc": self.collect_garbage, "/tier/verify": self.verify}
+
+    # -- pages -----------------------------------------------------------------------------------
+
+    async def show(self, query: Query) -> Page:
+        """See the module."""
+        try:
+            wanted = self._wanted(query)
+        except ValueError as error:
+            return _refusal(400, str(error))
+        settings, manager = self._remote.settings, self._remote.manager
+        document: dict[str, object] = {
+            "clusterId": self._cluster_id,
+            "nodeId": self._node_id,
+            "location": self._remote.location,
+            "open": manager is not None,
+            "copyPaused": settings.copy_paused,
+            "fetchPaused": settings.fetch_paused,
+            "partitions": [self._row(one, detailed="topic" in query) for one in wanted],
+        }
+        if manager is not None:
+            report = manager.scrubber.last
+            document |= {
+                "bucketOwner": manager.claim.owner,
+                "copiesInFlight": manager.copies_in_flight,
+                "stalledCopies": manager.stalled_copies,
+                "garbage": None if report is None else _report(report),
+                "verified": {
+                    "segments": manager.verifier.verified_segments,
+                    "bytes": manager.verifier.verified_bytes,
+                    "rounds": manager.verifier.rounds,
+                },
+                "faults": [_faults(one) for one in manager.verifier.faults],
+                "tier": None if self._remote.tier is None else self._remote.tier.statistics(),
+            }
+        return _page(document)
+
+    async def collect_garbage(self, query: Query) -> Page:
+        """See the module."""
+        manager = self._remote.manager
+        if manager is None:
+            return _refusal(503, "no topic of this broker has needed remote storage yet")
+        try:
+            report = await manager.scrubber.run_once(dry_run=query.get("dry-run") == "true")
+        except TieredError as error:
+            return _refusal(503, str(error))
+        return _page(_report(report))
+
+    async def verify(self, query: Query) -> Page:
+        """See the module."""
+        manager = self._remote.manager
+        if "topic" not in query:
+            return _refusal(400, "topic is missing")
+        try:
+            wanted = self._wanted(query)
+        except ValueError as error:
+            return _refusal(400, str(error))
+        segments = [segment for one in wanted for segment in self._finished(one)]
+        faulty: list[object] = []
+        unread: list[str] = []
+        size = 0
+        for segment in segments:
+            assert manager is not None
+            try:
+                faults = await manager.verifier.verify(segment)
+            except TieredError as error:
+                unread.append(f"{segment.partition} {segment.id}: {error}")
+                continue
+            size += segment.segment_size_bytes
+            if faults:
+                faulty.append(
+                    {**_segment(segment), "faults": [fault._asdict() for fault in faults]}
+                )
+        return _page(
+            {
+                "partitions": len(wanted),
+                "segments": len(segments),
+                "bytes": size,
+                "faulty": faulty,
+                "unread": unread,
+            }
+        )
+
+    # -- partitions ------------------------------------------------------------------------------
+
+    def _wanted(self, query: Query) -> list[TopicIdPartition]:
+        manager = self._remote.manager
+        led = [] if manager is None else sorted(manager.led_partitions(), key=lambda p: p[1:])
+        if "topic" in query:
+            led = [one for one in led if one.topic == query["topic"]]
+        if "partition" in query:
+            if not query["partition"].isdecimal():
+                raise ValueError("partition is no number")
+            led = [one for one in led if one.partition == int(query["partition"])]
+        if "topic" in query and not led:
+            raise ValueError("no such partition with remote storage is led here")
+        return led
+
+    def _row(self, who: TopicIdPartition, *, detailed: bool) -> Mapping[str, object]:
+        metadata = self._remote.metadata
+        ready = metadata is not None and metadata.is_ready(who)
+        log = self._logs.log_of(who.topic, who.partition)
+        row: dict[str, object] = {
+            "topic": who.topic,
+            "topicId": format_uuid(who.topic_id),
+            "partition": who.partition,
+            "ready": ready,
+        }
+        if log is not None:
+            row |= {
+                "logStart": log.log_start_offset,
+                "localLogStart": log.local_log_start_offset,
+                "highestRemote": log.highest_remote_offset,
+                "lastStable": log.last_stable_offset,
+                "highWatermark": log.high_watermark,
+                "logEnd": log.log_end_offset,
+                "localBytes": log.size(),
+                "copyPaused": log.config.tier_copy_paused or log.config.remote_log_copy_disable,
+                "fetchPaused": log.config.tier_fetch_paused,
+            }
+        if metadata is not None and ready:
+            segments = metadata.segments(who)
+            row |= {
+                "remoteBytes": metadata.size(who),
+                "remoteSegments": sum(
+                    one.state is SegmentState.COPY_SEGMENT_FINISHED for one in segments
+                ),
+                "unfinishedSegments": sum(
+                    one.state is not SegmentState.COPY_SEGMENT_FINISHED for one in segments
+                ),
+            }
+            if detailed:
+                row["remote"] = [_segment(one) for one in segments]
+        if detailed and log is not None:
+            row["local"] = list(_local_segments(log))
+            row["leaderEpochs"] = [list(entry) for entry in log.leader_epochs.entries()]
+        return row
+
+    def _finished(self, who: TopicIdPartition) -> Sequence[RemoteLogSegmentMetadata]:
+        metadata = self._remote.metadata
+        if metadata is None or not metadata.is_ready(who):
+            return ()
+        return [
+            one for one in metadata.segments(who) if one.state is SegmentState.COPY_SEGMENT_FINISHED
+        ]
+
+
+def _segment(segment: RemoteLogSegmentMetadata) -> dict[str, object]:
+    return {
+        "topic": segment.partition.topic,
+        "partition": segment.partition.partition,
+        "id": format_uuid(segment.id),
+        "start": segment.start_offset,
+        "end": segment.end_offset + 1,
+        "bytes": segment.segment_size_bytes,
+        "state": segment.state.name,
+        "maxTimestampMs": segment.max_timestamp_ms,
+        "leaderEpochs": [list(entry) for entry in segment.segment_leader_epochs],
+    }
+
+
+def _local_segments(log: "Log") -> Iterator[Mapping[str, object]]:
+    segments = log.segment_facts()
+    for index, segment in enumerate(segments):
+        following = segments[index + 1].base_offset if index + 1 < len(segments) else None
+        yield {
+            "start": segment.base_offset,
+            "end": log.log_end_offset if following is None else following,
+            "bytes": segment.size,
+            "active": following is None,
+        }
+
+
+def _report(report: Any) -> Mapping[str, object]:
+    fields = {one.name: getattr(report, one.name) for one in dataclasses.fields(report)}
+    names = {name: _camel(name) for name in fields}
+    fields["missing"] = [_segment(one) for one in report.missing]
+    return {names[name]: value for name, value in fields.items()}
+
+
+def _faults(one: "SegmentFaults") -> Mapping[str, object]:
+    return {
+        **_segment(one.segment),
+        "foundMs": one.found_ms,
+        "faults": [fault._asdict() for fault in one.faults],
+    }
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
+def _page(document: Mapping[str, object]) -> Page:
+    return Page(200, json.dumps(document, default=str).encode(), JSON_TYPE)
+
+
+def _refusal(status: int, problem: str) -> Page:
+    return Page(status, json.dumps({"error": problem}).encode(), JSON_TYPE)
