@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from bench.kafka_release import KafkaRelease, KafkaReleaseError
+from tests.fakes.moto_server import moto_server
 from tests.scenarios.tiered.cluster import Cluster, KafkaCluster, VarveCluster
+from tests.scenarios.tiered.s3 import new_bucket, store_settings
 
 BROKER = os.environ.get("VARVE_SCENARIOS_BROKER", "varve")
 CLUSTER_REASON = "cluster: needs several brokers"
@@ -35,29 +37,54 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"tiered scenarios that wait for the cluster: {waiting}")
 
 
+@pytest.fixture(scope="session")
+def s3_url() -> Iterator[str]:
+    """Moto's server, for all tests of the session."""
+    with moto_server() as url:
+        yield url
+
+
 @pytest.fixture
-def new_cluster(tmp_path: Path) -> Iterator[NewCluster]:
-    """Brokers with remote storage, started; stopped with the test."""
+def new_cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[NewCluster]:
+    """Make brokers with remote storage, started unless told otherwise; stopped with the test.
+
+    `s3` is the address of a server (or of a proxy in front of the session's one): a fresh bucket
+    there instead of a directory.
+    """
     made: list[Cluster] = []
 
-    def start(properties: Mapping[str, str] | None = None, *, brokers: int = 1) -> Cluster:
+    def make(
+        properties: Mapping[str, str] | None = None,
+        *,
+        brokers: int = 1,
+        s3: str | None = None,
+        start: bool = True,
+    ) -> Cluster:
         where = tmp_path / f"cluster{len(made)}"
         cluster: Cluster
         if BROKER == "kafka":
+            if s3 is not None:
+                pytest.skip("LocalTieredStorage knows directories only")
             try:
                 KafkaRelease.resolve(with_test_jars=True)
             except KafkaReleaseError as error:
                 pytest.fail(str(error))
             cluster = KafkaCluster(where, properties or {}, brokers=brokers)
-        else:
+        elif s3 is None:
             cluster = VarveCluster(where, properties or {})
+        else:
+            name = f"bucket-{abs(hash(str(where))):x}"
+            bucket = new_bucket(request.getfixturevalue("s3_url"), name)
+            settings = store_settings(s3, name)
+            cluster = VarveCluster(where, properties or {}, store=settings, bucket=bucket)
         made.append(cluster)
-        cluster.start()
+        if start:
+            cluster.start()
         return cluster
 
-    yield start
+    yield make
     for cluster in made:
         cluster.stop_all()
 
 
-__all__ = ["BROKER", "NewCluster", "new_cluster"]
+__all__ = ["BROKER", "NewCluster", "new_cluster", "s3_url"]

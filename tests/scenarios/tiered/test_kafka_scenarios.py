@@ -449,3 +449,31 @@ async def test_scenario(new_cluster: NewCluster, make: Make, brokers: int) -> No
     cluster = new_cluster(PROPERTIES.get(make), brokers=brokers)
     checks = await make(brokers).run(cluster)
     assert checks > 0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        offload_and_consume_from_leader,
+        delete_topic,
+        list_offsets,
+        *(
+            pytest.param(make, marks=pytest.mark.slow)
+            for make in (
+                offload_and_txn_consume_from_leader,
+                roll_and_offload_active_segment,
+                delete_segments_by_retention_time,
+                delete_segments_by_retention_size,
+                delete_segments_due_to_log_start_offset_breach,
+                disable_remote_log_on_topic,
+                enable_remote_log_on_topic,
+                fetch_from_leader_with_corrupted_checkpoint,
+                partitions_expand,
+            )
+        ),
+    ],
+)
+async def test_scenario_on_s3(new_cluster: NewCluster, s3_url: str, make: Make) -> None:
+    cluster = new_cluster(PROPERTIES.get(make), s3=s3_url)
+    checks = await make(1).run(cluster)
+    assert checks > 0

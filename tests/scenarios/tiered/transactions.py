@@ -207,10 +207,12 @@ class Transactions:
         )
         epoch = log.leader_epochs.latest_epoch or 0
         names = sorted({step.producer for step in self.history.steps})
-        now_ms = int(time.time() * 1000)
+        # Every batch a later time, so that each gets an entry in the time index.
+        first_ms = int(time.time() * 1000)
         for kind, producer, count in steps:
             producer_id = PRODUCER_ID + names.index(producer)
             key = (topic, producer)
+            now_ms = first_ms + log.log_end_offset
             if kind != "data":
                 marker = build_end_transaction_marker(
                     producer_id=producer_id,
@@ -222,6 +224,7 @@ class Transactions:
                 self._write(log, marker, epoch, now_ms)
                 continue
             for _ in range(count):
+                now_ms = first_ms + log.log_end_offset
                 sequence = self._sequences.get(key, 0)
                 self._sequences[key] = sequence + 1
                 text = producer.encode()
