@@ -59,6 +59,7 @@ class SegmentCheck:
         "_epoch_at",
         "_epoch_end",
         "_epochs",
+        "_epochs_known_from",
         "_expected_crc",
         "_files",
         "_header",
@@ -105,7 +106,7 @@ class SegmentCheck:
             parts.get(SideFile.TRANSACTION, b""), files.transaction_index or "", metadata
         )
         check_producer_snapshot(parts[SideFile.PRODUCER_SNAPSHOT], files.producer_snapshot)
-        check_leader_epochs(parts[SideFile.LEADER_EPOCH], metadata)
+        self._epochs_known_from = check_leader_epochs(parts[SideFile.LEADER_EPOCH], metadata)
         self._offset_at = self._time_at = self._abort_at = -1
         self._next_index_position = self._next_time_offset = self._next_abort = _NEVER
         self._advance_offsets()
@@ -303,8 +304,7 @@ class SegmentCheck:
 
     def _is_before_epochs(self, base_offset: int, epoch: int) -> bool:
         """Records that DeleteRecords took, whose epochs the leader no longer knows."""
-        first = self._epochs[0]
-        return base_offset < first.offset and epoch <= first.epoch
+        return base_offset < self._epochs_known_from and epoch <= self._epochs[0].epoch
 
     def _fail(self, position: int, problem: str) -> NoReturn:
         raise CorruptSegmentError(self._files.log, position, problem[:500], rebuildable=False)

@@ -114,24 +114,34 @@ def check_producer_snapshot(data: bytes, path: str) -> None:
         raise CorruptSegmentError(path, -1, str(error), rebuildable=False) from error
 
 
-def check_leader_epochs(data: bytes, metadata: RemoteLogSegmentMetadata) -> None:
-    """CorruptSegmentError when the checkpoint tells of other epochs than the metadata."""
+def check_leader_epochs(data: bytes, metadata: RemoteLogSegmentMetadata) -> int:
+    """Compare the checkpoint with the metadata.
+
+    DeleteRecords into a segment makes the leader forget the epochs of what was deleted. The first
+    one that it still knows then begins within the segment, while the metadata may let it begin with
+    the segment, so that every offset has one.
+
+    Returns:
+        From which offset on the epochs are known.
+
+    Raises:
+        CorruptSegmentError: They tell of different epochs.
+    """
     try:
         entries = decode_epochs(data, LEADER_EPOCHS)
     except CorruptFileError as error:
         raise CorruptSegmentError(LEADER_EPOCHS, -1, str(error), rebuildable=False) from error
-    problem = None
     if _first_not_ascending(entries) is not None:
-        problem = "epochs do not ascend"
-    else:
-        first, last = metadata.start_offset, metadata.end_offset
-        before = [entry for entry in entries if entry[1] <= first]
-        within = [entry for entry in entries if first < entry[1] <= last]
-        told = [(entry.epoch, entry.offset) for entry in metadata.segment_leader_epochs]
-        if [(epoch, first) for epoch, _ in before[-1:]] + within != told:
-            problem = f"the segment's epochs are not {told}"
-    if problem is not None:
+        raise CorruptSegmentError(LEADER_EPOCHS, -1, "epochs do not ascend", rebuildable=False)
+    first, last = metadata.start_offset, metadata.end_offset
+    before = [(epoch, first) for epoch, start in entries if start <= first]
+    within = [entry for entry in entries if first < entry[1] <= last]
+    known = before[-1:] + within
+    told = [(entry.epoch, entry.offset) for entry in metadata.segment_leader_epochs]
+    if not known or told not in (known, [(known[0][0], first), *known[1:]]):
+        problem = f"the segment's epochs are {known}, and not {told}"
         raise CorruptSegmentError(LEADER_EPOCHS, -1, problem[:500], rebuildable=False)
+    return known[0][1]
 
 
 def _check_size(data: bytes, entry_size: int, path: str, *, rebuildable: bool) -> None:

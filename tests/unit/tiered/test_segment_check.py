@@ -1,14 +1,19 @@
 import struct
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.records.batch import HEADER, crc32c
+from protocol.records.control import build_end_transaction_marker
+from storage.append_origin import AppendOrigin
 from storage.checkpoints import encode_epochs
+from storage.producer_snapshot import encode_snapshot
 from tests.fakes.filesystem import FakeFilesystem
+from tests.unit.storage.log_model import NOW_MS, Opened, append, make_batch, open_log
 from tests.unit.tiered.segments import Segment, batch, make_segment
 from tiered.errors import CorruptSegmentError
 from tiered.segment_check import SegmentCheck, check_segment
@@ -214,14 +219,21 @@ def test_a_marker_that_is_not_in_the_log_is_refused() -> None:
         run(segment)
 
 
-def test_records_that_were_deleted_may_have_forgotten_epochs() -> None:
+@pytest.mark.parametrize("told_from", [0, 250])
+def test_records_that_were_deleted_may_have_forgotten_epochs(told_from: int) -> None:
     """DeleteRecords into the segment: the leader's epochs begin at the new log start."""
     segment = a_segment()
     start = segment.metadata.start_offset
-    later = SegmentEpoch(4, start + 250)
-    segment.metadata = replace(segment.metadata, segment_leader_epochs=(later,))
-    segment.parts[SideFile.LEADER_EPOCH][:] = encode_epochs([later])
+    segment.metadata = replace(
+        segment.metadata, segment_leader_epochs=(SegmentEpoch(4, start + told_from),)
+    )
+    segment.parts[SideFile.LEADER_EPOCH][:] = encode_epochs([(4, start + 250)])
     run(segment)
+    # What is still known must fit all the same.
+    segment.parts[SideFile.LEADER_EPOCH][:] = encode_epochs([(4, start + 150)])
+    if told_from == 0:
+        with pytest.raises(CorruptSegmentError, match="leader epoch 2"):
+            run(segment)
 
 
 def test_a_file_is_checked_where_it_lies() -> None:
@@ -246,3 +258,97 @@ def test_a_batch_of_many_pieces() -> None:
     big = batch(0, 1, b"z" * 50_000)
     assert len(big) == 50_061
     run(make_segment([b"z" * 50_000, b"", b"y" * 70_000]), 1024)
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["append", "append", "append", "abort", "epoch", "roll", "cut", "reopen"]),
+        st.integers(1, 120),
+    ),
+    min_size=5,
+    max_size=60,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(STEPS, st.booleans())
+def test_every_closed_segment_of_a_log_passes(steps: list[tuple[str, int]], several: bool) -> None:
+    """A check that refuses what the log writes would let the disk run full."""
+    disk = FakeFilesystem()
+    log = open_log(disk)
+    epoch = 1
+    for number, (step, size) in enumerate(steps):
+        time = NOW_MS + size * 7 - number
+        if step == "epoch":
+            epoch += 1
+        elif step == "roll":
+            log.roll()
+        elif step == "cut":
+            log.truncate_to(max(log.log_start_offset, log.log_end_offset - size // 10))
+        elif step == "reopen":
+            log.close()
+            end = log.log_end_offset
+            log = open_log(disk, opened=Opened(recovery_point=end, clean_shutdown=bool(size % 2)))
+        elif step == "abort":
+            batch = make_batch(
+                b"x" * size,
+                timestamp_ms=time,
+                producer_id=number,
+                producer_epoch=0,
+                base_sequence=0,
+                transactional=True,
+            )
+            append(log, batch, leader_epoch=epoch)
+            marker = build_end_transaction_marker(
+                producer_id=number,
+                producer_epoch=0,
+                commit=bool(size % 3),
+                coordinator_epoch=0,
+                timestamp_ms=time + 1,
+            )
+            append(log, memoryview(marker), leader_epoch=epoch, origin=AppendOrigin.COORDINATOR)
+        else:
+            batches = [make_batch(b"v" * (size // 3), b"w", timestamp_ms=time)] * (
+                3 if several else 1
+            )
+            append(log, memoryview(bytearray().join(batches)), leader_epoch=epoch)
+    log.roll()
+    buffer = memoryview(bytearray(100))
+    for segment, after in pairwise(log.segment_facts()):
+        if not segment.size:
+            continue
+        end = after.base_offset
+        index = segment.transaction_index
+        has_aborts = index.entry_count > 0
+        epochs = log.leader_epochs.entries_in_range(segment.base_offset, end)
+        told = replace(
+            a_segment().metadata,
+            start_offset=segment.base_offset,
+            end_offset=end - 1,
+            max_timestamp_ms=segment.largest_timestamp,
+            segment_size_bytes=segment.size,
+            segment_leader_epochs=tuple(SegmentEpoch(*entry) for entry in epochs),
+            txn_index_empty=not has_aborts,
+        )
+        files = SegmentFiles(
+            segment.path,
+            segment.offset_index.path,
+            segment.time_index.path,
+            log.producer_snapshot_path(end),
+            index.path if has_aborts else None,
+            encode_epochs([entry for entry in log.leader_epochs.entries() if entry[1] < end]),
+        )
+        log.flush()
+        parts = {
+            SideFile.OFFSET: disk.read_bytes(files.offset_index),
+            SideFile.TIMESTAMP: disk.read_bytes(files.time_index),
+            SideFile.PRODUCER_SNAPSHOT: (
+                disk.read_bytes(files.producer_snapshot)
+                if disk.exists(files.producer_snapshot)
+                else encode_snapshot([])
+            ),
+            SideFile.LEADER_EPOCH: files.leader_epochs,
+        }
+        if files.transaction_index is not None:
+            parts[SideFile.TRANSACTION] = disk.read_bytes(files.transaction_index)
+        check_segment(told, files, parts, disk, buffer)

@@ -120,7 +120,15 @@ TOLD = replace(
 )
 def test_epochs_that_fit(entries: list[tuple[int, int]]) -> None:
     """The checkpoint begins with the log and may end after the segment."""
-    check_leader_epochs(encode_epochs(entries), TOLD)
+    assert check_leader_epochs(encode_epochs(entries), TOLD) == 50
+
+
+def test_epochs_that_were_forgotten() -> None:
+    """The first known one begins within the segment; the metadata may let it begin before."""
+    data = encode_epochs([(2, 60), (5, 70)])
+    assert check_leader_epochs(data, TOLD) == 60
+    told = replace(TOLD, segment_leader_epochs=(SegmentEpoch(2, 60), SegmentEpoch(5, 70)))
+    assert check_leader_epochs(data, told) == 60
 
 
 @pytest.mark.parametrize(
