@@ -18,10 +18,10 @@ COMPILE := $(BIN)/python -m compileall -q config protocol storage tiered broker 
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: help setup run test test-slow test-tools check lint types imports fmt bench codegen docs lock clean
+.PHONY: help setup run test test-slow test-s3 test-tools check lint types imports fmt bench codegen docs lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: $(DEVELOPMENT) ## create .venv with everything; .venv/bin/varve then runs
 
@@ -34,6 +34,10 @@ test: $(DEVELOPMENT) test-tools ## run the tests, all but the slow ones (ARGS="t
 
 test-slow: $(DEVELOPMENT) test-tools ## run the slow tests: crash points, fuzzing, long load
 	@$(BIN)/python -m pytest -q -m slow $(ARGS)
+
+test-s3: $(DEVELOPMENT) ## build real S3 servers and run the object store's tests on each
+	@.ci/s3-servers
+	@$(BIN)/python -m pytest -q -rs --durations=0 --durations-min=5 tests/contract/test_object_store.py tests/interop/test_s3_servers.py $(ARGS)
 
 test-tools: # programs that are no Python packages and that tests need
 	@.ci/system-packages kcat java mvn

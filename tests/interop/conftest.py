@@ -12,6 +12,7 @@ import pytest
 
 from bench.kafka_release import KAFKA_VERSION, KafkaRelease, KafkaReleaseError
 from bench.node import KafkaNode, OwnedNode, VarveNode
+from bench.s3_server import SERVERS
 from tests.interop.clients import LIBRARIES, Kcat
 
 BROKER = os.environ.get("VARVE_INTEROP_BROKER", "varve")
@@ -51,6 +52,11 @@ def pytest_terminal_summary(
     if names:
         listed = ", ".join(sorted(names))
         terminalreporter.write_line(f"interop: broker {BROKER}; clients that ran: {listed}")
+    passed = [str(report.nodeid) for report in terminalreporter.stats.get("passed", ())]
+    tried = [node for node in passed if "test_s3_servers.py" in node]
+    if tried:
+        ran = [name for name in ("moto", *SERVERS) if any(f"[{name}" in node for node in tried)]
+        terminalreporter.write_line(f"interop: S3 servers that ran: {', '.join(ran)}")
 
 
 @pytest.fixture
