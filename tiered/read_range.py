@@ -13,12 +13,15 @@ What is not in the cache does not hold up what is: if half of what was wanted is
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from storage.batch_scan import read_batch_header, scan_headers
 from storage.errors import CorruptFileError
 from tiered.chunk_file import ChunkKey
 from tiered.segment_view import ChunkMissingError, SegmentView
+
+CHUNKS_MAX: Final = 8
+"""Asked for at a time by one read: more would fill the queue for everybody."""
 
 
 class Range(NamedTuple):
@@ -28,7 +31,8 @@ class Range(NamedTuple):
         position: Where the first batch begins, as far as that is known.
         end: Where the last one ends; `position` if the first is larger than allowed.
         end_offset: Above all offsets in between; may be a little too great.
-        missing: Chunks without which nothing can be answered; empty when something can.
+        missing: Chunks that must come before anything can be answered, the first of them; empty
+            when something can.
     """
 
     position: int
@@ -75,12 +79,12 @@ def find_range(
         here = view.cached_end(position, wanted)
         next_chunk = ChunkKey(segment.metadata.id, here // view.chunk_bytes)
         if here - position < (wanted - position) // 2 and next_chunk not in failed:
-            return Range(position, position, offset, view.missing(position, wanted))
+            return Range(position, position, offset, view.missing(position, wanted)[:CHUNKS_MAX])
         return _whole_batches(view, position, here, wanted, end, valid_offset, min_one_batch)
     except ChunkMissingError as missing:
         at = missing.position if position < 0 else position
         also = view.missing(at, min(at + max_bytes, view.log_bytes))
-        return Range(at, at, offset, sorted({missing.chunk, *also}))
+        return Range(at, at, offset, sorted({missing.chunk, *also[:CHUNKS_MAX]}))
 
 
 def position_of(view: SegmentView, offset: int, below: int | None = None) -> int:
@@ -145,7 +149,7 @@ def _whole_batches(
             # Not even the first batch is within it.
             if stop > wanted and not min_one_batch:
                 return Range(position, position, header.base_offset, [])
-            missing = view.missing(position, stop)
+            missing = view.missing(position, stop)[:CHUNKS_MAX]
             if stop < view.log_bytes:
                 segment.remember(header.next_offset, stop)
             return Range(position, stop, header.next_offset, missing)

@@ -7,7 +7,7 @@ read = history.read(0)          a read, finished or pending
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 from uuid import UUID
@@ -95,6 +95,20 @@ async def close_readers() -> AsyncIterator[None]:
     for history in _open:
         await history.reader.close()
     _open.clear()
+
+
+def play(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run one example in a loop of its own."""
+
+    async def alone() -> None:
+        try:
+            await scene()
+        finally:
+            for history in _open:
+                await history.reader.close()
+            _open.clear()
+
+    asyncio.run(alone())
 
 
 class RemoteHistory:
@@ -241,7 +255,9 @@ class RemoteHistory:
     async def answer(self, offset: int, **options: Any) -> RemoteRecords:
         """A read that must succeed, waited for."""
         read = self.read(offset, **options)
-        await settle()
+        for _ in range(10):
+            if not read.finished:
+                await settle()
         assert read.finished
         if read.error is not None:
             raise read.error
