@@ -2,7 +2,7 @@
 
     1  the log start offset goes up: from now on nobody may read what is removed
     2  leftovers are resolved
-    3  segments are removed, one after the other, oldest first
+    3  segments are removed, one after the other, oldest first and without leaving one out
     4  the log's remote offsets are brought in agreement with the metadata again
 
 A crash between 1 and 3 loses the new log start, but nothing else: the next leader finds the same
@@ -153,10 +153,14 @@ class Expirer:
                     segment.end_offset,
                     reason.value,
                 )
-            done = await self._attempt(led, segment, self._remove, errors)
-            if done and led.is_active:
-                led.delete_lag_segments -= 1
-                led.delete_lag_bytes -= segment.segment_size_bytes
+            if await self._attempt(led, segment, self._remove, errors):
+                if led.is_active:
+                    led.delete_lag_segments -= 1
+                    led.delete_lag_bytes -= segment.segment_size_bytes
+            elif self._is_in(led, segment, SegmentState.COPY_SEGMENT_FINISHED):
+                # In order: whoever forgets the log start in a crash finds it again by the first
+                # segment that is left, which must not have a hole behind it.
+                break
         if led.is_active:
             led.settle(self._metadata, self._deletion)
         if errors:
@@ -195,7 +199,8 @@ class Expirer:
             deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 2)
             async with Deadline(self._timer, deadline_ms, f"look at {segment.id}"):
                 complete = await self._tier.is_complete(segment)
-            if not self._is_leftover(led, segment):
+            # Its end may have been told late meanwhile, by us or by the last leader.
+            if not self._is_in(led, segment, SegmentState.COPY_SEGMENT_STARTED):
                 return
             counters = self._counters.of(segment.partition.topic)
             if complete:
@@ -209,13 +214,15 @@ class Expirer:
                 segment.start_offset,
                 segment.end_offset,
             )
-        if self._is_leftover(led, segment):
+        if self._is_in(led, segment, SegmentState.COPY_SEGMENT_STARTED):
             await self._deletion.delete(segment)
 
-    def _is_leftover(self, led: LedPartition, segment: RemoteLogSegmentMetadata) -> bool:
-        """Still so: its end may have been told late, by us or by the last leader."""
+    def _is_in(
+        self, led: LedPartition, segment: RemoteLogSegmentMetadata, state: SegmentState
+    ) -> bool:
+        """The leadership lasts, and the segment is in this state now."""
         return led.is_active and any(
-            present.id == segment.id and present.state is SegmentState.COPY_SEGMENT_STARTED
+            present.id == segment.id and present.state is state
             for present in self._metadata.segments(segment.partition)
         )
 

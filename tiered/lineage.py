@@ -147,20 +147,26 @@ def _last_finished_offset(
 def find_log_start_offset(
     metadata: RemoteLogMetadataManager, partition: TopicIdPartition, log: Log
 ) -> int:
-    """The first offset that can be had, from remote storage or from here.
+    """Where the log starts, as remote storage tells it; a crash may have lost the log's own word.
 
-    A segment counts if it holds any record of this log, though its end was overwritten by a later
-    epoch; and also while its copy was only begun, as `tiered.expirer` may find it complete.
+    The first finished segment that holds any record of this log, though its end was overwritten by
+    a later epoch. Copying is in order, so what lies below it was copied too and has expired since,
+    even if the local log still has it. Without such a segment: the local log start.
+
+    A segment whose copy was only begun may turn out to be complete (`tiered.expirer`), and to be
+    the only one with its offsets: the log start does not go beyond it before that is known.
 
     Raises:
         RemoteStorageNotReadyError: Metadata is still being read.
     """
     local = log.local_log_start_offset
-    readable = (SegmentState.COPY_SEGMENT_STARTED, SegmentState.COPY_SEGMENT_FINISHED)
+    begun: int | None = None
     for segment in metadata.segments(partition):
-        if segment.start_offset >= local:
-            break
         end = valid_end(segment, log.leader_epochs)
-        if segment.state in readable and end > max(segment.start_offset, log.log_start_offset):
-            return segment.start_offset
-    return local
+        if end <= max(segment.start_offset, log.log_start_offset):
+            continue
+        if segment.state is SegmentState.COPY_SEGMENT_FINISHED:
+            return segment.start_offset if begun is None else begun
+        if segment.state is SegmentState.COPY_SEGMENT_STARTED and begun is None:
+            begun = min(segment.start_offset, local)
+    return local if begun is None else begun
