@@ -64,12 +64,13 @@ def add_connection_arguments(parser: argparse.ArgumentParser, *, nested: bool = 
 
 def _addresses(text: str) -> str:
     for part in text.split(","):
-        if _host_and_port(part) is None:
+        if host_and_port(part) is None:
             raise argparse.ArgumentTypeError(f"{part!r} is not host:port")
     return text
 
 
-def _host_and_port(text: str) -> tuple[str, int] | None:
+def host_and_port(text: str) -> tuple[str, int] | None:
+    """Parts of `host:port`, None when it is something else."""
     host, colon, port = text.strip().rpartition(":")
     if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
         return None
@@ -84,7 +85,7 @@ def check_reachable(addresses: str) -> None:
     """
     reason = ""
     for part in addresses.split(","):
-        target = _host_and_port(part)
+        target = host_and_port(part)
         assert target is not None, "the option's type has checked it"
         try:
             socket.create_connection(target, timeout=CONNECT_TIMEOUT_S).close()

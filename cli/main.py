@@ -35,6 +35,7 @@ COMMANDS = {
     "topics": Command("cli.topics", "create, list, describe, alter and delete topics"),
     "groups": Command("cli.groups", "list, describe, reset and delete consumer groups"),
     "configs": Command("cli.configs", "describe and alter settings of topics and brokers"),
+    "tier": Command("cli.tier", "look after remote storage: list, verify, clean, restore"),
     "produce": Command("cli.produce", "send records from standard input, for a quick try"),
     "consume": Command("cli.consume", "print records, for a quick try"),
     "dump-log": Command("cli.dump_log", "print any file of a data directory"),

@@ -76,12 +76,13 @@ class Claim:
         return self.is_ours
 
     def _text(self) -> bytes:
-        fields = {
-            "version": VERSION,
-            "clusterId": self._cluster_id,
-            "claimedMs": self._clock.now_ms(),
-        }
-        return json.dumps(fields, indent=2).encode()
+        return encode_claim(self._cluster_id, self._clock.now_ms())
+
+
+def encode_claim(cluster_id: str, now_ms: int) -> bytes:
+    """A claim of this cluster."""
+    fields = {"version": VERSION, "clusterId": cluster_id, "claimedMs": now_ms}
+    return json.dumps(fields, indent=2).encode()
 
 
 def decode_claim(data: bytes) -> str:

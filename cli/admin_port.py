@@ -1,0 +1,72 @@
+"""Asks a broker's admin port; an answer is JSON."""
+
+import argparse
+import http.client
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from cli.connection import CommandError, host_and_port
+
+DEFAULT_ADDRESS: Final = "127.0.0.1:9644"
+TIMEOUT_S: Final = 15.0
+
+ACTION_TIMEOUT_S: Final = 3_600.0
+"""For what a POST has done; the broker's own limit is the same."""
+
+AskAdmin = Callable[[str, str, str, Mapping[str, str]], Any]
+"""(address, method, path, query) to the answer's document, as `ask_admin`."""
+
+
+def add_admin_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare `--admin`."""
+    parser.add_argument(
+        "--admin",
+        metavar="HOST:PORT",
+        type=_address,
+        default=DEFAULT_ADDRESS,
+        help=f"the broker's admin port (default {DEFAULT_ADDRESS})",
+    )
+
+
+def _address(text: str) -> str:
+    if host_and_port(text) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not host:port")
+    return text
+
+
+def ask_admin(address: str, method: str, path: str, query: Mapping[str, str]) -> Any:
+    """The document that `method path?query` answers.
+
+    Raises:
+        CommandError: Nobody answers, or the answer is a refusal; the text has the reason.
+    """
+    target = host_and_port(address)
+    assert target is not None, "the option's type has checked it"
+    timeout_s = ACTION_TIMEOUT_S if method == "POST" else TIMEOUT_S
+    connection = http.client.HTTPConnection(*target, timeout=timeout_s)
+    try:
+        # The header says that no web page has made a browser send this.
+        connection.request(method, f"{path}?{urlencode(query)}", headers={"Varve-Action": "1"})
+        response = connection.getresponse()
+        body = response.read()
+    except (OSError, http.client.HTTPException) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise CommandError(
+            f"no admin port at {address}: {reason or type(error).__name__} "
+            "(admin.listener of the broker, --admin names another)"
+        ) from error
+    finally:
+        connection.close()
+    try:
+        document = json.loads(body)
+    except ValueError:
+        document = None
+    if response.status == 404:
+        raise CommandError(f"the broker at {address} has no remote storage")
+    if response.status != 200:
+        said = document.get("error") if isinstance(document, dict) else None
+        text = said or body.decode(errors="replace").strip()
+        raise CommandError(f"the broker at {address} refuses: {text}")
+    return document
