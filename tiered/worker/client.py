@@ -35,7 +35,7 @@ from tiered.timer import Timer
 from tiered.worker.budget import Budget
 from tiered.worker.calls import CALLS
 from tiered.worker.error_codec import error_from_json
-from tiered.worker.frames import Kind, Message, MessageTooLargeError
+from tiered.worker.frames import VERSION, Kind, Message, MessageTooLargeError
 from tiered.worker.process import Processes
 from tiered.worker.process_usage import Usage, read_usage
 from tiered.worker.service import CALLS_MAX
@@ -84,8 +84,11 @@ class TierClient:
         self._timer = timer
         self._drain_ms = drain_ms
         self._usage = usage
-        level = logging.getLevelName(logging.getLogger().getEffectiveLevel())
-        hello = {"version": 1, "settings": settings_as_json(settings), "log_level": level}
+        hello = {
+            "version": VERSION,
+            "settings": settings_as_json(settings),
+            "log_level": logging.getLogger().getEffectiveLevel(),
+        }
         self.supervisor = Supervisor(processes, hello, timer=timer, clock=clock)
         slots = (
             settings.copier_tasks

@@ -71,7 +71,7 @@ async def serve(sock: socket.socket, build: BuildTier) -> None:
     loop = asyncio.get_running_loop()
 
     async def open_tier(hello: Mapping[str, Any]) -> Tier:
-        logging.getLogger().setLevel(str(hello["log_level"]))
+        logging.getLogger().setLevel(int(hello["log_level"]))
         settings = settings_from_json(hello["settings"])
         for missing in settle(settings.worker_affinity):
             LOGGER.warning("tier process could not have %s", missing)

@@ -4,7 +4,7 @@ They cross the socket only. A command line or an environment can be read by othe
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from tiered.settings import FormatSettings, KeyPairFiles, StoreSettings, TierSettings
@@ -12,7 +12,9 @@ from tiered.settings import FormatSettings, KeyPairFiles, StoreSettings, TierSet
 
 def settings_as_json(settings: TierSettings) -> dict[str, Any]:
     """For the broker's hello."""
-    return asdict(settings)
+    # The copy that `asdict` makes of a mapping needs a dict.
+    plain = replace(settings.format, key_pairs=dict(settings.format.key_pairs))
+    return asdict(replace(settings, format=plain))
 
 
 def settings_from_json(fields: Mapping[str, Any]) -> TierSettings:

@@ -229,6 +229,17 @@ async def test_its_log_lines_are_the_brokers(
     ]
 
 
+async def test_level_of_the_log_is_the_brokers(
+    make_client: MakeClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also one that has no name."""
+    caplog.set_level(33)
+    tier = make_client()
+    assert await tier.list_uploads("") == []
+    await tier.close()
+    assert [record.name for record in caplog.records if "process=tier" in record.message] == []
+
+
 async def test_secrets_and_priority(make_client: MakeClient) -> None:
     """Whoever may look at processes sees neither keys nor settings."""
     tier = make_client()

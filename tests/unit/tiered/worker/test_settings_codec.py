@@ -1,6 +1,7 @@
 """Settings arrive as they left."""
 
 import json
+from types import MappingProxyType
 
 import pytest
 
@@ -14,7 +15,9 @@ def test_all_of_it_crosses() -> None:
         format=FormatSettings(
             encryption=True,
             key_pair_id="a",
-            key_pairs={"a": KeyPairFiles("/a.pub", "/a"), "b": KeyPairFiles("/b.pub", None)},
+            key_pairs=MappingProxyType(
+                {"a": KeyPairFiles("/a.pub", "/a"), "b": KeyPairFiles("/b.pub", None)}
+            ),
         ),
         worker_affinity=(1, 3),
         copy_paused=True,
