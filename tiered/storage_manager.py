@@ -10,7 +10,9 @@ files, whose bytes the loop of the broker never sees. What blocks runs in a few 
 Source: Aiven-Open/tiered-storage-for-apache-kafka, KafkaRemoteStorageManager.java.
 """
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from storage.clock import Clock
@@ -46,7 +48,7 @@ from tiered.tier import (
     SideFile,
     TopicFacts,
 )
-from tiered.tier_statistics import TierStatistics
+from tiered.tier_statistics import OperationStatistics, TierStatistics
 from tiered.workspace import ROOM_BYTES_MAX, WorkspacePool
 
 OBJECT_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -109,6 +111,10 @@ class RemoteStorageManager:
         self._copies = WorkspacePool("segment copies", copies_max)
         self._fetches = WorkspacePool("chunk downloads", fetches_max)
         self._closed = False
+        # As many as callers have begun; what they may begin is theirs to bound.
+        self._under_way: set[asyncio.Task[Any]] = set()
+        self._ended_by_close: set[asyncio.Task[Any]] = set()
+        self._last_call_ended: asyncio.Future[None] | None = None
         self._copier = SegmentCopier(
             store,
             filesystem,
@@ -136,8 +142,7 @@ class RemoteStorageManager:
         self, metadata: RemoteLogSegmentMetadata, files: SegmentFiles, topic: TopicFacts
     ) -> CopyResult:
         """As `Tier`."""
-        with self._statistics.measure("copy_segment") as counters:
-            self._check_open()
+        with self._call("copy_segment") as counters:
             async with self._copies.lease() as workspace:
                 keys = self._keys.segment_keys(metadata)
                 created_ms = self._clock.now_ms()
@@ -149,8 +154,7 @@ class RemoteStorageManager:
 
     async def delete_segment(self, metadata: RemoteLogSegmentMetadata) -> None:
         """As `Tier`."""
-        with self._statistics.measure("delete_segment"):
-            self._check_open()
+        with self._call("delete_segment"):
             self._manifests.forget(metadata.id)
             await remove_objects(self._store, self._keys.segment_keys(metadata))
 
@@ -160,8 +164,7 @@ class RemoteStorageManager:
         self, metadata: RemoteLogSegmentMetadata, directory: str, stem: str
     ) -> IndexesResult:
         """As `Tier`."""
-        with self._statistics.measure("fetch_indexes") as counters:
-            self._check_open()
+        with self._call("fetch_indexes") as counters:
             keys = self._keys.segment_keys(metadata)
             opened, data = await self._reader.fetch_manifest(metadata, keys)
             parts = await self._reader.read_side_files(opened, keys, tuple(_INDEX_SUFFIXES))
@@ -193,8 +196,7 @@ class RemoteStorageManager:
         self, metadata: RemoteLogSegmentMetadata, manifest: str, chunk: int, path: str
     ) -> ChunkResult:
         """As `Tier`."""
-        with self._statistics.measure("fetch_chunk") as counters:
-            self._check_open()
+        with self._call("fetch_chunk") as counters:
             keys = self._keys.segment_keys(metadata)
             async with self._fetches.lease() as workspace:
                 opened = await self._reader.opened(metadata, keys, manifest)
@@ -207,8 +209,7 @@ class RemoteStorageManager:
 
     async def fetch_side_file(self, metadata: RemoteLogSegmentMetadata, kind: SideFile) -> bytes:
         """As `Tier`."""
-        with self._statistics.measure("fetch_side_file") as counters:
-            self._check_open()
+        with self._call("fetch_side_file") as counters:
             keys = self._keys.segment_keys(metadata)
             opened = await self._reader.opened(metadata, keys)
             entry = opened.manifest.side_files.get(kind)
@@ -224,8 +225,7 @@ class RemoteStorageManager:
         A manifest that cannot be read is not taken for one that is missing, which would have the
         segment deleted: CorruptRemoteDataError, RemoteStorageError.
         """
-        with self._statistics.measure("is_complete"):
-            self._check_open()
+        with self._call("is_complete"):
             keys = self._keys.segment_keys(metadata)
             try:
                 opened, _ = await self._reader.fetch_manifest(metadata, keys)
@@ -243,8 +243,7 @@ class RemoteStorageManager:
 
     async def verify_segment(self, metadata: RemoteLogSegmentMetadata) -> Sequence[Fault]:
         """As `Tier`."""
-        with self._statistics.measure("verify_segment") as counters:
-            self._check_open()
+        with self._call("verify_segment") as counters:
             keys = self._keys.segment_keys(metadata)
             async with self._copies.lease() as workspace:
                 faults, read = await verify_segment(
@@ -257,32 +256,27 @@ class RemoteStorageManager:
 
     async def list_objects(self, prefix: str, continuation: str | None) -> ObjectPage:
         """As `Tier`."""
-        with self._statistics.measure("list_objects"):
-            self._check_open()
+        with self._call("list_objects"):
             return await self._store.list(prefix, continuation=continuation)
 
     async def delete_objects(self, keys: Sequence[str]) -> None:
         """As `Tier`."""
-        with self._statistics.measure("delete_objects"):
-            self._check_open()
+        with self._call("delete_objects"):
             await self._store.delete(keys)
 
     async def list_uploads(self, prefix: str) -> Sequence[PendingUpload]:
         """As `Tier`."""
-        with self._statistics.measure("list_uploads"):
-            self._check_open()
+        with self._call("list_uploads"):
             return await self._store.list_uploads(prefix)
 
     async def abort_upload(self, upload: PendingUpload) -> None:
         """As `Tier`."""
-        with self._statistics.measure("abort_upload"):
-            self._check_open()
+        with self._call("abort_upload"):
             await self._store.abort_upload(upload)
 
     async def put_object(self, key: str, data: bytes) -> None:
         """As `Tier`."""
-        with self._statistics.measure("put_object") as counters:
-            self._check_open()
+        with self._call("put_object") as counters:
             if len(data) > OBJECT_BYTES_MAX:
                 raise RemoteStorageError(
                     f"{key}: {len(data)} bytes are more than an object's limit"
@@ -292,8 +286,7 @@ class RemoteStorageManager:
 
     async def get_object(self, key: str) -> bytes:
         """As `Tier`."""
-        with self._statistics.measure("get_object") as counters:
-            self._check_open()
+        with self._call("get_object") as counters:
             data = await self._store.get(key, max_bytes=OBJECT_BYTES_MAX)
             counters.bytes_down += len(data)
             return data
@@ -312,12 +305,38 @@ class RemoteStorageManager:
         }
 
     async def close(self) -> None:
-        """As `Tier`."""
-        if not self._closed:
-            self._closed = True
-            self._threads.close()
-            await self._store.close()
+        """As `Tier`. Ends when all calls have; failed copies remove their objects first."""
+        if self._closed:
+            return
+        self._closed = True
+        for task in self._under_way:
+            self._ended_by_close.add(task)
+            task.cancel()
+        if self._under_way:
+            self._last_call_ended = asyncio.get_running_loop().create_future()
+            await self._last_call_ended
+        self._threads.close()
+        await self._store.close()
 
-    def _check_open(self) -> None:
+    @contextmanager
+    def _call(self, operation: str) -> Iterator[OperationStatistics]:
+        """One call from its beginning to its end, which may be `close`."""
         if self._closed:
             raise TierProcessError("the tier is closed")
+        task = asyncio.current_task()
+        assert task is not None
+        self._under_way.add(task)
+        try:
+            with self._statistics.measure(operation) as counters:
+                yield counters
+        except asyncio.CancelledError:
+            # As `asyncio.timeout` tells its own cancelling from others'.
+            if task in self._ended_by_close and task.uncancel() == 0:
+                raise TierProcessError("the tier is closed") from None
+            raise
+        finally:
+            self._under_way.discard(task)
+            self._ended_by_close.discard(task)
+            ended = self._last_call_ended
+            if ended is not None and not self._under_way and not ended.done():
+                ended.set_result(None)

@@ -3,8 +3,9 @@ import json
 
 import pytest
 
+from tests.fakes.object_store import Fault
 from tests.unit.tiered.segments import FACTS
-from tests.unit.tiered.tier_worlds import text_segment, tier_world
+from tests.unit.tiered.tier_worlds import text_segment, tier_world, turns
 from tiered.errors import RemoteStorageError, TierProcessError
 from tiered.storage_manager import OBJECT_BYTES_MAX
 from tiered.tier import SideFile
@@ -57,6 +58,34 @@ async def test_after_the_end_every_call_fails() -> None:
     ):
         with pytest.raises(TierProcessError):
             await call
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_the_end_ends_what_is_under_way(cancelled: bool) -> None:
+    """With the error that says so, not as if the caller had been cancelled; and cleans up."""
+    world = tier_world()
+    segment = text_segment()
+    await world.copy(segment)
+    before = set(world.store.objects)
+    world.store.fail("get_range", Fault.HANG)
+    world.store.fail("put", Fault.HANG, key=".rsm-manifest")
+    other = text_segment(copy_id=2)
+    reading = asyncio.create_task(world.tier.fetch_chunk(segment.metadata, "", 0, "/cache/c"))
+    copying = asyncio.create_task(
+        world.tier.copy_segment(other.metadata, world.write(other), FACTS)
+    )
+    while world.store.hanging < 2:
+        await turns(1)
+    closing = asyncio.create_task(world.tier.close())
+    if cancelled:
+        await asyncio.sleep(0)
+        reading.cancel()
+    await closing
+    assert world.store.closed
+    assert set(world.store.objects) == before
+    outcomes = await asyncio.gather(reading, copying, return_exceptions=True)
+    assert isinstance(outcomes[0], asyncio.CancelledError if cancelled else TierProcessError)
+    assert isinstance(outcomes[1], TierProcessError)
 
 
 async def test_more_copies_wait() -> None:
