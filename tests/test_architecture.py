@@ -34,6 +34,8 @@ TESTED_ELSEWHERE = {
     "broker/metrics/groups.py": "tests/scenarios/test_metrics.py",
     "broker/metrics/network.py": "tests/scenarios/test_metrics.py",
     "broker/metrics/partitions.py": "tests/scenarios/test_metrics.py",
+    "broker/metrics/remote.py": "tests/scenarios/test_remote_storage.py",
+    "broker/remote/remote_storage.py": "tests/scenarios/test_remote_storage.py",
 }
 """Folders and modules without a test module of their own, and what tests them instead."""
 

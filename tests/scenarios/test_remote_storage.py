@@ -1,0 +1,164 @@
+"""A broker with remote storage, seen from outside: what the metrics say is what lies there."""
+
+import json
+from pathlib import Path
+
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from tests.fakes.client import Client
+from tests.scenarios.conftest import Node, StartNode, until
+
+BROKER = 4
+
+REMOTE: dict[str, object] = {
+    "remote_log_storage_system_enable": True,
+    "remote_log_manager_task_interval_ms": 50,
+    "rlmm_config_remote_log_metadata_topic_num_partitions": 3,
+    "tier_worker": "inline",
+}
+TIERED: dict[str, object] = {
+    "remote_storage_enable": "true",
+    "segment_bytes": 1 << 20,
+    "local_retention_bytes": 1,
+    "file_delete_delay_ms": 0,
+}
+NAMES = "kafka_server_brokertopicmetrics"
+
+
+async def alter_brokers(client: Client, **values: str) -> None:
+    """Set some settings of all brokers, while they run."""
+    configs = [
+        AlterableConfig(name=key.replace("_", "."), value=value) for key, value in values.items()
+    ]
+    resource = AlterConfigsResource(resource_type=BROKER, resource_name="", configs=configs)
+    answer = await client.call(IncrementalAlterConfigsRequest(resources=[resource]))
+    assert [response.error_code for response in answer.responses] == [0], answer
+
+
+def manifests(data: Path) -> list[dict[str, object]]:
+    """Of all segments in the bucket."""
+    return [json.loads(path.read_bytes()) for path in data.glob("varve-objects/**/*.rsm-manifest")]
+
+
+def closed_segments(data: Path) -> list[Path]:
+    """Of the topic on local disk, without the active one."""
+    return sorted((data / "t-0").glob("*.log"))[:-1]
+
+
+def leads(node: Node) -> bool:
+    """Whether the topic's metadata has been read and its tasks run."""
+    remote = node.broker.remote
+    return remote is not None and remote.manager is not None and any(remote.manager.gauges())
+
+
+async def fill(client: Client, records: int = 100) -> None:
+    for number in range(records):
+        await client.produce("t", b"%06d" % number * 20_000)
+
+
+async def test_lag_and_size_equal_what_is_in_bucket_and_directory(
+    start_node: StartNode, tmp_path: Path
+) -> None:
+    """Copying is paused for the topic, then for the cluster, then not at all; nothing is lost."""
+    node = await start_node(**REMOTE)
+    data = tmp_path / "data"
+    client = await node.client()
+    await client.create_topic("t", 1, **TIERED, tier_copy_paused="true")
+    await fill(client)
+    await until(lambda: leads(node))
+    closed = closed_segments(data)
+    assert len(closed) > 5
+    metrics = await node.metrics()
+    assert metrics.of(f"{NAMES}_remotecopylagsegments", topic="t") == len(closed)
+    assert metrics.of(f"{NAMES}_remotecopylagbytes", topic="t") == sum(
+        path.stat().st_size for path in closed
+    )
+    assert manifests(data) == []
+
+    await alter_brokers(client, tier_copy_paused="true")
+    await client.alter_topic("t", tier_copy_paused="false")
+    metrics = await node.metrics()
+    assert metrics.of(f"{NAMES}_remotecopylagsegments", topic="t") == len(closed)
+    assert closed_segments(data) == closed
+
+    await alter_brokers(client, tier_copy_paused="false")
+    await until(lambda: not closed_segments(data))
+    metrics = await node.metrics()
+    assert metrics.of(f"{NAMES}_remotecopylagsegments", topic="t") == 0
+    assert metrics.of(f"{NAMES}_remotecopylagbytes", topic="t") == 0
+    stored = manifests(data)
+    assert metrics.of(f"{NAMES}_remotelogmetadatacount", topic="t") == len(stored) == len(closed)
+    logs = list(data.glob("varve-objects/**/*.log"))
+    in_bucket = sum(path.stat().st_size for path in logs)
+    assert metrics.of(f"{NAMES}_remotelogsizebytes", topic="t") == in_bucket
+    assert metrics.of(f"{NAMES}_remotecopybytes_total", topic="t") == in_bucket
+    assert metrics.of(f"{NAMES}_remotecopyrequests_total", topic="t") == len(closed)
+
+    offset = 0
+    values: list[bytes | None] = []
+    while offset < 100:
+        read = await client.fetch("t", offset)
+        assert not read.error
+        values += [record.value for record in read.records if record.offset >= offset]
+        offset = read.records[-1].offset + 1
+    assert values == [b"%06d" % number * 20_000 for number in range(100)]
+    metrics = await node.metrics()
+    assert metrics.of(f"{NAMES}_remotefetcherrors_total", topic="t") == 0
+    assert metrics.of(f"{NAMES}_remotefetchbytes_total", topic="t") >= in_bucket
+    fetched = metrics.of("varve_remote_cache_fetches_total", cache="chunk")
+
+    await client.fetch("t", 0)
+    metrics = await node.metrics()
+    assert metrics.of("varve_remote_cache_fetches_total", cache="chunk") == fetched
+
+
+async def test_paused_reading_is_empty_and_no_error(start_node: StartNode, tmp_path: Path) -> None:
+    """For the topic and for the cluster; it goes on where it was."""
+    node = await start_node(**REMOTE, remote_fetch_max_wait_ms=60)
+    client = await node.client()
+    await client.create_topic("t", 1, **TIERED)
+    await fill(client)
+    await until(lambda: not closed_segments(tmp_path / "data"))
+
+    await client.alter_topic("t", tier_fetch_paused="true")
+    read = await client.fetch("t", 0)
+    assert (read.error, read.records) == (0, [])
+    await client.alter_topic("t", tier_fetch_paused="false")
+    await alter_brokers(client, tier_fetch_paused="true")
+    read = await client.fetch("t", 0)
+    assert (read.error, read.records) == (0, [])
+    await alter_brokers(client, tier_fetch_paused="false")
+    await alter_brokers(client, remote_fetch_max_wait_ms="5000")
+    read = await client.fetch("t", 0)
+    assert read.records[0].offset == 0
+
+
+async def test_what_a_deleted_topic_had_is_gone(start_node: StartNode, tmp_path: Path) -> None:
+    """Also when the broker stops between the deletion and its end."""
+    node = await start_node(**REMOTE)
+    client = await node.client()
+    await client.create_topic("t", 1, **TIERED)
+    await fill(client)
+    data = tmp_path / "data"
+    await until(lambda: not closed_segments(data))
+    assert manifests(data)
+    await client.delete_topic("t")
+    await node.stop()
+    again = await start_node(**REMOTE)
+    await until(lambda: not list(data.glob("varve-objects/**/*.log")))
+    assert manifests(data) == []
+    await again.stop()
+
+
+async def test_nothing_runs_before_a_topic_needs_it(start_node: StartNode) -> None:
+    """No process, no internal topic: a broker without tiered topics pays nothing."""
+    node: Node = await start_node(**REMOTE)
+    client = await node.client()
+    await client.create_topic("t", 1)
+    assert node.broker.remote is not None
+    assert not node.broker.remote.is_open
+    assert node.broker.controller is not None
+    assert set(node.broker.controller.image.topics) == {"t"}
