@@ -156,7 +156,9 @@ class LogCuts(LogAppends):
         if plan.roll_active:
             # As in Kafka, what goes must not be the active one: a new one takes its place.
             self.roll()
-            count += 1
+            if not self.copies_to_remote:
+                count += 1
+            # Else it is to be copied first; the next pass finds it closed.
         if count == 0:
             return 0
         for segment in list(self._segments)[:count]:

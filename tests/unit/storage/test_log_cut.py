@@ -110,3 +110,21 @@ def test_without_copying_the_whole_retention_counts_here() -> None:
         append(log, make_batch(b"x" * 40))
     assert log.delete_old_segments() > 0
     assert log.log_start_offset == log.local_log_start_offset > 0
+
+
+def test_what_was_not_copied_stays_when_its_time_has_come() -> None:
+    """Local retention closes the active segment, so that it can be copied; no more than that."""
+    clock = ManualClock(NOW_MS)
+    config = small_segments(
+        1000, remote_storage_enable=True, local_retention_ms=10, retention_ms=1_000_000
+    )
+    log = open_log(FakeFilesystem(clock), config, clock=clock)
+    append(log, make_batch(b"x" * 40))
+    clock.advance(11)
+    assert log.delete_old_segments() == 0
+    assert len(log.segment_facts()) == 2
+    assert (log.local_log_start_offset, log.log_end_offset) == (0, 1)
+    assert log.delete_old_segments() == 0
+    log.highest_remote_offset = 0
+    assert log.delete_old_segments() == 1
+    assert (log.log_start_offset, log.local_log_start_offset) == (0, 1)
