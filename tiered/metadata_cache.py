@@ -12,15 +12,18 @@ only while it is COPY_SEGMENT_FINISHED and nothing has taken its place:
     * unless replaced: see below
 
 Of each leader epoch that a segment has records of, the cache keeps which finished segment begins
-where (`referenced`), and the others (`unreferenced`): under way, being deleted, or replaced. A
-segment is replaced when a later one of the same epoch begins at or before it and reaches as far as
-anything that epoch has (KAFKA-15168): two leaders copied overlapping segments.
+where, and the others as `unreferenced`: under way, being deleted, or replaced. Two leaders may have
+copied overlapping segments (KAFKA-15168); of those the one is replaced that lies within the other,
+the older one if they are alike:
 
-    epoch 3, S0 10..90 finished, then S1 5..100 finished      find(3, 95) is S1; S0 unreferenced
-    epoch 3, S0 0..100 finished, then S1 0..50 finished       find(3, 60) is S0; S1 unreferenced
+    finished in this order, of one epoch       find(95)   find(60)   unreferenced
+    S0 10..90, S1 5..100                       S1         S1         S0
+    S0 0..100, S1 0..200                       S1         S1         S0
+    S0 0..100, S1 0..50                        S0         S0         S1       Kafka: nothing found
+    S0 0..100, S1 20..50                       S0         S0         S1       Kafka: nothing found
 
-The second row is where we differ from Kafka, which puts S1 in S0's place and then finds nothing for
-60, although S0 has it.
+In the last two, Kafka lets S1 hide what only S0 has. So `starts` and `ends` both ascend, and the
+last segment that begins at or before an offset holds it if any does.
 
 Source: Kafka, RemoteLogMetadataCache.java, RemoteLogLeaderEpochState.java; KAFKA-15168.
 """
@@ -64,7 +67,7 @@ class CacheCapture(NamedTuple):
 
 
 class _EpochState:
-    """One leader epoch; `starts`, `ends` (inclusive) and `ids` are parallel and ascending."""
+    """One leader epoch; `starts`, `ends` (inclusive) and `ids` are parallel; see the module."""
 
     __slots__ = ("ends", "highest", "ids", "starts", "unreferenced")
 
@@ -77,23 +80,19 @@ class _EpochState:
 
     def finish(self, segment_id: bytes, start: int, end: int) -> None:
         """The epoch's records `start` .. `end` are in this segment, which is copied."""
+        starts, ends, ids = self.starts, self.ends, self.ids
+        before = bisect_right(starts, start) - 1
+        if before >= 0 and ends[before] > end:
+            # It adds nothing; it stays unreferenced.
+            return
         self.unreferenced.discard(segment_id)
-        starts, ids = self.starts, self.ids
-        while starts and starts[-1] >= start and self.highest <= end:
-            starts.pop()
-            self.ends.pop()
-            self.unreferenced.add(ids.pop())
-        place = bisect_left(starts, start)
-        if place == len(starts) or starts[place] != start:
-            starts.insert(place, start)
-            self.ends.insert(place, end)
-            ids.insert(place, segment_id)
-        elif self.ends[place] <= end:
-            self.unreferenced.add(ids[place])
-            self.ends[place] = end
-            ids[place] = segment_id
-        else:
-            self.unreferenced.add(segment_id)
+        first = last = bisect_left(starts, start)
+        while last < len(ends) and ends[last] <= end:
+            last += 1
+        self.unreferenced.update(ids[first:last])
+        starts[first:last] = (start,)
+        ends[first:last] = (end,)
+        ids[first:last] = (segment_id,)
         self.highest = max(self.highest, end)
 
     def begin_delete(self, segment_id: bytes, start: int) -> None:
