@@ -15,33 +15,32 @@ are the first to go.
 Bytes over the limit: downloads that are under way, at most `reader_tasks` chunks.
 """
 
-import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 from storage.clock import Clock
 from storage.errors import DiskError
 from storage.filesystem import File, Filesystem
 from storage.randomness import Randomness
+from tiered.cached_chunk import CachedChunk, ChunkSource
 from tiered.chunk_file import (
     ChunkFile,
     ChunkKey,
     chunk_path,
     folder_of,
-    list_folders,
     open_checked,
     parse_name,
     part_path,
-    remove,
-    scan_folder,
     settle,
 )
+from tiered.chunk_scan import ChunkScan, FileRemover
 from tiered.errors import CorruptRemoteDataError
 from tiered.fair_queue import Client, FairQueue
 from tiered.flight import Flight, Flights
+from tiered.off_loop import Run
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.tier import ChunkResult
 
@@ -49,16 +48,6 @@ _log = logging.getLogger(__name__)
 
 FETCH_TIME_WEIGHT: Final = 0.2
 """Of the newest download in the running mean of their durations."""
-
-T = TypeVar("T")
-
-
-class Run(Protocol):
-    """Calls a function in a thread: `broker.disk.Disk.run`."""
-
-    def __call__(self, function: Callable[..., T], *args: Any) -> Coroutine[Any, Any, T]:
-        """Its result, or its exception."""
-        ...
 
 
 class FetchChunk(Protocol):
@@ -69,89 +58,6 @@ class FetchChunk(Protocol):
     ) -> Coroutine[Any, Any, ChunkResult]:
         """Write one chunk of the log to `path`."""
         ...
-
-
-class ChunkSource(Protocol):
-    """The segment that a chunk is of: `index_cache.RemoteSegment`."""
-
-    metadata: RemoteLogSegmentMetadata
-
-    @property
-    def manifest_path(self) -> str:
-        """File of the manifest."""
-        ...
-
-    def pin(self) -> None:
-        """The manifest stays until `unpin`; raises when it is gone."""
-        ...
-
-    def unpin(self) -> None:
-        """It may go."""
-        ...
-
-    def chunk_length(self, chunk: int) -> int:
-        """Bytes of one chunk."""
-        ...
-
-
-class CachedChunk:
-    """A chunk that is on the disk.
-
-    Attributes:
-        key: Which.
-        path: Its file.
-        length: Its bytes.
-        crc: CRC-32C of them, from its name.
-        checked: The file was compared with its checksum since this process began.
-        unread: Nobody has read it yet: it was prefetched, or its reader went away.
-        prefetch: Who had it fetched ahead of a reader; called with its bytes if it is evicted
-            unread. None for what a reader waited for.
-        used: For the pool of open files.
-    """
-
-    __slots__ = (
-        "_file",
-        "_filesystem",
-        "checked",
-        "crc",
-        "key",
-        "length",
-        "path",
-        "prefetch",
-        "unread",
-        "used",
-    )
-
-    def __init__(self, filesystem: Filesystem, path: str, file: ChunkFile) -> None:
-        self._filesystem = filesystem
-        self.path = path
-        self.key = file.key
-        self.length = file.length
-        self.crc = file.crc
-        self.checked = False
-        self.unread = False
-        self.prefetch: Callable[[int], None] | None = None
-        self.used = False
-        self._file: File | None = None
-
-    @property
-    def file(self) -> File:
-        """The open file; opened, and counted in the pool, if need be. DiskError if it is gone."""
-        file = self._file
-        if file is None:
-            file = self._filesystem.open(self.path, readonly=True)
-            self.hold(file)
-        self.used = True
-        return file
-
-    def hold(self, file: File) -> None:
-        """It has just been opened."""
-        self._file = file
-        self._filesystem.open_files.admit(self)
-
-    def release(self) -> None:
-        """Let go of the descriptor (the pool asks for it)."""
-        self._file = None
 
 
 class ChunkCache:
@@ -168,9 +74,7 @@ class ChunkCache:
             `prefetch_unused_bytes` evicted unread.
         abandoned_unused_bytes: Of downloads whose readers went away, evicted unread.
         damaged: Files dropped after a restart for their checksum.
-        remove_errors: Files that could not be removed.
         fetch_ms: Running mean of what a download takes, queue included; 0: none yet.
-        scanned: The directory has been read.
     """
 
     def __init__(
@@ -217,11 +121,8 @@ class ChunkCache:
         # Of prefetches under way: bytes, and whom to tell that they were in vain.
         self._prefetches: dict[ChunkKey, tuple[int, Callable[[int], None]]] = {}
         self._pending_bytes = 0
-        self._doomed: list[str] = []
-        self._removing: asyncio.Task[None] | None = None
-        self._scans: dict[str, asyncio.Future[None]] = {}
-        self._scan: asyncio.Task[None] | None = None
-        self.scanned = False
+        self._remover = FileRemover(filesystem, run, self._is_name_of_present)
+        self._scan = ChunkScan(directory, self._token, filesystem, run, self._found, self._shrink)
         self.bytes = 0
         self.hits = 0
         self.misses = 0
@@ -236,11 +137,20 @@ class ChunkCache:
         self.prefetch_unused_bytes = 0
         self.abandoned_unused_bytes = 0
         self.damaged = 0
-        self.remove_errors = 0
         self.fetch_ms = 0.0
 
     def __len__(self) -> int:
         return len(self._chunks)
+
+    @property
+    def scanned(self) -> bool:
+        """The directory has been read."""
+        return self._scan.done
+
+    @property
+    def remove_errors(self) -> int:
+        """Files that could not be removed, since start."""
+        return self._remover.errors
 
     @property
     def wasted_bytes(self) -> int:
@@ -258,60 +168,27 @@ class ChunkCache:
 
     def start(self) -> None:
         """Begin to read the directory; nobody need wait for it."""
-        self._scan = asyncio.get_running_loop().create_task(self._scan_all())
+        self._scan.start()
 
     async def wait_scanned(self) -> None:
         """Until the directory has been read."""
-        if self._scan is not None:
-            await asyncio.shield(self._scan)
+        await self._scan.wait()
 
     async def close(self) -> None:
         """Stop downloads and finish removing; chunks stay for the next start."""
         self.flights.close()
-        if self._scan is not None:
-            self._scan.cancel()
-            await asyncio.gather(self._scan, return_exceptions=True)
-        if self._removing is not None:
-            await asyncio.gather(self._removing, return_exceptions=True)
+        await self._scan.close()
+        await self._remover.close()
         for chunk in self._chunks.values():
             self._filesystem.open_files.discard(chunk)
             chunk.release()
-
-    async def _scan_all(self) -> None:
-        try:
-            folders = await self._run(list_folders, self._filesystem, self._directory)
-            for folder in folders:
-                await self._scan_once(f"{self._directory}/{folder}")
-        except DiskError as error:
-            _log.warning("the chunk cache begins empty: %s", error)
-        self.scanned = True
-        self._scans.clear()
-        self._shrink()
-
-    async def _scan_once(self, folder: str) -> None:
-        """Read one folder, or wait for whoever reads it."""
-        under_way = self._scans.get(folder)
-        if under_way is not None:
-            await asyncio.shield(under_way)
-            return
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._scans[folder] = done
-        try:
-            found = await self._run(scan_folder, self._filesystem, folder, self._token)
-            for file in found:
-                self._found(file)
-        except DiskError as error:
-            _log.warning("a folder of the chunk cache is left out: %s", error)
-        finally:
-            if not done.done():
-                done.set_result(None)
 
     def _found(self, file: ChunkFile) -> None:
         path = chunk_path(self._directory, file)
         present = self._chunks.get(file.key)
         if present is not None:
             if present.path != path:
-                self._doom(path)
+                self._remover.remove(path)
             return
         chunk = CachedChunk(self._filesystem, path, file)
         self._chunks[file.key] = chunk
@@ -412,14 +289,14 @@ class ChunkCache:
         self, key: ChunkKey
     ) -> Callable[[], Coroutine[Any, Any, CachedChunk | None]] | None:
         """What is to be looked at on the disk before downloading; None: nothing."""
-        if key in self._chunks or not self.scanned:
+        if key in self._chunks or not self._scan.done:
             return lambda: self._check(key)
         return None
 
     async def _check(self, key: ChunkKey) -> CachedChunk | None:
         """The chunk that an earlier process left, if it is whole."""
-        if not self.scanned:
-            await self._scan_once(folder_of(self._directory, key))
+        if not self._scan.done:
+            await self._scan.folder(folder_of(self._directory, key))
         chunk = self._chunks.get(key)
         if chunk is None:
             return None
@@ -465,8 +342,8 @@ class ChunkCache:
             if isinstance(error, Exception):
                 self.download_errors += 1
             self._end_prefetch(key)
-            self._doom(part)
-            self._doom(part + ".tmp")
+            self._remover.remove(part)
+            self._remover.remove(part + ".tmp")
             raise
         finally:
             if pinned:
@@ -523,7 +400,7 @@ class ChunkCache:
         self.evicted += 1
         self.evicted_bytes += chunk.length
         self._forget(chunk)
-        self._doom(chunk.path)
+        self._remover.remove(chunk.path)
         if chunk.unread and chunk.prefetch is not None:
             self.prefetch_unused_bytes += chunk.length
             chunk.prefetch(chunk.length)
@@ -548,19 +425,3 @@ class ChunkCache:
         file = parse_name(path.rpartition("/")[2])
         chunk = None if file is None else self._chunks.get(file.key)
         return chunk is not None and chunk.path == path
-
-    def _doom(self, path: str) -> None:
-        """Remove a file soon, in a thread."""
-        self._doomed.append(path)
-        if self._removing is None:
-            self._removing = asyncio.get_running_loop().create_task(self._remove_doomed())
-
-    async def _remove_doomed(self) -> None:
-        while self._doomed:
-            paths, self._doomed = self._doomed, []
-            for path in paths:
-                if self._is_name_of_present(path):
-                    continue
-                if not await self._run(remove, self._filesystem, path):
-                    self.remove_errors += 1
-        self._removing = None

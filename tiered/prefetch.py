@@ -29,7 +29,8 @@ from tiered.chunk_cache import ChunkCache
 from tiered.errors import RemoteStorageNotReadyError
 from tiered.fair_queue import Client
 from tiered.fetch_quota import FetchQuota
-from tiered.index_cache import IndexCache, RemoteSegment
+from tiered.index_cache import IndexCache
+from tiered.remote_segment import RemoteSegment
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
 
 STREAMS_MAX: Final = 4096

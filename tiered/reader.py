@@ -24,7 +24,7 @@ Source: Kafka, RemoteLogManager.java (read), RemoteLogReader.java; KIP-405, KIP-
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -33,7 +33,7 @@ from storage.errors import CorruptFileError, DiskError
 from storage.filesystem import Filesystem
 from storage.log import Log, TimestampOffset
 from storage.randomness import Randomness
-from tiered.chunk_cache import CachedChunk, ChunkCache, Run
+from tiered.chunk_cache import ChunkCache
 from tiered.chunk_file import ChunkKey
 from tiered.epoch_bounds import find_segment, valid_end
 from tiered.errors import (
@@ -48,11 +48,15 @@ from tiered.errors import (
 from tiered.fair_queue import Client, FairQueue
 from tiered.fetch_quota import FetchQuota
 from tiered.flight import Flight
-from tiered.index_cache import IndexCache, IndexesEvictedError, RemoteSegment
+from tiered.index_cache import IndexCache
 from tiered.metadata_manager import RemoteLogMetadataManager
-from tiered.prefetch import Prefetcher, Stream
+from tiered.off_loop import Run
+from tiered.pending_read import Read, TopicReads
+from tiered.prefetch import Prefetcher
 from tiered.read_range import find_range
+from tiered.remote_aborts import collect_aborted
 from tiered.remote_read import ReadRequest, RemoteRecords
+from tiered.remote_segment import IndexesEvictedError, RemoteSegment
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
 from tiered.segment_view import SegmentView
 from tiered.settings import TierSettings
@@ -65,79 +69,6 @@ RETRIES_MAX: Final = 2
 
 Missing = RemoteLogSegmentMetadata | tuple[RemoteSegment, list[int], int]
 """What must come first: a segment's indexes, or some of its chunks for a read at a position."""
-
-
-class TopicReads:
-    """Counters of one topic (Kafka: RemoteFetch{Bytes,Requests,Errors}PerSec)."""
-
-    __slots__ = ("bytes", "errors", "requests")
-
-    def __init__(self) -> None:
-        self.bytes = 0
-        self.requests = 0
-        self.errors = 0
-
-
-class Read:
-    """One read (`remote_read.RemoteRead`)."""
-
-    __slots__ = (
-        "_reader",
-        "cancelled",
-        "error",
-        "failed",
-        "finished",
-        "flights",
-        "gone",
-        "offset",
-        "on_finished",
-        "records",
-        "request",
-        "retries",
-        "stream",
-        "view",
-    )
-
-    def __init__(self, reader: "Reader", request: ReadRequest) -> None:
-        self._reader = reader
-        self.request = request
-        self.finished = False
-        self.cancelled = False
-        self.records: RemoteRecords | None = None
-        self.error: Exception | None = None
-        self.on_finished: Callable[[], None] | None = None
-        # Where to look: moves on over gaps.
-        self.offset = request.offset
-        self.view: SegmentView | None = None
-        self.stream: Stream | None = None
-        self.flights: dict[UUID | ChunkKey, Flight[Any, Any]] = {}
-        self.failed: dict[UUID | ChunkKey, Exception] = {}
-        self.gone: UUID | None = None
-        self.retries = 0
-
-    def cancel(self) -> None:
-        """See `RemoteRead`; everything that only this read wanted stops before this returns."""
-        if not self.finished and not self.cancelled:
-            self.cancelled = True
-            self._reader.cancelled(self)
-
-    def landed(self) -> None:
-        """Something that it waited for is here, or will not come."""
-        for key, flight in list(self.flights.items()):
-            if flight.landed:
-                del self.flights[key]
-                self.take(key, flight)
-        if not self.finished and not self.cancelled:
-            self._reader.advance(self)
-
-    def take(self, key: UUID | ChunkKey, flight: Flight[Any, Any]) -> None:
-        """Keep what a flight brought."""
-        if flight.error is not None:
-            self.failed[key] = flight.error
-        elif isinstance(flight.result, CachedChunk) and self.view is not None:
-            chunk = flight.result
-            if chunk.key.segment == self.view.segment.metadata.id:
-                self.view.files[chunk.key.chunk] = chunk.file
 
 
 class Reader:
@@ -343,7 +274,9 @@ class Reader:
                 return segment, wanted, position
             aborted: Sequence[tuple[int, int]] = ()
             if with_aborted and end > position:
-                collected = self._collect_aborted(read, segment, end_offset)
+                collected = collect_aborted(
+                    self.indexes, self._metadata, read.request, segment, offset, end_offset
+                )
                 if isinstance(collected, RemoteLogSegmentMetadata):
                     return collected
                 aborted = collected
@@ -355,41 +288,6 @@ class Reader:
         get = self.chunks.get
         id_ = segment.metadata.id
         return SegmentView(segment, lambda chunk: get(ChunkKey(id_, chunk)))
-
-    def _collect_aborted(
-        self, read: Read, segment: RemoteSegment, end: int
-    ) -> list[tuple[int, int]] | RemoteLogSegmentMetadata:
-        """Aborted transactions that overlap [offset, end), each once; or whose index is missing."""
-        partition, log, _, _, _, _, client = read.request
-        start = read.offset
-        found, complete = segment.indexes.aborts.collect(start, end)
-        metadata = segment.metadata
-        while not complete:
-            following = self._next_with_aborts(partition, log, metadata.end_offset + 1)
-            if following is None:
-                # What is local is in the log's own indexes.
-                found += log.aborted_transactions(start, end)
-                break
-            later = self.indexes.get(following, client)
-            if later is None:
-                return following
-            metadata = following
-            more, complete = later.indexes.aborts.collect(start, end)
-            found += more
-        return list(dict.fromkeys(found))
-
-    def _next_with_aborts(
-        self, partition: TopicIdPartition, log: Log, offset: int
-    ) -> RemoteLogSegmentMetadata | None:
-        """The next segment of this lineage, from `offset` on, in which something was aborted."""
-        epochs = log.leader_epochs
-        epoch = epochs.epoch_for_offset(offset)
-        while epoch is not None and offset < log.local_log_start_offset:
-            found = self._metadata.find_next_with_transactions(partition, epoch, offset)
-            if found is not None:
-                return found
-            epoch = epochs.next_epoch(epoch)
-        return None
 
     def _segment_at(
         self, partition: TopicIdPartition, log: Log, offset: int

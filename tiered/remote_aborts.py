@@ -10,10 +10,17 @@ Source: Kafka, TransactionIndex.java (collectAbortedTxns), RemoteLogManager.java
 
 from bisect import bisect_left
 from struct import Struct
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from storage.errors import CorruptFileError
 from storage.transaction_index import ENTRY_SIZE, VERSION, AbortedTxn
+from tiered.metadata_manager import RemoteLogMetadataManager
+from tiered.remote_read import ReadRequest
+from tiered.segment_metadata import RemoteLogSegmentMetadata
+
+if TYPE_CHECKING:
+    from tiered.index_cache import IndexCache
+    from tiered.remote_segment import RemoteSegment
 
 _ENTRY: Final = Struct(">hqqqq")
 
@@ -72,3 +79,56 @@ class RemoteAborts:
             if entry.last_stable_offset >= end:
                 return found, True
         return found, False
+
+
+def collect_aborted(
+    indexes: "IndexCache",
+    manager: RemoteLogMetadataManager,
+    request: ReadRequest,
+    segment: "RemoteSegment",
+    start: int,
+    end: int,
+) -> list[tuple[int, int]] | RemoteLogSegmentMetadata:
+    """Aborted transactions that overlap [start, end), remote and local ones, each once.
+
+    Args:
+        indexes: Of remote segments.
+        manager: Which segments follow.
+        request: For whom.
+        segment: That holds `start`.
+        start: First offset.
+        end: Exclusive.
+
+    Returns:
+        (producer id, first offset) of each, or the segment whose indexes must come first.
+    """
+    log, client = request.log, request.client
+    found, complete = segment.indexes.aborts.collect(start, end)
+    metadata = segment.metadata
+    while not complete:
+        following = _next_with_aborts(manager, request, metadata.end_offset + 1)
+        if following is None:
+            # What is local is in the log's own indexes.
+            found += log.aborted_transactions(start, end)
+            break
+        later = indexes.get(following, client)
+        if later is None:
+            return following
+        metadata = following
+        more, complete = later.indexes.aborts.collect(start, end)
+        found += more
+    return list(dict.fromkeys(found))
+
+
+def _next_with_aborts(
+    manager: RemoteLogMetadataManager, request: ReadRequest, offset: int
+) -> RemoteLogSegmentMetadata | None:
+    """The next segment of this lineage, from `offset` on, in which something was aborted."""
+    epochs = request.log.leader_epochs
+    epoch = epochs.epoch_for_offset(offset)
+    while epoch is not None and offset < request.log.local_log_start_offset:
+        found = manager.find_next_with_transactions(request.partition, epoch, offset)
+        if found is not None:
+            return found
+        epoch = epochs.next_epoch(epoch)
+    return None

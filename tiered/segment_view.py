@@ -13,7 +13,7 @@ from protocol.records.batch import HEADER_SIZE
 from storage.errors import CorruptFileError
 from storage.file_slice import FileSlice
 from storage.filesystem import File
-from tiered.index_cache import RemoteSegment
+from tiered.remote_segment import RemoteSegment
 
 
 class ChunkMissingError(Exception):

@@ -24,15 +24,17 @@ from storage.errors import CorruptFileError, DiskError
 from storage.filesystem import File, Filesystem
 from storage.log import Log, TimestampOffset
 from storage.time_index import ENTRY_SIZE
-from tiered.chunk_cache import ChunkCache, Run
+from tiered.chunk_cache import ChunkCache
 from tiered.chunk_file import ChunkKey
 from tiered.epoch_bounds import valid_end
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
 from tiered.fair_queue import Client
 from tiered.flight import Flight
-from tiered.index_cache import IndexCache, IndexesEvictedError, RemoteSegment
+from tiered.index_cache import IndexCache
 from tiered.index_files import TIME_SUFFIX
 from tiered.metadata_manager import RemoteLogMetadataManager
+from tiered.off_loop import Run
+from tiered.remote_segment import IndexesEvictedError, RemoteSegment
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
 from tiered.segment_view import ChunkMissingError, SegmentView
 

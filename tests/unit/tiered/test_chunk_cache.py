@@ -15,7 +15,7 @@ from tests.unit.tiered.remote_history import (
 from tiered.chunk_cache import ChunkCache
 from tiered.chunk_file import ChunkKey
 from tiered.errors import CorruptRemoteDataError, StoreUnavailableError
-from tiered.index_cache import RemoteSegment
+from tiered.remote_segment import RemoteSegment
 
 __all__ = ["close_readers"]
 

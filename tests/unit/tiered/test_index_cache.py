@@ -14,7 +14,8 @@ from tests.unit.tiered.remote_history import (
 )
 from tiered import index_cache
 from tiered.errors import CorruptRemoteDataError, StoreUnavailableError
-from tiered.index_cache import IndexCache, IndexesEvictedError, RemoteSegment
+from tiered.index_cache import IndexCache
+from tiered.remote_segment import IndexesEvictedError, RemoteSegment
 
 __all__ = ["close_readers"]
 
@@ -190,7 +191,7 @@ async def test_errors_of_the_store_and_of_the_disk_are_told() -> None:
     with pytest.raises(DiskError):
         await _have(history, 0)
     assert cache.fetch_errors == 2
-    assert await _have(history, 0)
+    assert (await _have(history, 0)).metadata == history.copied[0]
 
 
 async def test_a_directory_that_cannot_be_listed_is_an_empty_cache() -> None:
@@ -200,7 +201,7 @@ async def test_a_directory_that_cannot_be_listed_is_an_empty_cache() -> None:
     cache = history.begin().indexes
     await cache.wait_scanned()
     assert len(cache) == 0
-    assert await _have(history, 0)
+    assert (await _have(history, 0)).metadata == history.copied[0]
 
 
 async def test_reading_ahead_tells_when_it_is_here() -> None:
@@ -210,13 +211,3 @@ async def test_reading_ahead_tells_when_it_is_here() -> None:
     await settle()
     assert told == [1]
     assert cache.peek(history.copied[0].id) is not None
-
-
-async def test_hints_are_bounded() -> None:
-    history, _ = _world()
-    segment = await _have(history, 0)
-    for offset in range(100):
-        segment.remember(offset, offset * 10)
-        segment.remember(offset, offset * 10)
-    assert len(segment.hints) == index_cache.HINTS_MAX
-    assert segment.hints[99] == 990

@@ -49,8 +49,8 @@ def test_a_read_gives_what_the_model_does(
         end = history.log.local_log_start_offset
         for place, max_bytes, min_one_batch in reads:
             offset = int(place * end)
-            records = await history.answer(offset, max_bytes=max_bytes, min_one_batch=min_one_batch)
-            _check(bytes_of(records), offset, max_bytes, min_one_batch, logs)
+            answer = await history.answer(offset, max_bytes=max_bytes, min_one_batch=min_one_batch)
+            _check(bytes_of(answer), offset, max_bytes, min_one_batch, logs)
 
     play(scene)
 

@@ -1,0 +1,91 @@
+"""A chunk of a remote segment that is on the disk, and the segment as a download needs it."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from storage.filesystem import File, Filesystem
+from tiered.chunk_file import ChunkFile
+from tiered.segment_metadata import RemoteLogSegmentMetadata
+
+
+class ChunkSource(Protocol):
+    """The segment that a chunk is of: `index_cache.RemoteSegment`."""
+
+    metadata: RemoteLogSegmentMetadata
+
+    @property
+    def manifest_path(self) -> str:
+        """File of the manifest."""
+        ...
+
+    def pin(self) -> None:
+        """The manifest stays until `unpin`; raises when it is gone."""
+        ...
+
+    def unpin(self) -> None:
+        """It may go."""
+        ...
+
+    def chunk_length(self, chunk: int) -> int:
+        """Bytes of one chunk."""
+        ...
+
+
+class CachedChunk:
+    """A chunk that is on the disk.
+
+    Attributes:
+        key: Which.
+        path: Its file.
+        length: Its bytes.
+        crc: CRC-32C of them, from its name.
+        checked: The file was compared with its checksum since this process began.
+        unread: Nobody has read it yet: it was prefetched, or its reader went away.
+        prefetch: Who had it fetched ahead of a reader; called with its bytes if it is evicted
+            unread. None for what a reader waited for.
+        used: For the pool of open files.
+    """
+
+    __slots__ = (
+        "_file",
+        "_filesystem",
+        "checked",
+        "crc",
+        "key",
+        "length",
+        "path",
+        "prefetch",
+        "unread",
+        "used",
+    )
+
+    def __init__(self, filesystem: Filesystem, path: str, file: ChunkFile) -> None:
+        self._filesystem = filesystem
+        self.path = path
+        self.key = file.key
+        self.length = file.length
+        self.crc = file.crc
+        self.checked = False
+        self.unread = False
+        self.prefetch: Callable[[int], None] | None = None
+        self.used = False
+        self._file: File | None = None
+
+    @property
+    def file(self) -> File:
+        """The open file; opened, and counted in the pool, if need be. DiskError if it is gone."""
+        file = self._file
+        if file is None:
+            file = self._filesystem.open(self.path, readonly=True)
+            self.hold(file)
+        self.used = True
+        return file
+
+    def hold(self, file: File) -> None:
+        """It has just been opened."""
+        self._file = file
+        self._filesystem.open_files.admit(self)
+
+    def release(self) -> None:
+        """Let go of the descriptor (the pool asks for it)."""
+        self._file = None
