@@ -27,7 +27,7 @@ setup: $(DEVELOPMENT) ## create .venv with everything; .venv/bin/varve then runs
 
 run: $(RUNTIME) ## start a broker on 127.0.0.1:9092, data in ./data (ARGS="--set KEY=VALUE")
 	@$(COMPILE)
-	@exec $(BIN)/varve serve $(ARGS)
+	@exec $(BIN)/varve serve --set remote.log.storage.system.enable=true $(ARGS)
 
 test: $(DEVELOPMENT) test-tools ## run the tests, all but the slow ones (ARGS="tests/unit -k name")
 	@$(BIN)/python -m pytest -q -m "not slow" $(ARGS)

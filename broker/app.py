@@ -98,6 +98,8 @@ def banner(broker: Broker) -> str:
         f"  listeners  {listeners}",
         f"  data       {', '.join(broker.settings.log_dirs)}",
     ]
+    if broker.remote is not None:
+        lines.append(f"  objects    {broker.remote.location}")
     if broker.admin_address:
         lines.append(f"  admin      http://{broker.admin_address}/metrics")
     lines += [

@@ -43,8 +43,9 @@ S3 and directories, are refused.
 
 A setting marked *dynamic* may be changed while the broker runs (AlterConfigs). For topics, and for
 the broker settings that are a default for all topics, the change counts at once. Changes to the
-other dynamic broker settings (listeners, limits, threads, cleaner) are kept and shown, but the
-broker goes on with what it was started with.
+other dynamic broker settings count at once where they are of remote storage (`remote.*`, `tier.*`);
+those of listeners, limits, threads and the cleaner are kept and shown, but the broker goes on with
+what it was started with.
 
 ## Large numbers
 

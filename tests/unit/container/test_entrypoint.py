@@ -55,6 +55,13 @@ def test_no_configuration_is_a_node_for_clients_on_the_host(folder: Path) -> Non
     assert [str(one) for one in broker.listeners] == ["PLAINTEXT://0.0.0.0:9092"]
     assert [str(one) for one in broker.listeners_for_clients] == ["PLAINTEXT://localhost:9092"]
     assert str(broker.admin_listener) == "0.0.0.0:9644"
+    assert broker.remote_log_storage_system_enable
+
+
+def test_remote_storage_may_be_switched_off(folder: Path) -> None:
+    """By the variable that has the setting's name."""
+    _, seen = _start(folder, KAFKA_REMOTE_LOG_STORAGE_SYSTEM_ENABLE="false")
+    assert not load(environment=seen).broker.remote_log_storage_system_enable
 
 
 def test_listeners_of_the_user_are_left_alone(folder: Path) -> None:
