@@ -60,6 +60,10 @@ from tiered.tier import SideFile, TopicFacts
 MANIFEST_BYTES_MAX: Final = 8 * 1024 * 1024
 """Largest manifest that is read; one of 2**18 chunks has less than 4 MiB."""
 
+SIDE_FILES_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Most bytes of a segment's side files that are copied or read; a full offset index of 1 GiB of log
+has 2 MiB."""
+
 VERSION: Final = "1"
 VARVE_VERSION: Final = 1
 

@@ -25,7 +25,7 @@ from tiered.encryption import OVERHEAD, ChunkCipher
 from tiered.errors import CorruptSegmentError, RemoteStorageError, TieredError
 from tiered.key_ring import DataKeyEnvelope, KeyRing
 from tiered.log_stream import LogStream
-from tiered.manifest import SegmentManifest, StoredSideFile
+from tiered.manifest import SIDE_FILES_BYTES_MAX, SegmentManifest, StoredSideFile
 from tiered.object_keys import SegmentKeys
 from tiered.object_store.base import ObjectStore
 from tiered.segment_check import SegmentCheck
@@ -37,9 +37,6 @@ from tiered.transform import ChunkTransform
 from tiered.workspace import Workspace
 
 _log = logging.getLogger(__name__)
-
-SIDE_FILE_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Largest side file that is copied; a full offset index of 1 GiB of log has 2 MiB."""
 
 SPOOL_PIECE: Final = 4 * 1024 * 1024
 
@@ -157,9 +154,9 @@ class SegmentCopier:
 
     def _read(self, path: str) -> bytes:
         size = self._filesystem.file_size(path)
-        if size > SIDE_FILE_BYTES_MAX:
-            problem = f"{size} bytes are more than {SIDE_FILE_BYTES_MAX}"
-            raise CorruptSegmentError(path, SIDE_FILE_BYTES_MAX, problem, rebuildable=False)
+        if size > SIDE_FILES_BYTES_MAX:
+            problem = f"{size} bytes are more than {SIDE_FILES_BYTES_MAX}"
+            raise CorruptSegmentError(path, SIDE_FILES_BYTES_MAX, problem, rebuildable=False)
         return self._filesystem.read_bytes(path)
 
     def _choose_transform(
@@ -233,7 +230,7 @@ def _pack_side_files(
 ) -> tuple[bytearray, dict[SideFile, StoredSideFile]]:
     overhead = 0 if cipher is None else OVERHEAD
     packed = bytearray(sum(len(data) + (overhead if data else 0) for data in parts.values()))
-    if len(packed) > SIDE_FILE_BYTES_MAX:
+    if len(packed) > SIDE_FILES_BYTES_MAX:
         raise RemoteStorageError(f"the side files of a segment have {len(packed)} bytes together")
     view = memoryview(packed)
     entries = {}

@@ -26,7 +26,12 @@ from tiered.errors import (
     TieredError,
 )
 from tiered.key_ring import KeyRing
-from tiered.manifest import MANIFEST_BYTES_MAX, SegmentManifest, StoredSideFile
+from tiered.manifest import (
+    MANIFEST_BYTES_MAX,
+    SIDE_FILES_BYTES_MAX,
+    SegmentManifest,
+    StoredSideFile,
+)
 from tiered.manifest_memory import ManifestMemory, OpenManifest
 from tiered.object_keys import SegmentKeys
 from tiered.object_store.base import ObjectStore
@@ -213,7 +218,7 @@ class SegmentReader:
         wanted = {kind: entries[kind] for kind in kinds if kind in entries}
         begin = min((entry.position for entry in wanted.values()), default=0)
         end = max((entry.position + entry.stored_size for entry in wanted.values()), default=0)
-        if end - begin > MANIFEST_BYTES_MAX * 8:
+        if end - begin > SIDE_FILES_BYTES_MAX:
             raise RemoteStorageError(f"{keys.indexes} claims {end - begin} bytes of side files")
         data = memoryview(bytearray(end - begin))
         for attempt in (1, 2):

@@ -9,8 +9,7 @@ from tests.fakes.object_store import FOREVER, Fault, MemoryObjectStore
 from tests.unit.tiered.segments import FACTS, make_segment
 from tests.unit.tiered.tier_worlds import CHUNK, text_segment, tier_world, turns
 from tiered.errors import CorruptSegmentError, StoreUnavailableError, TieredError
-from tiered.manifest import SegmentManifest
-from tiered.segment_copy import SIDE_FILE_BYTES_MAX
+from tiered.manifest import SIDE_FILES_BYTES_MAX, SegmentManifest
 from tiered.tier import SideFile
 
 FORMATS: list[dict[str, Any]] = [
@@ -190,7 +189,7 @@ async def test_a_side_file_of_any_size_is_not_read() -> None:
     world = tier_world()
     segment = text_segment()
     files = world.write(segment)
-    world.disk.open(files.time_index).truncate(SIDE_FILE_BYTES_MAX + 1)
+    world.disk.open(files.time_index).truncate(SIDE_FILES_BYTES_MAX + 1)
     with pytest.raises(CorruptSegmentError) as caught:
         await world.tier.copy_segment(segment.metadata, files, FACTS)
     assert caught.value.path == files.time_index
