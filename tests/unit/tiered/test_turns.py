@@ -1,0 +1,76 @@
+"""Of those who work in slices, one works per turn of the loop, the longest waiting first."""
+
+import asyncio
+from collections.abc import Iterator
+
+from tiered.turns import STEPS_PER_SLICE, Turns
+
+
+async def test_one_per_turn_in_order() -> None:
+    turns = Turns()
+    done: list[int] = []
+
+    async def work(number: int) -> None:
+        for _ in range(3):
+            await turns.pause()
+            done.append(number)
+
+    tasks = [asyncio.ensure_future(work(number)) for number in range(4)]
+    per_turn = []
+    while not all(task.done() for task in tasks):
+        before = len(done)
+        await asyncio.sleep(0)
+        per_turn.append(len(done) - before)
+    assert max(per_turn) == 1
+    assert done == [0, 1, 2, 3] * 3
+
+
+async def test_a_pause_comes_after_a_slice_of_all_together() -> None:
+    turns = Turns()
+    await turns.pause()
+    others = 0
+
+    async def other() -> None:
+        nonlocal others
+        while True:
+            others += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.ensure_future(other())
+    await turns.worked(STEPS_PER_SLICE - 1)
+    assert others == 0
+    await turns.worked(1)
+    assert others > 0
+    task.cancel()
+
+
+async def test_steps_are_gone_through() -> None:
+    done: list[int] = []
+    turns = Turns()
+    pauses = 0
+
+    async def count() -> None:
+        nonlocal pauses
+        while True:
+            pauses += 1
+            await asyncio.sleep(0)
+
+    def steps() -> Iterator[None]:
+        for step in range(5 * STEPS_PER_SLICE):
+            done.append(step)
+            yield
+
+    task = asyncio.ensure_future(count())
+    await turns.go_through(steps())
+    assert done == list(range(5 * STEPS_PER_SLICE))
+    assert pauses >= 4
+    task.cancel()
+
+
+async def test_who_is_cancelled_keeps_nobody_waiting() -> None:
+    turns = Turns()
+    first = asyncio.ensure_future(turns.pause())
+    second = asyncio.ensure_future(turns.pause())
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.wait_for(second, 5)
