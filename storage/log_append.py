@@ -344,7 +344,7 @@ class LogAppends(LogFlushes):
         if (
             segment.size > self._segment_bytes - size
             or waited_ms > self._segment_ms - segment.roll_jitter_ms
-            or (segment.needs_roll and segment.size)
+            or (segment.needs_roll and segment.size and segment.has_full_index())
             or not segment.can_hold(last_offset)
         ):
             return self._roll(first_offset)

@@ -168,6 +168,7 @@ class LogState:
         if len(self._segments):
             self._segments.active.offset_index.set_max_bytes(config.segment_index_bytes)
             self._segments.active.time_index.set_max_bytes(config.segment_index_bytes)
+            self._segments.active.needs_roll = True
 
     def fail(self, error: DiskError) -> None:
         """Take the log out of service: appends and reads now raise LogDirectoryOfflineError."""

@@ -69,7 +69,7 @@ class Segment:
         time_index: See there.
         transaction_index: See there.
         created_ms: When it was made, for rolling segments without timestamps.
-        needs_roll: An index is full (`segment.index.bytes`).
+        needs_roll: An index may be full (`segment.index.bytes`): ask `has_full_index`.
         roll_jitter_ms: Taken off `segment.ms`, so that partitions do not roll together.
     """
 
@@ -153,8 +153,9 @@ class Segment:
         self.transaction_index = TransactionIndex(
             self._path(TRANSACTION_INDEX_SUFFIX), filesystem, exists=has_transaction_index
         )
-        # With room for a single time a segment is full from the beginning: it takes one batch.
-        self.needs_roll = is_new and self.time_index.is_full
+        # Of one that was there nobody has looked at the indexes yet. With room for a single time a
+        # new one is full from the beginning: it takes one batch.
+        self.needs_roll = not is_new or self.time_index.is_full
         self._bytes_since_index_entry = 0
         self._hints: dict[int, int] | None = None
         # None: not known yet, to be read from the log.
@@ -350,6 +351,15 @@ class Segment:
             self.needs_roll = self.offset_index.is_full or self.time_index.is_full
         except CorruptFileError as error:
             self.rebuild_indexes(error)
+
+    def has_full_index(self) -> bool:
+        """Whether it must be rolled for want of room in an index; `needs_roll` says so then."""
+        try:
+            self.needs_roll = self.offset_index.is_full or self.time_index.is_full
+        except CorruptFileError as error:
+            self.rebuild_indexes(error)
+            self.needs_roll = self.offset_index.is_full or self.time_index.is_full
+        return self.needs_roll
 
     def can_hold(self, last_offset: int) -> bool:
         """Whether an offset's distance from the base offset fits an index entry."""
