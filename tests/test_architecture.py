@@ -28,6 +28,11 @@ TESTED_ELSEWHERE = {
     # The composition root is run whole, as a process.
     "broker/app.py": "tests/scenarios/test_process.py",
     "broker/broker.py": "tests/scenarios/test_restart.py",
+    # What a metadata manager promises is tested through it, with both snapshot stores.
+    "tiered/metadata_reader.py": "tests/contract/test_metadata_manager.py",
+    "tiered/snapshotter.py": "tests/contract/test_metadata_manager.py",
+    "tiered/topic_metadata_manager.py": "tests/contract/test_metadata_manager.py",
+    "tiered/wanted_partitions.py": "tests/contract/test_metadata_manager.py",
     # The command is tested as its users see it.
     "cli/dump_files.py": "tests/unit/cli/test_dump_log.py",
     # What a page says is compared with what a client did and what is on disk.

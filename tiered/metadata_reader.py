@@ -36,13 +36,14 @@ from tiered.metadata_log import LogPage, MetadataLog
 from tiered.metadata_records import EventRecord, decode_event
 from tiered.metadata_settings import MetadataSettings
 from tiered.metadata_snapshot import SnapshotError
-from tiered.metadata_state import MetadataPartitionState, PartitionKey, UserPartition, key_of
+from tiered.metadata_state import MetadataPartitionState, key_of
 from tiered.metadata_stats import MetadataStats
 from tiered.read_back import ReadBack
 from tiered.segment_metadata import TopicIdPartition
 from tiered.snapshotter import Snapshotter
 from tiered.timer import Timer
 from tiered.turns import Turns
+from tiered.wanted_partitions import WantedPartition, WantedPartitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,24 +60,6 @@ TELLING_MAX = 10_000
 
 COMPLAINTS_MAX = 10
 """Events found wrong that are logged one by one; then only every thousandth."""
-
-
-class _Wanted:
-    """A user partition that somebody here has asked for."""
-
-    __slots__ = ("partition", "user", "waiter")
-
-    def __init__(self, partition: TopicIdPartition) -> None:
-        self.partition = partition
-        # What is known of it, from when it is visible.
-        self.user: UserPartition | None = None
-        # Made when somebody waits until it is visible, or given up.
-        self.waiter: asyncio.Future[None] | None = None
-
-    def answer(self) -> None:
-        waiter, self.waiter = self.waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
 
 
 class MetadataReader:
@@ -97,6 +80,7 @@ class MetadataReader:
     ) -> None:
         self.partition = partition
         self.is_loaded = False
+        self.wanted = WantedPartitions()
         self._log = log
         self._snapshotter = snapshotter
         self._clock = clock
@@ -111,47 +95,20 @@ class MetadataReader:
         # Where the next one is due, so that one that fails is not tried again at every event.
         self._snapshot_due = settings.snapshot_events
         self._snapshot_task: asyncio.Task[None] | None = None
-        self._wanted: dict[PartitionKey, _Wanted] = {}
         self._wake = asyncio.Event()
         self._read_back = ReadBack(timer, settings.read_back_max_ms)
         self._complaints = 0
 
     # -- who wants what --------------------------------------------------------------------------
 
-    @property
-    def is_wanted(self) -> bool:
-        """Whether any user partition here is."""
-        return bool(self._wanted)
-
     def want(self, partition: TopicIdPartition) -> None:
         """Make it visible as soon as possible."""
-        key = key_of(partition)
-        if key not in self._wanted:
-            self._wanted[key] = _Wanted(partition)
+        if self.wanted.want(partition):
             self._wake.set()
 
     def release(self, partition: TopicIdPartition) -> None:
         """It is not asked for any more; its state stays, as that of all others here."""
-        self._forget(key_of(partition))
-
-    def _forget(self, key: PartitionKey) -> None:
-        wanted = self._wanted.pop(key, None)
-        if wanted is not None:
-            wanted.answer()
-
-    def visible(self, partition: TopicIdPartition) -> UserPartition | None:
-        """What is known of a user partition; None: it is not visible."""
-        wanted = self._wanted.get(key_of(partition))
-        return None if wanted is None else wanted.user
-
-    async def until_visible(self, partition: TopicIdPartition) -> None:
-        """Wait until it is, or is not wanted (any more)."""
-        wanted = self._wanted.get(key_of(partition))
-        if wanted is None or wanted.user is not None:
-            return
-        if wanted.waiter is None:
-            wanted.waiter = asyncio.get_running_loop().create_future()
-        await asyncio.shield(wanted.waiter)
+        self.wanted.forget(key_of(partition))
 
     def deletions(self) -> "Iterator[RemotePartitionDelete]":
         """Of all user partitions; none before it is loaded."""
@@ -273,7 +230,7 @@ class MetadataReader:
         state = self._state
         assert state is not None
         self._wake.clear()
-        new = [wanted for wanted in self._wanted.values() if wanted.user is None]
+        new = self.wanted.invisible()
         if new:
             await self._show(state, new)
             return
@@ -284,7 +241,7 @@ class MetadataReader:
         else:
             await self._wake.wait()
 
-    async def _show(self, state: MetadataPartitionState, new: list[_Wanted]) -> None:
+    async def _show(self, state: MetadataPartitionState, new: list[WantedPartition]) -> None:
         offsets = await self._log.offsets(self.partition)
         await self._read_until(state, offsets.end)
         await self._turns.pause()
@@ -292,10 +249,7 @@ class MetadataReader:
             user = state.ensure(wanted.partition)
             if user.block is not None:
                 await self._turns.go_through(user.reading_block())
-            # Unless it was released meanwhile, and perhaps wanted again.
-            if self._wanted.get(key_of(wanted.partition)) is wanted:
-                wanted.user = user
-                wanted.answer()
+            self.wanted.show(wanted, user)
             await self._turns.worked(4)
 
     async def _read_until(self, state: MetadataPartitionState, end: int) -> None:
@@ -340,10 +294,10 @@ class MetadataReader:
 
     def _after_deletion(self, state: MetadataPartitionState, record: EventRecord) -> None:
         key = (record.topic_id, record.partition)
-        if state.user(key) is None and key in self._wanted:
-            partition = self._wanted[key].partition
-            self._forget(key)
-            self._on_deleted(partition)
+        if state.user(key) is None:
+            partition = self.wanted.forget(key)
+            if partition is not None:
+                self._on_deleted(partition)
 
     def _refuse(self, offset: int, error: TieredError) -> None:
         self._read_back.refused(offset, error)
@@ -390,8 +344,7 @@ class MetadataReader:
         """Begin anew; nothing is visible until that is done."""
         self._state = None
         self.is_loaded = False
-        for wanted in self._wanted.values():
-            wanted.user = None
+        self.wanted.hide_all()
 
     # -- snapshots -------------------------------------------------------------------------------
 
@@ -431,6 +384,5 @@ class MetadataReader:
 
     def close(self) -> None:
         """Let nobody wait any longer; `run` has been cancelled."""
-        for key in list(self._wanted):
-            self._forget(key)
+        self.wanted.forget_all()
         self._read_back.close()

@@ -212,7 +212,7 @@ class TopicMetadataManager:
 
     def _drop_if_idle(self, index: int) -> None:
         found = self._readers.get(index)
-        if found is not None and index not in self._led and not found[0].is_wanted:
+        if found is not None and index not in self._led and not found[0].wanted:
             reader, task = self._readers.pop(index)
             task.cancel()
             reader.close()
@@ -253,7 +253,7 @@ class TopicMetadataManager:
                 self._until_opened = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._until_opened)
         if self._opened and partition in self._assigned and not self._closed:
-            await self._reader_of(partition).until_visible(partition)
+            await self._reader_of(partition).wanted.until_visible(partition)
         # It may have been released since it became visible.
         if not self.is_ready(partition):
             raise RemoteStorageNotReadyError(f"{partition} is not assigned")
@@ -266,7 +266,7 @@ class TopicMetadataManager:
         if not self._opened or partition not in self._assigned:
             return None
         found = self._readers.get(metadata_partition(partition, self._log.partition_count))
-        return None if found is None else found[0].visible(partition)
+        return None if found is None else found[0].wanted.visible(partition)
 
     def _user(self, partition: TopicIdPartition) -> UserPartition:
         user = self._visible(partition)
