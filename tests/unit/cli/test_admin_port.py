@@ -1,0 +1,80 @@
+"""A broker's admin port, asked by a command."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+
+from cli.admin_port import ask_admin
+from cli.connection import CommandError
+
+
+class Server:
+    """Answers what it is told to, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.status, self.body = 200, b"{}"
+        self.asked: list[tuple[str, str, str | None]] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def answer(self) -> None:
+                outer.asked.append((self.command, self.path, self.headers["Varve-Action"]))
+                self.send_response(outer.status)
+                self.send_header("Content-Length", str(len(outer.body)))
+                self.end_headers()
+                self.wfile.write(outer.body)
+
+            do_GET = do_POST = answer
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"127.0.0.1:{self.server.server_port}"
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    thread = threading.Thread(target=made.server.serve_forever, args=(0.01,))
+    thread.start()
+    yield made
+    made.server.shutdown()
+    thread.join()
+    made.server.server_close()
+
+
+def test_an_answer_is_a_document(server: Server) -> None:
+    """The header that allows actions goes with it."""
+    server.body = json.dumps({"a": 1}).encode()
+    assert ask_admin(server.address, "POST", "/tier/verify", {"topic": "a b"}) == {"a": 1}
+    assert server.asked == [("POST", "/tier/verify?topic=a+b", "1")]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (400, b'{"error": "topic is missing"}', "refuses: topic is missing"),
+        (500, b"see the log\n", "refuses: see the log"),
+        (404, b"there is only /metrics", "has no remote storage"),
+    ],
+)
+def test_a_refusal_is_one_line(server: Server, status: int, body: bytes, said: str) -> None:
+    """With the broker's own words."""
+    server.status, server.body = status, body
+    with pytest.raises(CommandError, match=said):
+        ask_admin(server.address, "GET", "/tier", {})
+
+
+def test_nobody_there_is_one_line_too() -> None:
+    """With the system's reason, and where to look."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        with pytest.raises(CommandError, match=rf"no admin port at 127.0.0.1:{port}: .*--admin"):
+            ask_admin(f"127.0.0.1:{port}", "GET", "/tier", {})
