@@ -274,11 +274,16 @@ class ChunkCache:
             check=self._check_of(key),
             work=lambda: self._download(source, key),
             expected_bytes=length,
-            on_over=source.unpin,
+            on_over=lambda: self._prefetch_over(source, key),
         )
         if not under_way:
             self._end_prefetch(key)
         return under_way or key in self._chunks
+
+    def _prefetch_over(self, source: ChunkSource, key: ChunkKey) -> None:
+        """It has landed, or was stopped before it was begun."""
+        source.unpin()
+        self._end_prefetch(key)
 
     def _end_prefetch(self, key: ChunkKey) -> Callable[[int], None] | None:
         length, on_unused = self._prefetches.pop(key, (0, None))

@@ -207,11 +207,11 @@ class IndexCache:
             indexes = await self._run(load, self._filesystem, stored.path, metadata)
         except (CorruptFileError, DiskError) as error:
             _log.warning("remote indexes are dropped and fetched again: %s", error)
-            stored.pins -= 1
             self.drop(metadata.id)
             self.misses += 1
             return None
-        stored.pins -= 1
+        finally:
+            stored.pins -= 1
         self.loads += 1
         return self._hold(stored, metadata, indexes, client)
 

@@ -50,6 +50,7 @@ class Stream:
     """One sequential reader.
 
     Attributes:
+        key: Under which it is remembered, or was.
         window: Chunks to be ahead.
         bytes_per_ms: Its speed, 0 before it has passed a chunk.
         reads: How many have followed each other.
@@ -62,6 +63,7 @@ class Stream:
         "bytes_per_ms",
         "chunk",
         "client",
+        "key",
         "log",
         "partition",
         "reads",
@@ -75,6 +77,7 @@ class Stream:
         self.log = log
         # Not the segment: a stream that is idle must not keep its indexes in memory.
         self.segment_id: UUID | None = None
+        self.key: Hashable = None
         self.chunk = -1
         self.window = 1
         self.bytes_per_ms = 0.0
@@ -175,10 +178,14 @@ class Prefetcher:
 
     def waits(self, stream: Stream, segment: RemoteSegment, position: int) -> None:
         """The reader waits for the chunk at a position: fetch what follows beside it."""
-        stream.widen(self._window_max(segment))
         if stream.reads and self.max_bytes:
             self._enter(stream, segment, position)
+            stream.widen(self._window_max(segment))
             self._plan(stream)
+
+    def put_back(self, stream: Stream) -> None:
+        """The read came to nothing: its client will try again at the same place."""
+        self._remember(stream.key, stream)
 
     def moved(
         self,
@@ -207,6 +214,10 @@ class Prefetcher:
         key: Hashable = (client, metadata.id, end)
         if end >= segment.indexes.layout.log_bytes:
             key = (client, partition, metadata.end_offset + 1)
+        stream.key = key
+        self._remember(key, stream)
+
+    def _remember(self, key: Hashable, stream: Stream) -> None:
         streams = self._streams
         streams[key] = stream
         if len(streams) > STREAMS_MAX:

@@ -422,6 +422,7 @@ class Reader:
         counters = self.topics.get(read.request.partition.topic)
         if counters is not None and not isinstance(error, RemoteOffsetNotFoundError):
             counters.errors += 1
+        self._give_stream_back(read)
         self._end(read)
 
     def _end(self, read: Read) -> None:
@@ -437,6 +438,7 @@ class Reader:
         """Nobody waits for this read any more."""
         self.cancelled_reads += 1
         self.pending.discard(read)
+        self._give_stream_back(read)
         self._leave(read, keep=False)
         read.view = None
         partition = read.request.partition
@@ -446,6 +448,11 @@ class Reader:
             if not waiting[1]:
                 waiting[0].cancel()
                 del self._metadata_waits[partition]
+
+    def _give_stream_back(self, read: Read) -> None:
+        stream, read.stream = read.stream, None
+        if stream is not None:
+            self.prefetcher.put_back(stream)
 
     def _leave(self, read: Read, *, keep: bool) -> None:
         flights, read.flights = read.flights, {}

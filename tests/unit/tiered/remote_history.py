@@ -26,7 +26,8 @@ from tests.fakes.segment_tier import SegmentTier, StoredSegment
 from tests.fakes.timer import ManualTimer
 from tests.unit.storage.log_model import NOW_MS, append, make_batch, open_log, small_segments
 from tests.unit.tiered.lookup_metadata import LookupMetadata
-from tiered.reader import Read, Reader
+from tiered.pending_read import Read
+from tiered.reader import Reader
 from tiered.remote_read import ReadRequest, RemoteRecords
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
@@ -149,7 +150,15 @@ class RemoteHistory:
 
     def begin(self) -> Reader:
         """A reader as at a start of the broker, on the caches' directories as they are."""
-        self.reader = Reader(
+        self.reader = self.make_reader()
+        self.reader.start()
+        if self not in _open:
+            _open.append(self)
+        return self.reader
+
+    def make_reader(self) -> Reader:
+        """One that has touched nothing yet."""
+        return Reader(
             self.settings,
             self.tier,
             self.metadata,
@@ -159,10 +168,6 @@ class RemoteHistory:
             run=self.run,
             randomness=self._ids,
         )
-        self.reader.start()
-        if self not in _open:
-            _open.append(self)
-        return self.reader
 
     # -- writing -----------------------------------------------------------------------------
 

@@ -139,6 +139,51 @@ async def test_prefetches_do_not_hold_up_readers() -> None:
     assert history.reader.queue.waiting == 0
 
 
+async def test_a_reader_that_gave_up_waiting_goes_on_where_it_was() -> None:
+    """A slow store: each first try of a chunk expires, the download goes on."""
+    history = _world()
+    offset = await _next(history, await _next(history, 0))
+    prefetcher = history.reader.prefetcher
+    history.tier.gate("fetch_chunk").close()
+    expired = 0
+    for _ in range(30):
+        read = history.read(offset, max_bytes=200)
+        if read.finished:
+            offset = headers_of(bytes_of(read.records))[-1].next_offset
+            continue
+        await settle()
+        read.cancel()
+        expired += 1
+        history.tier.gate("fetch_chunk").open()
+        await settle()
+        history.tier.gate("fetch_chunk").close()
+    assert expired >= 1
+    assert prefetcher.streams == 1
+    assert prefetcher.issued > 3
+
+
+async def test_a_prefetch_that_is_stopped_is_not_counted_for_ever() -> None:
+    history = _world(abandoned_reads="cancel", reader_tasks=1)
+    segment = history.copied[0]
+    flight = history.reader.indexes.demand(segment, lambda: None, ALICE)
+    await settle()
+    assert flight.result is not None
+    chunks = history.reader.chunks
+    history.tier.gate("fetch_chunk").close()
+    for chunk in (0, 1):
+        assert chunks.prefetch(flight.result, chunk, ALICE, lambda _: None)
+    assert chunks.bytes_ahead == 512
+    for chunk in (0, 1):
+        chunks.demand(flight.result, chunk, _nothing, BOB).leave(_nothing)
+    await settle()
+    assert chunks.bytes_ahead == 0
+    assert history.reader.queue.running == 0
+
+
+def _nothing() -> None:
+    pytest.fail("it was left")
+
+
 async def test_an_error_ahead_is_nobodys_error() -> None:
     history = _world(chunk_bytes=600)
     offset = await _next(history, 0)
@@ -162,6 +207,19 @@ async def test_the_table_of_streams_is_bounded(monkeypatch: pytest.MonkeyPatch) 
 
 def _stream() -> Stream:
     return Stream(ALICE, None, None)  # type: ignore[arg-type]  # not looked at here
+
+
+async def test_a_read_widens_the_window_once() -> None:
+    history = _world(prefetch_max_bytes=100 * 256, chunk_cache_bytes=1 << 20)
+    offset = await _next(history, await _next(history, 0))
+    prefetcher = history.reader.prefetcher
+    (stream,) = prefetcher._streams.values()
+    before = stream.window
+    segment = history.reader.indexes.peek(history.copied[0].id)
+    assert segment is not None
+    for _ in range(3):
+        prefetcher.waits(stream, segment, offset * 171)
+    assert stream.window == before * 2
 
 
 def test_a_window_doubles_once_per_chunk() -> None:

@@ -25,6 +25,7 @@ from tiered.errors import (
     StoreUnavailableError,
     TierProcessError,
 )
+from tiered.remote_read import RemoteReader
 from tiered.segment_metadata import SegmentState
 
 __all__ = ["close_readers"]
@@ -41,6 +42,11 @@ async def test_a_consumer_reads_all_that_was_copied() -> None:
     history = _filled()
     assert len(history.copied) > 3
     assert await history.replay(max_bytes=500) == history.expected()
+
+
+def test_it_is_the_reader_that_the_broker_knows() -> None:
+    reader: RemoteReader = RemoteHistory(begin=False).make_reader()
+    assert reader is not None
 
 
 async def test_every_offset_gives_the_batch_that_holds_it() -> None:
