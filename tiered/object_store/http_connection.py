@@ -182,6 +182,7 @@ class RangeConnection(asyncio.BufferedProtocol):
             if end >= 0:
                 self._read_head(end)
             elif self._head_filled == HEAD_BYTES_MAX:
+                self._state = _State.CLOSED
                 self._fail(NotPlainError(f"headers of more than {HEAD_BYTES_MAX} bytes"))
         elif self._state is _State.IDLE:
             # Bytes that nobody asked for: the two sides disagree about where answers end.

@@ -28,7 +28,7 @@ DATA = bytes(range(256)) * 400
 LARGE = 6 * MIB
 UPLOAD_ID = "unknown-upload-id"
 
-SOON = {"read_timeout_ms": 150, "call_timeout_ms": 1_000}
+SOON: dict[str, Any] = {"read_timeout_ms": 150, "call_timeout_ms": 1_000}
 
 IN_TIME_S = 4.0
 """Far above all deadlines below, far below those of a library left to itself."""
