@@ -230,8 +230,14 @@ class RemoteStorage:
 
     def on_resigned(self, partitions: Iterable["Partition"]) -> None:
         """They are not led here any more, as their log directory has failed."""
-        if self.manager is not None:
-            for partition in partitions:
+        if self.manager is None:
+            return
+        for partition in partitions:
+            topic, index = partition.topic_partition
+            if topic == REMOTE_LOG_METADATA:
+                assert self._metadata_log is not None
+                self._metadata_log.on_gone(index)
+            else:
                 self.manager.on_stop(_who(partition), delete_remote=False)
 
     def on_settings(self, settings: TierSettings) -> None:
