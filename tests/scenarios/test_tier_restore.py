@@ -1,0 +1,127 @@
+"""A node is lost with its disk; what was in the object store is served by a new one."""
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli import main as command
+from tests.fakes.client import Client
+from tests.scenarios.conftest import Node, StartNode, until
+
+REMOTE: dict[str, object] = {
+    "remote_log_storage_system_enable": True,
+    "remote_log_manager_task_interval_ms": 50,
+    "rlmm_config_remote_log_metadata_topic_num_partitions": 3,
+    "tier_worker": "inline",
+}
+TIERED: dict[str, object] = {
+    "remote_storage_enable": "true",
+    "segment_bytes": 1 << 20,
+    "local_retention_ms": 1,
+    "file_delete_delay_ms": 0,
+}
+RECORDS = 150
+
+
+def value(number: int) -> bytes:
+    return b"%06d" % number * 20_000
+
+
+async def varve(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    """Type a command line; standard output as JSON."""
+    status = await asyncio.to_thread(command.main, [*words, "--json"])
+    out, err = capsys.readouterr()
+    assert status == 0, err
+    return json.loads(out)
+
+
+async def read_all(client: Client, start: int, end: int) -> list[bytes | None]:
+    values: list[bytes | None] = []
+    offset = start
+    while offset < end:
+        read = await client.fetch("t", offset)
+        assert not read.error
+        values += [record.value for record in read.records if record.offset >= offset]
+        offset = read.records[-1].offset + 1 if read.records else offset
+    return values
+
+
+def is_all_copied(node: Node) -> bool:
+    partition = node.broker.replicas.get_partition("t", 0)
+    assert partition is not None
+    log = partition.log
+    return log.highest_remote_offset == log.log_end_offset - 1 and not log.size()
+
+
+async def test_a_bucket_alone_is_enough(
+    start_node: StartNode, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Same topic id and settings, every record, and the new node goes on copying."""
+    store = tmp_path / "store"
+    settings = REMOTE | {"rsm_config_storage_root": str(store)}
+    node = await start_node(**settings)
+    client = await node.client()
+    await client.create_topic("t", 2, **TIERED)
+    for number in range(RECORDS):
+        await client.produce("t", value(number))
+    await until(lambda: is_all_copied(node))
+    before = node.broker.controller
+    assert before is not None
+    topic, cluster_id = before.image.topics["t"], before.image.cluster_id
+    epoch = topic.partitions[0].leader_epoch
+    await node.stop()
+    shutil.rmtree(tmp_path / "data")
+
+    words = (
+        *("tier", "restore", "--root", str(store), "--log-dirs", str(tmp_path / "data")),
+        *("--set", "rlmm.config.remote.log.metadata.topic.num.partitions=3"),
+    )
+    told = await varve(capsys, *words, "--dry-run")
+    assert told["topics"][0]["partitions"][0]["end"] == RECORDS
+    told = await varve(capsys, *words)
+    assert (told["done"], told["problems"], told["clusterId"]) == (True, [], cluster_id)
+
+    node = await start_node(**settings)
+    after = node.broker.controller
+    assert after is not None
+    assert after.image.cluster_id == cluster_id
+    restored = after.image.topics["t"]
+    assert restored.topic_id == topic.topic_id
+    assert dict(restored.overrides) == dict(topic.overrides)
+    assert [p.leader_epoch for p in restored.partitions] == [epoch + 1, 0]
+    client = await node.client()
+    assert await read_all(client, 0, RECORDS) == [value(number) for number in range(RECORDS)]
+    for number in range(RECORDS, RECORDS + 60):
+        await client.produce("t", value(number))
+    await until(lambda: is_all_copied(node))
+    assert await read_all(client, RECORDS - 1, RECORDS + 60) == [
+        value(number) for number in range(RECORDS - 1, RECORDS + 60)
+    ]
+
+    admin = node.broker.admin_address
+    assert admin is not None
+    (first, *_) = await varve(capsys, "tier", "ls", "--topic", "t", "--admin", admin)
+    assert (first["logStart"], first["logEnd"]) == (0, RECORDS + 60)
+    verified = await varve(capsys, "tier", "verify", "t", "--admin", admin)
+    assert (verified["segments"], verified["faulty"]) == (first["remoteSegments"], [])
+    (drawn, *_) = await varve(capsys, "tier", "describe", "t-0", "--admin", admin)
+    assert drawn["remote"][0]["start"] == 0
+    assert drawn["remote"][-1]["end"] == RECORDS + 60
+    assert drawn["leaderEpochs"] == [[epoch, 0], [epoch + 1, RECORDS]]
+    garbage = await varve(capsys, "tier", "gc", "--admin", admin)
+    assert (garbage["isOurs"], garbage["removedObjects"], garbage["missingSegments"]) == (
+        True,
+        0,
+        0,
+    )
+    assert "/tier/verify" in (await node.page("/nowhere"))[1]
+    status, body = await node.page("/tier?topic=none")
+    assert (status, json.loads(body)["error"]) == (
+        400,
+        "no such partition with remote storage is led here",
+    )
+    assert (await node.page("/tier?partition=x"))[0] == 400
