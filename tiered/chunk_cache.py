@@ -214,6 +214,12 @@ class ChunkCache:
             self._first_read(chunk)
         return file
 
+    def is_ready(self, segment: UUID, chunk: int) -> bool:
+        """Whether a chunk can be read, or is on its way to it."""
+        key = ChunkKey(segment, chunk)
+        cached = self._chunks.get(key)
+        return (cached is not None and cached.checked) or self.flights.get(key) is not None
+
     def is_coming(self, segment: UUID, chunk: int) -> bool:
         """Whether a chunk is here or under way."""
         key = ChunkKey(segment, chunk)
@@ -259,15 +265,15 @@ class ChunkCache:
         self, source: ChunkSource, chunk: int, client: Client, on_unused: Callable[[int], None]
     ) -> bool:
         """Fetch a chunk ahead of a reader, unless it is there; whether it is, or will be."""
+        if self.is_ready(source.metadata.id, chunk):
+            return True
         key = ChunkKey(source.metadata.id, chunk)
-        if key in self._chunks:
-            return True
-        if self.flights.get(key) is not None:
-            return True
         length = source.chunk_length(chunk)
         source.pin()
-        self._prefetches[key] = (length, on_unused)
-        self._pending_bytes += length
+        if key not in self._chunks:
+            # One that is here, and only to be compared with its checksum, costs no download.
+            self._prefetches[key] = (length, on_unused)
+            self._pending_bytes += length
         under_way = self.flights.prefetch(
             key,
             client,

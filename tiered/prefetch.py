@@ -260,7 +260,7 @@ class Prefetcher:
                 segment, chunk = following, 0
                 continue
             length = segment.chunk_length(chunk)
-            if not chunks.is_coming(segment.metadata.id, chunk):
+            if not chunks.is_ready(segment.metadata.id, chunk):
                 if chunks.bytes_ahead + length > share or not self._quota.allows_download(
                     counted=False
                 ):

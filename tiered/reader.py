@@ -24,6 +24,7 @@ Source: Kafka, RemoteLogManager.java (read), RemoteLogReader.java; KIP-405, KIP-
 """
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
@@ -63,6 +64,8 @@ from tiered.settings import TierSettings
 from tiered.tier import Tier
 from tiered.time_lookup import TimeLookup
 from tiered.timer import Timer
+
+_log = logging.getLogger(__name__)
 
 RETRIES_MAX: Final = 2
 """Attempts after trouble that a second try may mend, per read."""
@@ -238,6 +241,10 @@ class Reader:
             except RemoteStorageNotReadyError:
                 self._wait_for_metadata(read)
             except Exception as error:  # noqa: BLE001  because a read's trouble is its answer
+                if read.finished:
+                    # Of who was told, or of reading ahead: the answer stands.
+                    _log.exception("after a read of remote storage")
+                    return
                 again = self._may_try_again(read, error)
                 if not again:
                     self._fail(read, error)

@@ -222,6 +222,21 @@ async def test_prefetched_chunks_are_used_or_wasted() -> None:
     assert cache.prefetch_unused_bytes == cache.wasted_bytes == 256
 
 
+async def test_after_a_restart_reading_ahead_compares_checksums() -> None:
+    history, cache, segment = await _world()
+    await _have(cache, segment, 0)
+    await history.reader.close()
+    cache = history.begin().chunks
+    await cache.wait_scanned()
+    assert not cache.is_ready(segment.metadata.id, 0)
+    assert cache.prefetch(segment, 0, A, lambda _: None)
+    assert cache.bytes_ahead == 0
+    await settle()
+    assert cache.is_ready(segment.metadata.id, 0)
+    assert cache.get(_key(segment, 0)) is not None
+    assert cache.downloads == 0
+
+
 async def test_a_prefetch_that_a_reader_joins_is_used() -> None:
     history, cache, segment = await _world()
     history.tier.gate("fetch_chunk").close()

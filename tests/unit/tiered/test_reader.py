@@ -1,6 +1,9 @@
 """Reading remote segments: what is answered, compared with the log that kept everything."""
 
+from dataclasses import replace
+
 import pytest
+from typing_extensions import override
 
 from storage.log import Log
 from storage.segment import Segment
@@ -272,20 +275,69 @@ async def test_a_segment_that_metadata_still_name_is_missing() -> None:
     assert history.reader.topics["t"].errors == 1
 
 
+class _Once(dict[tuple[int, int], Exception]):
+    """Errors that are raised once."""
+
+    @override
+    def __getitem__(self, key: tuple[int, int]) -> Exception:
+        return self.pop(key)
+
+
 async def test_a_tier_process_that_ended_is_asked_again() -> None:
     history = _filled()
-    history.tier.gate("fetch_chunk").close()
-    read = history.read(0, max_bytes=200)
-    await settle()
+    history.tier.broken = _Once({(0, 0): TierProcessError("ended")})
+    records = await history.answer(0, max_bytes=200)
+    assert records.length
+    assert history.tier.chunk_calls[(0, 0)] == 2
+    assert history.reader.retried == 1
+
+
+async def test_a_tier_process_that_ends_again_and_again_is_an_error() -> None:
+    history = _filled()
     history.tier.broken[(0, 0)] = TierProcessError("ended")
-    history.tier.gate("fetch_chunk").open()
-    history.tier.gate("fetch_chunk").close()
-    await settle()
-    history.tier.broken.clear()
-    history.tier.gate("fetch_chunk").open()
-    await settle()
-    assert read.finished
-    assert read.error is None or isinstance(read.error, TierProcessError)
+    with pytest.raises(TierProcessError):
+        await history.answer(0, max_bytes=200)
+    assert history.tier.chunk_calls[(0, 0)] == 3
+
+
+def _cut_last_batch(history: RemoteHistory, number: int) -> int:
+    """Compaction took the last batch of a segment; its first offset."""
+    metadata = history.copied[number]
+    stored = history.tier.segments[metadata.id]
+    last = headers_of(stored.log)[-1]
+    stored.log = stored.log[: -last.size]
+    entries = [stored.offset_index[at : at + 8] for at in range(0, len(stored.offset_index), 8)]
+    kept = [entry for entry in entries if int.from_bytes(entry[4:]) < len(stored.log)]
+    stored.offset_index = b"".join(kept)
+    metadata = replace(metadata, segment_size_bytes=len(stored.log))
+    history.metadata.add_finished(metadata)
+    return last.base_offset
+
+
+async def test_an_offset_in_a_gap_gives_what_follows() -> None:
+    history = _filled()
+    offset = _cut_last_batch(history, 1)
+    headers = headers_of(bytes_of(await history.answer(offset)))
+    assert headers[0].base_offset == history.copied[2].start_offset
+    assert history.read(offset).finished
+
+
+async def test_after_a_gap_at_the_end_comes_the_local_log() -> None:
+    history = RemoteHistory()
+    history.fill(40)
+    history.copy(roll=False)
+    offset = _cut_last_batch(history, len(history.copied) - 1)
+    for with_aborted in (False, True):
+        records = await history.answer(offset, with_aborted=with_aborted)
+        headers = headers_of(bytes_of(records))
+        assert headers[0].base_offset == history.log.local_log_start_offset
+        assert records.aborted == []
+
+
+async def test_after_a_gap_at_the_end_there_may_be_nothing() -> None:
+    history = _filled()
+    offset = _cut_last_batch(history, len(history.copied) - 1)
+    assert (await history.answer(offset)).length == 0
 
 
 async def test_trouble_with_a_later_chunk_comes_with_the_read_that_needs_it() -> None:
@@ -330,6 +382,24 @@ async def test_a_client_has_a_quota_of_its_own() -> None:
     assert history.reader.quota.client_throttled == 1
     history.reader.update(settings())
     assert (await history.answer(0)).length
+
+
+async def test_who_is_told_is_told_once_even_if_he_fails(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    history = _filled()
+    read = history.read(0)
+    told: list[int] = []
+
+    def fails() -> None:
+        told.append(1)
+        raise ValueError("told")
+
+    read.on_finished = fails
+    await settle()
+    assert told == [1]
+    assert read.error is None
+    assert "after a read of remote storage" in caplog.text
 
 
 async def test_topics_are_counted_and_forgotten() -> None:
