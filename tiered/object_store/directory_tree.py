@@ -10,12 +10,23 @@ one step that fails when something is inside; a put whose folder vanishes before
 makes it again.
 
 A file and a folder cannot have one name: unlike S3, `a` and `a/b` do not go together.
+
+Kafka allows topics of 249 characters, which with the topic's id is more than a file system's 255
+bytes. So a part of 200 characters or more is two names, of which the first ends in a character that
+no key has (`SPLIT`), and the second is `NOTHING` if nothing is left:
+
+    key    <200 characters><more>/0/x.log
+    path   <200 characters>SPLIT/<more>/0/x.log
+
+All keys that share 200 characters of a part are then below one folder, so that walking the folders
+in the order of the keys they stand for is walking the keys in order.
 """
 
 import errno
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 from storage.errors import DiskError
 from storage.filesystem import File, Filesystem
@@ -29,8 +40,12 @@ from tiered.errors import (
 from tiered.object_store.base import Buffer, ObjectInfo, PendingUpload
 from tiered.object_store.keys import KEY_BYTES_MAX, UnusableKeyError, check_key, check_prefix
 
-PART_BYTES_MAX: Final = 255
+NAME_BYTES_MAX: Final = 255
 """Longest name of a file or folder on Linux's and macOS's file systems."""
+
+SPLIT_CHARACTERS: Final = 200
+SPLIT: Final = "\x1f"
+NOTHING: Final = "\x1e"
 
 UNFINISHED: Final = re.compile(r"(?P<name>.+)\.(?P<upload_id>[0-9a-f]{32})\.unfinished")
 
@@ -108,14 +123,14 @@ class DirectoryTree:
     def path(self, key: str) -> str:
         """Where an object is or would be."""
         check_key(key)
-        *folders, name = key.split("/")
-        if len(name.encode()) > PART_BYTES_MAX - UNFINISHED_EXTRA_BYTES or any(
-            len(folder.encode()) > PART_BYTES_MAX for folder in folders
+        *folders, name = _names(key)
+        if len(name.encode()) > NAME_BYTES_MAX - UNFINISHED_EXTRA_BYTES or any(
+            len(folder.encode()) > NAME_BYTES_MAX for folder in folders
         ):
             raise UnusableKeyError(key, "a file system cannot hold a name that long")
         if UNFINISHED.fullmatch(name):
             raise UnusableKeyError(key, "it looks like that of an unfinished object")
-        return self._base + key
+        return self._base + "/".join((*folders, name))
 
     # -- writing -----------------------------------------------------------------------------
 
@@ -232,7 +247,7 @@ class DirectoryTree:
 
     def modified_ms(self, key: str) -> int:
         """Time of the last write of a key that `walk` has told; DiskError when it is gone."""
-        return self._filesystem.mtime_ms(self._base + key)
+        return self._filesystem.mtime_ms(self._base + "/".join(_names(key)))
 
     # -- deleting ----------------------------------------------------------------------------
 
@@ -280,44 +295,49 @@ class DirectoryTree:
 
     def walk(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
         """(key, size) of objects that begin with `prefix` and are above `after`, in key order."""
-        for key, size, name in self._files(prefix, after):
-            if not UNFINISHED.fullmatch(name):
+        for key, size, unfinished, _ in self._files(prefix, after):
+            if unfinished is None:
                 yield key, size
 
     def unfinished(self, prefix: str) -> Iterator[PendingUpload]:
         """Files that are being written, or were; the time is that of the last write."""
-        for path_key, _, name in self._files(prefix, ""):
-            match = UNFINISHED.fullmatch(name)
-            if match is None:
+        for key, _, upload_id, path in self._files(prefix, ""):
+            if upload_id is None:
                 continue
-            key = path_key[: len(path_key) - len(name)] + match["name"]
             try:
-                modified_ms = self._filesystem.mtime_ms(self._base + path_key)
+                modified_ms = self._filesystem.mtime_ms(path)
             except DiskError as error:
                 if not is_missing(error):
                     raise
                 continue
-            if key.startswith(prefix):
-                yield PendingUpload(key, match["upload_id"], modified_ms)
+            yield PendingUpload(key, upload_id, modified_ms)
 
-    def _files(self, prefix: str, after: str) -> Iterator[tuple[str, int, str]]:
+    def _files(self, prefix: str, after: str) -> Iterator["_Found"]:
         check_prefix(prefix)
         if not self._filesystem.exists(self.root):
             raise DiskError("the object store's directory is not there", self.root, errno.ENODEV)
         folder, slash, _ = prefix.rpartition("/")
-        yield from self._files_below(folder + slash, prefix, after)
+        path = self._base + ("/".join(_names(folder)) + "/" if slash else "")
+        yield from self._files_below(path, folder + slash, prefix, after)
 
-    def _files_below(self, base: str, prefix: str, after: str) -> Iterator[tuple[str, int, str]]:
-        """`base` is "" or ends in `/`. Python orders text as UTF-8's bytes are ordered."""
+    def _files_below(self, path: str, base: str, prefix: str, after: str) -> Iterator["_Found"]:
+        """`path` ends in `/`; `base` is what keys begin with whose files are below it.
+
+        Python orders text as UTF-8's bytes are ordered.
+        """
         try:
-            entries = self._filesystem.list_directory(self._base + base)
+            entries = self._filesystem.list_directory(path)
         except DiskError as error:
             if is_missing(error):
                 return
             raise
         found = []
         for entry in entries:
-            key = base + entry.name + ("/" if entry.is_directory else "")
+            match = None if entry.is_directory else UNFINISHED.fullmatch(entry.name)
+            name = match["name"] if match else entry.name
+            key = base + ("" if name == NOTHING else name)
+            if entry.is_directory:
+                key = key[: -len(SPLIT)] if name.endswith(SPLIT) else key + "/"
             if not _usable(key):
                 continue
             if entry.is_directory:
@@ -327,12 +347,32 @@ class DirectoryTree:
                 wanted = key.startswith(prefix)
                 ahead = key > after
             if wanted and ahead:
-                found.append((key, entry))
-        for key, entry in sorted(found):
+                found.append((key, entry, match["upload_id"] if match else None))
+        for key, entry, upload_id in sorted(found, key=itemgetter(0)):
             if entry.is_directory:
-                yield from self._files_below(key, prefix, after)
+                yield from self._files_below(f"{path}{entry.name}/", key, prefix, after)
             else:
-                yield key, entry.size, entry.name
+                yield _Found(key, entry.size, upload_id, path + entry.name)
+
+
+class _Found(NamedTuple):
+    """A file; `upload_id` is None for an object that is whole."""
+
+    key: str
+    size: int
+    upload_id: str | None
+    path: str
+
+
+def _names(key: str) -> list[str]:
+    """The names of folders and file that stand for a key, or for the folders of one."""
+    names = []
+    for part in key.split("/"):
+        if len(part) < SPLIT_CHARACTERS:
+            names.append(part)
+        else:
+            names += [part[:SPLIT_CHARACTERS] + SPLIT, part[SPLIT_CHARACTERS:] or NOTHING]
+    return names
 
 
 def _folder_of(path: str) -> str:

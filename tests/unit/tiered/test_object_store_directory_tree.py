@@ -1,11 +1,16 @@
 """Objects as files: what a power cut leaves, what damage and foreigners do."""
 
 import errno
+from itertools import islice
+from pathlib import Path
 from random import Random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from storage.errors import DiskError
+from storage.filesystem import LocalFilesystem
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem, PowerCut
 from tiered.errors import (
@@ -16,7 +21,9 @@ from tiered.errors import (
     StoreUnavailableError,
 )
 from tiered.object_store.directory_tree import (
-    PART_BYTES_MAX,
+    NAME_BYTES_MAX,
+    SPLIT,
+    SPLIT_CHARACTERS,
     UNFINISHED_EXTRA_BYTES,
     DirectoryTree,
     storage_error,
@@ -200,11 +207,15 @@ def test_unfinished_objects_have_the_time_of_their_last_write() -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        "x" * (PART_BYTES_MAX - UNFINISHED_EXTRA_BYTES + 1),
+        "x" * (SPLIT_CHARACTERS + NAME_BYTES_MAX - UNFINISHED_EXTRA_BYTES + 1),
         "é" * 120,
-        "x" * (PART_BYTES_MAX + 1) + "/a",
+        "é" * 128 + "/a",
+        "é" * 200,
+        "x" * (SPLIT_CHARACTERS + NAME_BYTES_MAX + 1) + "/a",
         f"x.{ID}.unfinished",
+        "x" * SPLIT_CHARACTERS + f"/x.{ID}.unfinished",
         "../x",
+        f"x{SPLIT}/a",
     ],
 )
 def test_names_the_disk_cannot_hold_are_refused(key: str) -> None:
@@ -214,13 +225,81 @@ def test_names_the_disk_cannot_hold_are_refused(key: str) -> None:
             call(key)
 
 
+@pytest.mark.parametrize("length", [199, 200, 201, 254, 255, 256, 249 + 23])
+def test_topics_with_the_longest_names_have_a_place(tmp_path: Path, length: int) -> None:
+    """On a real disk, which allows names of 255 bytes."""
+    tree = DirectoryTree(LocalFilesystem(), str(tmp_path))
+    topic = "t" * length
+    key = f"{topic}/0/00000000000000000000-x.log"
+    put(tree, key)
+    assert tree.read(key, 10) == b"data"
+    unfinished = tree.begin(key, "f" * 32)
+    assert keys(tree, topic[:150]) == keys(tree, topic + "/0") == [key]
+    assert [upload.key for upload in tree.unfinished(topic)] == [key]
+    tree.abort(key, "f" * 32)
+    unfinished.file.close()
+    tree.remove([key])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_longest_names_fit_with_their_unfinished_ending() -> None:
     _, tree = make()
-    key = "y" * PART_BYTES_MAX + "/" + "x" * (PART_BYTES_MAX - UNFINISHED_EXTRA_BYTES)
+    rest = "x" * (NAME_BYTES_MAX - UNFINISHED_EXTRA_BYTES)
+    key = "y" * SPLIT_CHARACTERS + "z" * NAME_BYTES_MAX + "/" + "x" * SPLIT_CHARACTERS + rest
     unfinished = tree.begin(key, ID)
-    assert len(unfinished.path.rpartition("/")[2]) == PART_BYTES_MAX
+    assert len(unfinished.path.rpartition("/")[2]) == NAME_BYTES_MAX
     tree.commit(unfinished)
     assert keys(tree) == [key]
+
+
+LONG = "n" * (SPLIT_CHARACTERS - 1)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    parts=st.lists(
+        st.lists(
+            st.sampled_from(
+                [
+                    "a",
+                    "a-",
+                    "a.",
+                    "a0",
+                    "b",
+                    LONG,
+                    LONG + "n",
+                    LONG + "n-",
+                    LONG + "n.x",
+                    LONG + "nn",
+                ]
+            ),
+            min_size=1,
+            max_size=3,
+        ),
+        max_size=12,
+    ),
+    cut=st.integers(0, 400),
+    page=st.integers(1, 4),
+)
+def test_walking_is_in_key_order_from_anywhere(parts: list[list[str]], cut: int, page: int) -> None:
+    """Compared with sorting all keys; no key may be a folder of another here."""
+    _, tree = make()
+    stored = sorted({"/".join((*part, "file")) for part in parts})
+    for key in stored:
+        put(tree, key, key.encode())
+    assert keys(tree) == stored
+    prefix = stored[len(stored) // 2][:cut] if stored else ""
+    expected = [key for key in stored if key.startswith(prefix)]
+    paged: list[str] = []
+    while True:
+        found = list(islice(tree.walk(prefix, paged[-1] if paged else ""), page))
+        assert all(size == len(key) for key, size in found)
+        paged += [key for key, _ in found]
+        if len(found) < page:
+            break
+    assert paged == expected
+    tree.remove(stored)
+    assert keys(tree) == []
 
 
 def test_a_disk_error_while_reading_is_told() -> None:
