@@ -8,7 +8,7 @@
     metadata.hidden.add(partition)                                  being read, so not ready
     metadata = FakeRemoteMetadata(events)                           after a restart
 
-A record whose answer is lost is seen by look-ups at once, or with `late=True` only after `catch_up`.
+A record whose answer is lost is seen by look-ups at once, with `late=True` only after `catch_up`.
 """
 
 import asyncio

@@ -50,7 +50,7 @@ def tiered_config(**changes: object) -> TopicConfig:
         "local_retention_ms": FOREVER,
         "local_retention_bytes": 0,
     }
-    return small_segments(150, **{**defaults, **changes})
+    return small_segments(**{"segment_bytes": 150, **defaults, **changes})  # type: ignore[arg-type]  # settings of any type
 
 
 async def run_inline(work: Callable[[], None]) -> None:
@@ -183,8 +183,8 @@ class World:
         self.clock.advance(self.settings.gc_grace_ms + 1)
         await self.scrub()
 
-    async def scrub(self) -> None:
-        pass_ = asyncio.ensure_future(self.manager.scrubber.run_once())
+    async def scrub(self, *, dry_run: bool = False) -> None:
+        pass_ = asyncio.ensure_future(self.manager.scrubber.run_once(dry_run=dry_run))
         while not pass_.done():
             await asyncio.sleep(0)
             if self.timer.pending:

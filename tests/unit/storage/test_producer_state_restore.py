@@ -1,0 +1,36 @@
+"""A snapshot that came from elsewhere takes the place of everything."""
+
+import pytest
+
+from storage.errors import CorruptFileError
+from tests.fakes.filesystem import FakeFilesystem
+from tests.unit.storage.log_model import NOW_MS, append, make_batch, open_log
+
+
+def _batch(producer_id: int) -> memoryview:
+    return make_batch(b"x", producer_id=producer_id, producer_epoch=1, base_sequence=0)
+
+
+def test_it_is_on_disk_and_alone() -> None:
+    filesystem = FakeFilesystem()
+    source = open_log(filesystem, directory="/data/s-0")
+    append(source, _batch(5))
+    source.roll()
+    snapshot = filesystem.read_bytes(source.producer_snapshot_path(1))
+    log = open_log(filesystem)
+    append(log, _batch(9))
+    log.roll()
+    state = log.producer_state
+    state.restore(100, snapshot, NOW_MS)
+    assert [entry.producer_id for entry in state.active_producers()] == [5]
+    assert (state.map_end_offset, state.latest_snapshot_offset) == (100, 100)
+    assert not filesystem.exists(log.producer_snapshot_path(1))
+    assert filesystem.read_bytes(log.producer_snapshot_path(100)) == snapshot
+
+
+def test_what_is_no_snapshot_changes_nothing() -> None:
+    log = open_log(FakeFilesystem())
+    append(log, _batch(9))
+    with pytest.raises(CorruptFileError):
+        log.producer_state.restore(100, b"nothing", NOW_MS)
+    assert log.producer_state.producer_id_count == 1

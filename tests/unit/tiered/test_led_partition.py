@@ -1,0 +1,55 @@
+"""What waits to be copied, and what counts as only local."""
+
+from tests.unit.storage.log_model import append, make_batch
+from tests.unit.tiered.tier_world import World
+from tiered.led_partition import LedPartition, copy_lag, only_local_bytes, uncopied_segments
+
+
+def ends(led: LedPartition) -> list[int]:
+    return [end for _, end in uncopied_segments(led)]
+
+
+def test_closed_segments_above_the_highest_remote_offset_wait() -> None:
+    world = World()
+    world.write(4)
+    append(world.log, make_batch(b"x" * 40))
+    led = LedPartition(world.tiered())
+    size = world.log.segment_facts()[0].size
+    assert ends(led) == [1, 2, 3, 4]
+    assert copy_lag(led) == (4, 4 * size)
+    world.log.highest_remote_offset = 1
+    assert ends(led) == [3, 4]
+    assert only_local_bytes(led) == 3 * size
+    world.log.delete_records(3)
+    assert ends(led) == [4]
+    world.log.highest_remote_offset = 3
+    assert copy_lag(led) == (0, 0)
+
+
+def test_a_segment_of_which_a_part_was_copied_waits_too() -> None:
+    world = World()
+    world.config = world.config.model_copy(update={"segment_bytes": 1000})
+    world.log.update_config(world.config)
+    for _ in range(3):
+        append(world.log, make_batch(b"x" * 40))
+    world.log.roll()
+    led = LedPartition(world.tiered())
+    world.log.highest_remote_offset = 1
+    assert ends(led) == [3]
+    assert only_local_bytes(led) == 0
+
+
+def test_nothing_lags_while_copying_is_disabled() -> None:
+    world = World()
+    world.write(2)
+    world.log.update_config(world.config.model_copy(update={"remote_log_copy_disable": True}))
+    assert copy_lag(LedPartition(world.tiered())) == (0, 0)
+
+
+def test_the_log_start_only_goes_up_and_says_so_once() -> None:
+    world = World()
+    world.write(3)
+    led = LedPartition(world.tiered())
+    led.raise_log_start(2)
+    led.raise_log_start(1)
+    assert (world.log.log_start_offset, world.log_start_moves) == (2, 1)

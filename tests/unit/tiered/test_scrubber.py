@@ -1,0 +1,184 @@
+"""Garbage goes after its time; nothing that anybody may own is ever touched."""
+
+from uuid import UUID
+
+import pytest
+
+from tests.fakes.bucket_tier import Bucket
+from tests.unit.tiered.segment_builder import STARTED, segment
+from tests.unit.tiered.tier_world import PARTITION, World
+from tiered.claim import CLAIM_KEY
+from tiered.errors import StoreUnavailableError
+from tiered.object_store.base import PendingUpload
+from tiered.scrubber import ScrubReport
+from tiered.segment_metadata import RemoteLogSegmentMetadata
+
+HOUR_MS = 3_600_000
+
+
+async def filled(count: int = 7) -> World:
+    """More than one page."""
+    world = World()
+    world.write(count)
+    await world.start()
+    await world.interval()
+    return world
+
+
+def strew(world: World, found: RemoteLogSegmentMetadata, count: int = 3) -> list[str]:
+    keys = list(world.tier.keys.segment_keys(found))[:count]
+    for key in keys:
+        world.bucket.put(key, b"garbage")
+    return keys
+
+
+async def scrub(world: World) -> ScrubReport:
+    await world.scrub()
+    report = world.manager.scrubber.last
+    assert report is not None
+    return report
+
+
+async def test_garbage_goes_after_the_grace_period() -> None:
+    world = await filled()
+    strays = strew(world, segment(2, 4, number=900)) + strew(world, segment(99, 99), 1)
+    world.bucket.put("somebody/elses.txt", b"x")
+    report = await scrub(world)
+    assert (report.young_objects, report.removed_objects) == (4, 0)
+    world.clock.advance(HOUR_MS + 1)
+    report = await scrub(world)
+    assert (report.removed_objects, report.removed_bytes) == (4, 28)
+    assert sorted(report.removed_keys) == sorted(strays)
+    assert report.removed_keys[0].endswith(".rsm-manifest")
+    assert world.orphans() == []
+    assert world.missing() == []
+    assert "somebody/elses.txt" in world.bucket.objects
+    assert report.foreign_objects == 3
+    assert report.objects == 21 + 4 + 3
+    assert (await scrub(world)).removed_objects == 0
+
+
+async def test_a_dry_run_only_says() -> None:
+    world = await filled(1)
+    strew(world, segment(50, 59))
+    world.clock.advance(HOUR_MS + 1)
+    await world.scrub(dry_run=True)
+    report = world.manager.scrubber.last
+    assert report is not None
+    assert report.removed_objects == 3
+    assert len(world.orphans()) == 3
+    assert world.manager.scrubber.removed_objects == 0
+
+
+async def test_a_foreign_bucket_is_only_reported_on() -> None:
+    world = await filled(1)
+    strew(world, segment(50, 59))
+    world.bucket.put(CLAIM_KEY, b'{"clusterId": "other"}')
+    world.clock.advance(10 * HOUR_MS)
+    before = dict(world.bucket.objects)
+    report = await scrub(world)
+    assert (report.is_ours, report.owner, report.removed_objects) == (False, "other", 3)
+    assert world.bucket.objects == before
+
+
+async def test_what_is_not_visible_here_is_left_alone() -> None:
+    """An empty broker at a full bucket removes nothing."""
+    world = await filled(2)
+    fresh = World()
+    fresh.bucket = world.bucket
+    fresh.bucket.clock = fresh.clock
+    fresh.boot()
+    await fresh.scrub()
+    fresh.clock.advance(10 * HOUR_MS)
+    report = await scrub(fresh)
+    assert (report.hidden_objects, report.removed_objects) == (6, 0)
+    world.metadata.hidden.add(PARTITION)
+    world.clock.advance(10 * HOUR_MS)
+    assert (await scrub(world)).removed_objects == 0
+
+
+async def test_a_running_copy_is_left_alone_however_old() -> None:
+    world = World()
+    world.write(1)
+    world.tier.hang("log uploaded")
+    await world.start()
+    world.clock.advance(10 * HOUR_MS)
+    (only,) = world.bucket.segment_objects()
+    key = world.tier.keys.parse(only)
+    assert key is not None
+    world.bucket.uploads.append(PendingUpload(only, "u", 0))
+    await world.scrub()
+    assert only in world.bucket.objects
+    assert len(world.bucket.uploads) == 1
+
+
+@pytest.mark.parametrize("skew_ms", [-50 * HOUR_MS, 50 * HOUR_MS])
+async def test_age_is_by_the_stores_clock(skew_ms: int) -> None:
+    """A wrong clock of ours makes nothing old, and nothing young for ever."""
+    world = await filled(1)
+    world.bucket.skew_ms = skew_ms
+    strew(world, segment(50, 59))
+    assert (await scrub(world)).young_objects == 3
+    world.clock.advance(HOUR_MS + 1)
+    assert (await scrub(world)).removed_objects == 3
+
+
+async def test_what_becomes_owned_meanwhile_is_not_removed() -> None:
+    """Another broker's record arrives while the bucket is being listed."""
+    world = await filled(1)
+    await world.manager.stop()
+    found = segment(50, 59, state=STARTED)
+    strew(world, found)
+    world.clock.advance(HOUR_MS + 1)
+
+    async def owned(point: str) -> None:
+        if point == "list_objects" and world.tier.calls["list_objects"] > 1:
+            world.reach = None
+            await world.metadata.add(found)
+
+    world.reach = owned
+    await world.scrub()
+    assert len(world.orphans()) == 0
+    assert len(world.bucket.segment_objects()) == 6
+
+
+async def test_missing_objects_are_reported() -> None:
+    world = await filled(3)
+    segments = world.metadata.segments(PARTITION)
+    del world.bucket.objects[world.tier.keys.segment_keys(segments[0]).log]
+    for key in world.tier.keys.segment_keys(segments[2]):
+        del world.bucket.objects[key]
+    world.clock.advance(1)
+    report = await scrub(world)
+    assert [s.start_offset for s in report.missing] == [0, 2]
+    assert report.missing_segments == 2
+    for key in list(world.bucket.segment_objects()):
+        del world.bucket.objects[key]
+    assert (await scrub(world)).missing_segments == 3
+
+
+async def test_stale_uploads_are_aborted() -> None:
+    world = await filled(1)
+    old = segment(50, 59)
+    elsewhere = PARTITION._replace(topic_id=UUID(int=77))
+    keys = world.tier.keys
+    stale = PendingUpload(keys.segment_keys(old).log, "1", world.clock.now_ms())
+    hidden = PendingUpload(
+        keys.keys_of(old.segment_id._replace(partition=elsewhere), 5).log, "2", 0
+    )
+    other = PendingUpload("other", "3", 0)
+    world.bucket.uploads += [stale, hidden, other]
+    assert (await scrub(world)).aborted_uploads == 0
+    world.clock.advance(HOUR_MS + 1)
+    assert (await scrub(world)).aborted_uploads == 1
+    assert world.bucket.uploads == [hidden, other]
+    assert world.manager.scrubber.aborted_uploads == 1
+
+
+async def test_a_refused_listing_fails_the_pass() -> None:
+    world = await filled(1)
+    world.tier.fail("list_objects", StoreUnavailableError("503"))
+    with pytest.raises(StoreUnavailableError):
+        await world.scrub()
+    assert world.manager.scrubber.last is None
+    assert isinstance(world.bucket, Bucket)

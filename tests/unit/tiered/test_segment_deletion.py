@@ -1,0 +1,78 @@
+"""Told, removed, told; and what is in doubt meanwhile."""
+
+import pytest
+
+from tests.unit.tiered.segment_builder import PARTITION, STARTED, segment
+from tests.unit.tiered.tier_world import World
+from tiered.errors import StoreTimeoutError, StoreUnavailableError
+from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState
+
+
+async def begun() -> tuple[World, RemoteLogSegmentMetadata]:
+    world = World()
+    world.metadata.assign([PARTITION])
+    found = segment(3, 9, state=STARTED)
+    await world.metadata.add(found)
+    for key in world.tier.keys.segment_keys(found):
+        world.bucket.put(key, b"x")
+    return world, found
+
+
+async def test_in_this_order() -> None:
+    world, found = await begun()
+    seen: list[tuple[str, int]] = []
+    forgotten: list[RemoteLogSegmentMetadata] = []
+
+    async def look(point: str) -> None:
+        seen.append((point, len(world.bucket.objects)))
+
+    world.reach = look
+    world.manager._deletion.on_deleted = forgotten.append
+    await world.manager._deletion.delete(found)
+    assert [point for point, _ in seen] == [
+        "update",
+        "update written",
+        "delete_segment",
+        "manifest removed",
+        "objects removed",
+        "update",
+        "update written",
+    ]
+    assert seen[3] == ("manifest removed", 2)
+    assert world.metadata.segments(PARTITION) == []
+    assert (forgotten, world.manager._deletion.doubtful) == ([found], 0)
+
+
+async def test_a_refusal_leaves_it_in_doubt_until_it_is_done() -> None:
+    world, found = await begun()
+    deletion = world.manager._deletion
+    world.tier.fail("delete_segment", StoreUnavailableError("down"))
+    with pytest.raises(StoreUnavailableError):
+        await deletion.delete(found)
+    assert deletion.doubtful == 1
+    assert deletion.first_doubtful_offset(PARTITION, 0) == 3
+    assert deletion.first_doubtful_offset(PARTITION, 9) == 3
+    assert deletion.first_doubtful_offset(PARTITION, 10) is None
+    (state,) = [s.state for s in world.metadata.segments(PARTITION)]
+    assert state is SegmentState.DELETE_SEGMENT_STARTED
+    # The state may be told again (KAFKA-17428).
+    await deletion.delete(found)
+    assert deletion.first_doubtful_offset(PARTITION, 0) is None
+    counters = world.manager.counters.of("t")
+    assert (counters.delete_requests, counters.delete_errors) == (2, 1)
+
+
+async def test_doubt_ends_when_the_metadata_has_forgotten_the_segment() -> None:
+    world, found = await begun()
+    deletion = world.manager._deletion
+    world.metadata.fail("update", StoreTimeoutError("1"), written=True)
+    world.metadata.fail("update", StoreTimeoutError("2"), written=True)
+    for _ in range(2):
+        with pytest.raises(StoreTimeoutError):
+            await deletion.delete(found)
+        await world.metadata.ready(PARTITION)
+    assert deletion.doubtful == 1
+    assert deletion.first_doubtful_offset(PARTITION, 0) == 3
+    await deletion.delete(found)
+    assert deletion.doubtful == 0
+    deletion.forget(PARTITION)
