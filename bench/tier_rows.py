@@ -280,7 +280,7 @@ def metric_sum(node: VarveNode, name: str, **labels: str) -> float:
     return total
 
 
-STORE_REQUESTS = "varve_tier_store_requests_total"
+STORE_CALLS = "varve_tier_store_calls_total"
 """Calls to the object store by the tier process, with the label `call`."""
 
 
@@ -294,10 +294,10 @@ def _second_read(bench: Bench, kind: str) -> dict[str, float]:
         history = write_history(node, "again", size, segment_bytes=_segment_bytes(size))
 
         def read() -> float:
-            before = metric_sum(node, STORE_REQUESTS, call="get")
+            before = metric_sum(node, STORE_CALLS, call="get_range")
             load = ReplayLoad(node.port, node.pid, history)
             run_apart(None, replay, load)
-            return metric_sum(node, STORE_REQUESTS, call="get") - before
+            return metric_sum(node, STORE_CALLS, call="get_range") - before
 
         first, second = read(), read()
         node.stop()

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bench.node import OwnedNode
-from bench.tier_rows import metric_sum
+from bench.tier_rows import STORE_CALLS, metric_sum
 from bench.tiered_node import TieredKafkaNode, TieredVarveNode
 from tests.scenarios.tiered.remote_view import (
     LOCAL_TIERED_STORAGE_LAYOUT,
@@ -127,7 +127,7 @@ class VarveCluster(Cluster):
     def fetch_counts(self, broker: int) -> Mapping[str, float] | None:
         node = self.nodes[broker]
         assert isinstance(node, TieredVarveNode)
-        return {"get": metric_sum(node, "varve_tier_store_requests_total", call="get")}
+        return {"get_range": metric_sum(node, STORE_CALLS, call="get_range")}
 
 
 class KafkaCluster(Cluster):

@@ -287,7 +287,7 @@ class Consume:
         assert read[: self.from_remote] == remote
         after = context.cluster.fetch_counts(leader)
         if before is not None and after is not None and self.fetches_max is not None:
-            fetched = after["get"] - before["get"]
+            fetched = after["get_range"] - before["get_range"]
             assert fetched <= self.fetches_max, f"{fetched} GETs"
 
 
