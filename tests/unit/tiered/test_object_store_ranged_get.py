@@ -3,10 +3,18 @@
 import asyncio
 import re
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
+from pathlib import Path
 
 import pytest
+import uvloop
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from tests.fakes.clock import ManualClock
 from tiered.errors import StoreTimeoutError, StoreUnavailableError
@@ -212,3 +220,69 @@ def test_the_host_header(
 ) -> None:
     endpoint = Endpoint(host, port, "/", "r", ssl.create_default_context() if secure else None)
     assert (endpoint.host_header, endpoint.port) == (header, real_port)
+
+
+def certificate(folder: Path) -> tuple[str, str]:
+    """Of 127.0.0.1, signed by itself: files of certificate and key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "store")])
+    begin = datetime(2020, 1, 1, tzinfo=UTC)
+    address = x509.IPAddress(IPv4Address("127.0.0.1"))
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(begin)
+        .not_valid_after(begin + timedelta(days=36_500))
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    certificate_path, key_path = folder / "certificate.pem", folder / "key.pem"
+    certificate_path.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    key_path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return str(certificate_path), str(key_path)
+
+
+async def read_over_tls(folder: Path, *, trusted: bool) -> None:
+    certificate_path, key_path = certificate(folder)
+    server_side = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server_side.load_cert_chain(certificate_path, key_path)
+    client_side = ssl.create_default_context(cafile=certificate_path if trusted else None)
+    server = Server()
+    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=server_side)
+    port = listening.sockets[0].getsockname()[1]
+    statistics = StoreStatistics(ManualClock())
+    reader = RangedReader(
+        Endpoint("127.0.0.1", port, "/bucket/", "us-east-1", client_side),
+        FixedCredentials("key", "secret"),
+        ManualClock(),
+        statistics,
+        deadlines=StoreDeadlines(),
+        max_connections=2,
+    )
+    try:
+        for position in (0, 7, 100):
+            await read(reader, position, 20_000)
+        assert statistics.connections_opened == 1
+    finally:
+        reader.close()
+        listening.close()
+        await listening.wait_closed()
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+def test_over_tls(run: Callable[[Coroutine[None, None, None]], None], tmp_path: Path) -> None:
+    run(read_over_tls(tmp_path, trusted=True))
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailableError, match="CERTIFICATE_VERIFY_FAILED"):
+        await read_over_tls(tmp_path, trusted=False)
