@@ -118,6 +118,7 @@ class ChunkCache:
         self._token = randomness.uuid4().hex[:12]
         self._attempt = 0
         self._chunks: OrderedDict[ChunkKey, CachedChunk] = OrderedDict()
+        self._by_segment: dict[UUID, set[int]] = {}
         # Of prefetches under way: bytes, and whom to tell that they were in vain.
         self._prefetches: dict[ChunkKey, tuple[int, Callable[[int], None]]] = {}
         self._pending_bytes = 0
@@ -192,6 +193,7 @@ class ChunkCache:
             return
         chunk = CachedChunk(self._filesystem, path, file)
         self._chunks[file.key] = chunk
+        self._by_segment.setdefault(file.key.segment, set()).add(file.key.chunk)
         self._chunks.move_to_end(file.key, last=False)
         self.bytes += chunk.length
 
@@ -382,8 +384,8 @@ class ChunkCache:
 
     def drop_segment(self, segment: UUID) -> None:
         """Remove all chunks of a segment, e.g. because what they hold is no log."""
-        for key in [key for key in self._chunks if key.segment == segment]:
-            self._evict(self._chunks[key])
+        for number in sorted(self._by_segment.get(segment, ())):
+            self._evict(self._chunks[ChunkKey(segment, number)])
 
     def _admit(self, chunk: CachedChunk) -> None:
         previous = self._chunks.pop(chunk.key, None)
@@ -391,6 +393,7 @@ class ChunkCache:
             self.bytes -= previous.length
             self._filesystem.open_files.discard(previous)
         self._chunks[chunk.key] = chunk
+        self._by_segment.setdefault(chunk.key.segment, set()).add(chunk.key.chunk)
         self.bytes += chunk.length
         flight = self.flights.get(chunk.key)
         chunk.prefetch = self._end_prefetch(chunk.key)
@@ -420,6 +423,10 @@ class ChunkCache:
 
     def _forget(self, chunk: CachedChunk) -> None:
         del self._chunks[chunk.key]
+        numbers = self._by_segment[chunk.key.segment]
+        numbers.discard(chunk.key.chunk)
+        if not numbers:
+            del self._by_segment[chunk.key.segment]
         self.bytes -= chunk.length
         if chunk.unread:
             self.unread_bytes -= chunk.length

@@ -271,6 +271,12 @@ class IndexCache:
             self.damaged += 1
             self._remove(stored)
 
+    def forget(self, id_: UUID) -> None:
+        """The segment is gone from remote storage."""
+        stored = self._sets.get(id_)
+        if stored is not None:
+            self._remove(stored)
+
     def _visit(self, stored: StoredSet, client: Client) -> None:
         now_ms = self._clock.monotonic_ms()
         if stored.protected:

@@ -213,7 +213,7 @@ class Reader:
     def forget_segment(self, segment: UUID) -> None:
         """It is being removed from remote storage: nobody will ask for it again."""
         self.chunks.drop_segment(segment)
-        self.indexes.drop(segment)
+        self.indexes.forget(segment)
 
     async def find_timestamp(
         self, partition: TopicIdPartition, log: Log, timestamp_ms: int | None, client: Client
@@ -221,12 +221,6 @@ class Reader:
         """See `RemoteReader`; raises as a read fails, and RemotePausedError."""
         if self._settings.fetch_paused:
             raise RemotePausedError("reading from remote storage is paused")
-        if timestamp_ms is None:
-            await self._metadata.ready(partition)
-            times = [s.max_timestamp_ms for s in self._metadata.segments(partition)]
-            if not times:
-                return None
-            timestamp_ms = max(times)
         return await self._time_lookup.find(partition, log, timestamp_ms, client)
 
     def advance(self, read: Read) -> None:

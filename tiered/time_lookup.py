@@ -64,15 +64,22 @@ class TimeLookup:
         self._run = run
 
     async def find(
-        self, partition: TopicIdPartition, log: Log, timestamp_ms: int, client: Client
+        self, partition: TopicIdPartition, log: Log, timestamp_ms: int | None, client: Client
     ) -> TimestampOffset | None:
         """The first record below the local log start whose time is at least `timestamp_ms`.
+
+        None: the first that has the greatest time there is in the remote log.
 
         Raises:
             TieredError: Metadata cannot be had, the store cannot be read, or its data are damaged.
         """
         if not self._metadata.is_ready(partition):
             await self._metadata.ready(partition)
+        if timestamp_ms is None:
+            remote = self._candidates(partition, log, 0)
+            if not remote:
+                return None
+            timestamp_ms = max(metadata.max_timestamp_ms for metadata in remote)
         for metadata in self._candidates(partition, log, timestamp_ms):
             try:
                 found = await self._search(metadata, log, timestamp_ms, client)

@@ -564,6 +564,23 @@ async def test_a_damaged_chunk_file_is_downloaded_again() -> None:
     assert history.reader.chunks.damaged == 1
 
 
+async def test_what_was_removed_from_the_store_leaves_the_caches() -> None:
+    history = _filled()
+    await history.replay()
+    chunks, indexes = history.reader.chunks, history.reader.indexes
+    sets, size = len(indexes), chunks.bytes
+    history.reader.forget_segment(history.copied[0].id)
+    history.reader.forget_segment(history.copied[0].id)
+    await settle()
+    assert (len(indexes), indexes.damaged) == (sets - 1, 0)
+    assert chunks.bytes == size - history.copied[0].segment_size_bytes
+    hex_ = history.copied[0].id.hex
+    assert not any(hex_ in name for name in history.files("/cache/chunks"))
+    history.metadata.tell(history.copied[0], SegmentState.DELETE_SEGMENT_STARTED)
+    with pytest.raises(RemoteOffsetNotFoundError):
+        await history.answer(0)
+
+
 async def test_closing_ends_reads_and_loses_nothing() -> None:
     history = _filled()
     await history.answer(0)

@@ -53,6 +53,23 @@ async def test_what_lies_below_the_log_start_does_not_count() -> None:
         assert found == history.oracle.offset_for_timestamp(NOW_MS - 200)
 
 
+async def test_the_greatest_time_is_that_of_this_history() -> None:
+    history = _history()
+    find = history.reader.find_timestamp
+    latest = await find(PARTITION, history.log, None, ALICE)
+    assert latest is not None
+    assert latest.timestamp == max(metadata.max_timestamp_ms for metadata in history.copied)
+    assert latest == history.oracle.offset_for_timestamp(latest.timestamp)
+    # A segment that is going to be removed does not count, nor one of another history.
+    for metadata in history.copied[2:]:
+        history.metadata.tell(metadata, SegmentState.DELETE_SEGMENT_STARTED)
+    latest = await find(PARTITION, history.log, None, ALICE)
+    assert latest is not None
+    assert latest.timestamp == max(metadata.max_timestamp_ms for metadata in history.copied[:2])
+    history.log.leader_epochs.replace([(5, 0)])
+    assert await find(PARTITION, history.log, None, ALICE) is None
+
+
 async def test_only_the_chunks_that_matter_are_fetched() -> None:
     history = _history()
     await _find(history, NOW_MS + 400)
