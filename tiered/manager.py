@@ -4,11 +4,8 @@
         │ on_leadership, on_follower, on_stop, on_config_change, update
         v
     RemoteLogManager ──per partition──> PartitionTasks (`tiered.partition_tasks`)
-        │                                   copy task    ──> pool "copier"     ──> Copier
-        │                                   expiry task  ──> pool "expiration" ──> Expirer
-        │                                   purge, deletion  ──> the same      ──> RemoteDeletion
-        │                                   follower task: a look, no pool
-        └── pool "scrubber": Scrubber (garbage), Verifier (content)
+        │                                   what runs in which role: `tiered.partition_roles`
+    └── pool "scrubber": Scrubber (garbage), Verifier (content)
 
 An idle partition costs two timers per `task_interval_ms` and no asyncio task: whether there is
 anything to do is looked up on the loop, and only then a job goes to a pool. Partitions that change
@@ -20,7 +17,7 @@ Source: Kafka, RemoteLogManager.java (onLeadershipChange, stopPartitions).
 
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 from uuid import UUID
 
@@ -28,22 +25,17 @@ from storage.clock import Clock
 from storage.errors import StorageError
 from storage.filesystem import Filesystem
 from storage.randomness import Randomness
-from tiered.backoff import Backoff
 from tiered.claim import Claim
-from tiered.copier import Copier, Run
+from tiered.copier import Run
 from tiered.copy_quota import CopyQuota
 from tiered.deadline import Deadline
 from tiered.errors import StoreTimeoutError, TieredError
-from tiered.expirer import Expirer
 from tiered.led_partition import LedPartition
-from tiered.lineage import find_highest_remote_offset
 from tiered.metadata_manager import RemoteLogMetadataManager
 from tiered.partition_gauges import PartitionGauges, gauges_of
+from tiered.partition_roles import PartitionRoles
 from tiered.partition_tasks import PartitionState, PartitionTasks
-from tiered.periodic import PeriodicTask
-from tiered.remote_deletion import RemoteDeletion
 from tiered.scrubber import Scrubber
-from tiered.segment_deletion import SegmentDeletion
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
 from tiered.settings import TierSettings
 from tiered.task_counters import TaskCounters
@@ -60,9 +52,6 @@ TICK_MS: Final = 100.0
 
 ADVANCES_PER_TICK: Final = 200
 """Partitions that take up a role at a time; each may read an index or two."""
-
-GONE_MAX: Final = 10_000
-"""Partitions whose finished deletion is remembered, for the scrubber; of more, the oldest go."""
 
 STOP_DEADLINE_MS: Final = 10_000
 """For cancelled jobs to end when the broker stops."""
@@ -114,14 +103,9 @@ class RemoteLogManager:
         """
         self.settings = settings
         self.counters = TaskCounters()
-        self.copier_pool = TaskPool("copier", settings.copier_tasks)
-        self.expiration_pool = TaskPool("expiration", settings.expiration_tasks)
-        self.follower_pool = TaskPool("follower", settings.follower_tasks)
         self.scrubber_pool = TaskPool("scrubber", 2)
-        self.gone: OrderedDict[TopicIdPartition, None] = OrderedDict()
         self._metadata = metadata
         self._timer = timer
-        self._randomness = randomness
         self._partitions: dict[TopicIdPartition, PartitionTasks] = {}
         # Those in STARTING or STOPPING, or whose DELETING may have ended.
         self._moving: OrderedDict[TopicIdPartition, None] = OrderedDict()
@@ -133,20 +117,9 @@ class RemoteLogManager:
         def present() -> TierSettings:
             return self.settings
 
-        self._deletion = SegmentDeletion(
+        self._roles = PartitionRoles(
             metadata=metadata,
             tier=tier,
-            clock=clock,
-            timer=timer,
-            broker_id=broker_id,
-            settings=present,
-            counters=self.counters,
-            on_deleted=self._forget_segment,
-        )
-        self._copier = Copier(
-            metadata=metadata,
-            tier=tier,
-            deletion=self._deletion,
             clock=clock,
             timer=timer,
             randomness=randomness,
@@ -156,27 +129,15 @@ class RemoteLogManager:
             counters=self.counters,
             run_blocking=run_blocking,
             progress=progress,
+            on_deleted=self._forget_segment,
+            on_ended=lambda: self._arm_tick(0.0),
+            on_gone=self._let_go,
         )
-        self._expirer = Expirer(
-            metadata=metadata,
-            tier=tier,
-            deletion=self._deletion,
-            clock=clock,
-            timer=timer,
-            broker_id=broker_id,
-            settings=present,
-            counters=self.counters,
-            in_flight=self._copier.in_flight,
-        )
-        self._remote_deletion = RemoteDeletion(
-            metadata=metadata,
-            tier=tier,
-            deletion=self._deletion,
-            clock=clock,
-            timer=timer,
-            broker_id=broker_id,
-            settings=present,
-        )
+        self.copier_pool = self._roles.copier_pool
+        self.expiration_pool = self._roles.expiration_pool
+        self.follower_pool = self._roles.follower_pool
+        self.gone = self._roles.gone
+        self._deletion = self._roles.deletion
         self.claim = Claim(
             tier=tier, clock=clock, timer=timer, cluster_id=cluster_id, settings=present
         )
@@ -187,7 +148,7 @@ class RemoteLogManager:
             clock=clock,
             timer=timer,
             settings=present,
-            in_flight=self._copier.in_flight,
+            in_flight=self._roles.copier.in_flight,
             gone=self.gone,
         )
         self.verifier = Verifier(
@@ -198,14 +159,14 @@ class RemoteLogManager:
             settings=present,
             led=self.led_partitions,
         )
-        self._scrub_task = self._periodic(
+        self._scrub_task = self._roles.periodic(
             "garbage collection",
             self.scrubber_pool,
             is_due=lambda: True,
             work=self._scrub,
             interval_ms=lambda: float(self.settings.gc_interval_ms),
         )
-        self._verify_task = self._periodic(
+        self._verify_task = self._roles.periodic(
             "verification",
             self.scrubber_pool,
             is_due=lambda: self.settings.verify_bytes_per_second > 0,
@@ -251,10 +212,7 @@ class RemoteLogManager:
     def update(self, settings: TierSettings) -> None:
         """New settings: pools, quotas and switches at once, intervals from the next round on."""
         self.settings = settings
-        self.copier_pool.resize(settings.copier_tasks)
-        self.expiration_pool.resize(settings.expiration_tasks)
-        self.follower_pool.resize(settings.follower_tasks)
-        self._copier.quota.update(settings)
+        self._roles.resize(settings)
         for tasks in self._partitions.values():
             if tasks.copy is not None:
                 tasks.copy.kick()
@@ -351,22 +309,22 @@ class RemoteLogManager:
     @property
     def copies_in_flight(self) -> int:
         """Copies under way."""
-        return len(self._copier.in_flight)
+        return len(self._roles.copier.in_flight)
 
     @property
     def stalled_copies(self) -> int:
         """Copies that have moved nothing for `stalled_copy_ms`."""
-        return self._copier.watch.stalled
+        return self._roles.copier.watch.stalled
 
     @property
     def stalls(self) -> int:
         """Times a copy became stalled."""
-        return self._copier.watch.stalls
+        return self._roles.copier.watch.stalls
 
     @property
     def copy_quota(self) -> CopyQuota:
         """For its throttle times."""
-        return self._copier.quota
+        return self._roles.copier.quota
 
     @property
     def doubtful_removals(self) -> int:
@@ -405,7 +363,7 @@ class RemoteLogManager:
             return self._begin_role(tasks)
         if tasks.state is PartitionState.STOPPING:
             if tasks.delete_remote:
-                self._begin_deletion(tasks)
+                self._roles.delete(tasks)
             else:
                 self._let_go(tasks)
         return True
@@ -417,10 +375,10 @@ class RemoteLogManager:
             return False
         if not tasks.is_leader:
             tasks.move(PartitionState.FOLLOWING)
-            self._begin_following(tasks, led)
+            self._roles.follow(tasks, led)
         elif not led.tiered.log.remote_storage:
             tasks.move(PartitionState.PURGING)
-            self._begin_purging(tasks, led)
+            self._roles.purge(tasks, led)
         else:
             try:
                 led.settle(self._metadata, self._deletion, fresh=True)
@@ -428,77 +386,8 @@ class RemoteLogManager:
                 _log.warning("%s cannot be led yet: %s", tasks.partition, error)
                 return False
             tasks.move(PartitionState.LEADING)
-            self._begin_leading(tasks, led)
+            self._roles.lead(tasks, led)
         return True
-
-    def _begin_leading(self, tasks: PartitionTasks, led: LedPartition) -> None:
-        tasks.copy = self._periodic(
-            f"copy of {tasks.partition}",
-            self.copier_pool,
-            is_due=lambda: self._copier.is_due(led),
-            work=lambda: self._copier.run(led),
-        )
-        tasks.expiry = self._periodic(
-            f"expiry of {tasks.partition}",
-            self.expiration_pool,
-            is_due=lambda: self._expirer.is_due(led),
-            work=lambda: self._expirer.run(led),
-        )
-        tasks.expiry.start()
-        tasks.copy.start()
-
-    def _begin_following(self, tasks: PartitionTasks, led: LedPartition) -> None:
-        def look() -> bool:
-            if led.is_active and self._metadata.is_ready(tasks.partition):
-                log = led.tiered.log
-                log.highest_remote_offset = find_highest_remote_offset(
-                    self._metadata, tasks.partition, log
-                )
-            return False
-
-        async def nothing() -> None:
-            return None
-
-        tasks.follower = self._periodic(
-            f"following of {tasks.partition}", self.follower_pool, is_due=look, work=nothing
-        )
-        tasks.follower.start()
-
-    def _begin_purging(self, tasks: PartitionTasks, led: LedPartition) -> None:
-        def is_due() -> bool:
-            return (
-                led.tiered.log.config.remote_log_delete_on_disable
-                and self._metadata.is_ready(tasks.partition)
-                and self._remote_deletion.has_segments(tasks.partition)
-            )
-
-        tasks.other = self._periodic(
-            f"removal of what {tasks.partition} has in remote storage",
-            self.expiration_pool,
-            is_due=is_due,
-            work=lambda: self._remote_deletion.purge(led),
-        )
-        tasks.other.start()
-
-    def _begin_deletion(self, tasks: PartitionTasks) -> None:
-        partition = tasks.partition
-
-        async def work() -> None:
-            await self._remote_deletion.run(partition)
-            self.gone[partition] = None
-            while len(self.gone) > GONE_MAX:
-                self.gone.popitem(last=False)
-            self._timer.call_later_ms(0.0, lambda: self._let_go(tasks))
-
-        tasks.move(PartitionState.DELETING)
-        tasks.led = None
-        tasks.other = self._periodic(
-            f"deletion of {partition}",
-            self.expiration_pool,
-            is_due=lambda: partition not in self.gone,
-            work=work,
-        )
-        tasks.other.start()
 
     def _let_go(self, tasks: PartitionTasks) -> None:
         """Nothing is left to do for it."""
@@ -530,29 +419,3 @@ class RemoteLogManager:
         self.verifier.forget(segment)
         if self._on_segment_deleted is not None:
             self._on_segment_deleted(segment)
-
-    def _periodic(
-        self,
-        name: str,
-        pool: TaskPool,
-        *,
-        is_due: Callable[[], bool],
-        work: Callable[[], Awaitable[float | None]],
-        interval_ms: Callable[[], float] | None = None,
-    ) -> PeriodicTask:
-        settings = self.settings
-        return PeriodicTask(
-            name,
-            timer=self._timer,
-            pool=pool,
-            backoff=Backoff(
-                self._randomness,
-                first_ms=settings.task_backoff_ms,
-                max_ms=settings.task_backoff_max_ms,
-                jitter=settings.task_jitter,
-            ),
-            interval_ms=interval_ms or (lambda: float(self.settings.task_interval_ms)),
-            is_due=is_due,
-            work=work,
-            on_ended=lambda: self._arm_tick(0.0),
-        )
