@@ -178,7 +178,7 @@ async def test_kafka_19599_no_storm_while_the_store_does_not_answer(
     new_cluster: NewCluster, faults: S3Faults
 ) -> None:
     """Empty answers without an error, no faster than the time a Fetch may wait."""
-    deadlines = dict.fromkeys(("tier.store.read.timeout.ms", "tier.store.call.timeout.ms"), "20000")
+    deadlines = dict.fromkeys(("tier.store.read.timeout.ms", "tier.store.call.timeout.ms"), "6000")
     context = await on_s3(new_cluster, faults, **deadlines)
     try:
         await write(context, 4)
