@@ -32,7 +32,7 @@ from broker.kafka_apis import Api, KafkaApis
 from broker.log_lifecycle import LogLifecycle
 from broker.lookups import Lookups
 from broker.loop_lag import LoopLag
-from broker.network.server import NetworkServer
+from broker.network.server import LIMIT_KEYS, NetworkServer
 from broker.on_loop import OnLoop
 from broker.remote.admin_pages import TierPages
 from broker.remote.remote_storage import RemoteStorage
@@ -116,9 +116,13 @@ class Broker:
         self.disk = Disk(max(DISK_THREADS_MIN, settings.background_threads))
         self.lookups = Lookups()
         self.remote: RemoteStorage | None = None
+        self.dynamic: DynamicSettings | None = None
         self.lag = LoopLag(self.timer, self.clock)
         self.filesystem: Filesystem = filesystem or LocalFilesystem()
         self._on_loop = OnLoop(self.loop)
+        self.cleaner_throttle = Throttle(
+            self.clock, sleep_ms, settings.log_cleaner_io_max_bytes_per_second
+        )
         self.log_manager = LogManager(
             self.filesystem,
             self.clock,
@@ -126,9 +130,7 @@ class Broker:
             log_dirs,
             settings=LogManagerSettings.of(settings),
             on_owner=self._on_loop,
-            cleaner_throttle=Throttle(
-                self.clock, sleep_ms, settings.log_cleaner_io_max_bytes_per_second
-            ),
+            cleaner_throttle=self.cleaner_throttle,
         )
         self.replicas = ReplicaManager(
             clock=self.clock, timer=self.timer, disk=self.disk, loop=self.loop
@@ -195,6 +197,13 @@ class Broker:
         if not first.is_online:
             raise StartupError(f"the metadata store is in {first.path}: {first.offline_reason}")
         self.log_manager.on_directory_failure = self._directory_failed
+        self.dynamic = DynamicSettings(controller)
+        self.dynamic.subscribe(
+            ["log.cleaner.io.max.bytes.per.second"],
+            lambda _before, after: self.cleaner_throttle.set_rate(
+                after.log_cleaner_io_max_bytes_per_second
+            ),
+        )
         if settings.remote_log_storage_system_enable:
             self.remote = self._build_remote(controller)
         lifecycle = LogLifecycle(
@@ -252,7 +261,8 @@ class Broker:
             node_id=self.settings.node_id,
         )
         self.admin.add(pages.pages, pages.actions)
-        DynamicSettings(controller).subscribe(
+        assert self.dynamic is not None
+        self.dynamic.subscribe(
             REMOTE_KEYS, lambda _before, after: remote.on_settings(tier_settings(after))
         )
         return remote
@@ -283,7 +293,7 @@ class Broker:
     async def _listen(self, controller: Controller) -> None:
         settings = self.settings
         assert self.apis is not None
-        self.network = NetworkServer(
+        network = self.network = NetworkServer(
             settings,
             loop=self.loop,
             clock=self.clock,
@@ -291,6 +301,8 @@ class Broker:
             disk=self.disk,
             router=self.apis,
         )
+        assert self.dynamic is not None
+        self.dynamic.subscribe(LIMIT_KEYS, lambda _, after: network.update_limits(after))
         try:
             if settings.admin_listener is not None:
                 await self.admin.start(settings.admin_listener.host, settings.admin_listener.port)

@@ -6,8 +6,8 @@ and whoever has subscribed is called with both.
 
     AlterConfigs ──> controller ──> new image ──> DynamicSettings.apply ──> subscribers
 
-Defaults for topics need nobody here: `LogLifecycle` gives them to the logs. Of the rest of Kafka's
-dynamic keys these are subscribed to: docs/configuration.md names them.
+Defaults for topics need nobody here: `LogLifecycle` gives them to the logs. Which of Kafka's other
+dynamic keys somebody has subscribed to is said at the beginning of docs/configuration.md.
 """
 
 import logging

@@ -42,10 +42,11 @@ something Varve would silently not do, such as TLS, SASL, authorizers and object
 S3 and directories, are refused.
 
 A setting marked *dynamic* may be changed while the broker runs (AlterConfigs). For topics, and for
-the broker settings that are a default for all topics, the change counts at once. Changes to the
-other dynamic broker settings count at once where they are of remote storage (`remote.*`, `tier.*`);
-those of listeners, limits, threads and the cleaner are kept and shown, but the broker goes on with
-what it was started with.
+the broker settings that are a default for all topics, the change counts at once. So it does for
+remote storage (`remote.*`, `tier.*`), for limits of connections (`max.connection*`) and for
+`log.cleaner.io.max.bytes.per.second`. Changes to the other dynamic broker settings (listeners,
+threads, the rest of the cleaner) are kept and shown, but the broker goes on with what it was
+started with.
 
 ## Large numbers
 

@@ -33,10 +33,14 @@ class Throttle:
     ) -> None:
         self._clock = clock
         self._sleep_ms = sleep_ms
-        self._rate = bytes_per_second if 0 < bytes_per_second < 1e15 else 0.0
+        self.set_rate(bytes_per_second)
         self._since_pause = 0
         self._window_start_ms = clock.monotonic_ms()
         self._in_window = 0
+
+    def set_rate(self, bytes_per_second: float) -> None:
+        """Another rate from now on; may be called in any thread."""
+        self._rate = bytes_per_second if 0 < bytes_per_second < 1e15 else 0.0
 
     def __call__(self, size: int) -> None:
         """So many bytes were read or written."""

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker.network.acceptor import Acceptor, ConnectionLimits
 from broker.network.connection import Connection
@@ -56,6 +56,15 @@ def shown(client_id: str | None) -> str | None:
         return None
     word = client_id[:CLIENT_ID_SHOWN_MAX].encode("unicode_escape").decode()
     return word.replace(" ", "\\x20").replace('"', "\\x22")
+
+
+LIMIT_KEYS: Final = (
+    "max.connections",
+    "max.connections.per.ip",
+    "max.connections.per.ip.overrides",
+    "max.connection.creation.rate",
+)
+"""Settings that `update_limits` takes."""
 
 
 class NetworkServer:
@@ -122,6 +131,13 @@ class NetworkServer:
     def connection_count(self) -> int:
         """Open connections."""
         return sum(len(p.connections) for p in self.processors)
+
+    def update_limits(self, settings: "BrokerConfig") -> None:
+        """Limits of connections that were changed; those that are open stay."""
+        self.limits.max_connections = settings.max_connections
+        self.limits.max_per_address = settings.max_connections_per_ip
+        self.limits.overrides = dict(settings.max_connections_per_ip_overrides)
+        self.limits.rate_max = settings.max_connection_creation_rate
 
     def start(self) -> None:
         """Listen on every listener, then accept.

@@ -16,7 +16,7 @@ STORAGE_PREFIX = "rsm.config."
 METADATA_PREFIX = "rlmm.config."
 
 _NO_CLASSES = "No effect: nothing is loaded from elsewhere."
-_ANY_PREFIX = "What is set under another prefix is shown under the usual one."
+_ANY_PREFIX = "Accepted, and what is set under another prefix is shown under the usual one."
 
 
 class RemoteLogSettings(Settings):

@@ -50,3 +50,14 @@ def test_infinite_rate_is_none() -> None:
     throttle = Throttle(sleeper.clock, sleeper.sleep_ms, 1.7976931348623157e308)
     throttle(10**9)
     assert sleeper.slept == [BREATH_MS]
+
+
+def test_the_rate_may_change() -> None:
+    """0 is none at all."""
+    sleeper = Sleeper()
+    throttle = Throttle(sleeper.clock, sleeper.sleep_ms, 1_000_000.0)
+    throttle(SLICE_BYTES)
+    assert sleeper.slept.pop() > BREATH_MS
+    throttle.set_rate(0)
+    throttle(SLICE_BYTES)
+    assert sleeper.slept.pop() == BREATH_MS
