@@ -162,7 +162,8 @@ class TierLife(RuleBasedStateMachine):
         await world.crash()
         await world.start()
         world.set_config(remote_log_copy_disable=False)
-        await world.interval(3)
+        # One segment per step: enough steps for all that a life can have written.
+        await world.run(60_000, 400)
         await world.collect_garbage()
         assert world.orphans() == []
         assert world.missing() == []

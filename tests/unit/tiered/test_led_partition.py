@@ -1,8 +1,13 @@
 """What waits to be copied, and what counts as only local."""
 
+import pytest
+
 from tests.unit.storage.log_model import append, make_batch
+from tests.unit.tiered.segment_builder import FINISHED, PARTITION, STARTED, segment
 from tests.unit.tiered.tier_world import World
+from tiered.errors import StoreTimeoutError
 from tiered.led_partition import LedPartition, copy_lag, only_local_bytes, uncopied_segments
+from tiered.segment_metadata import RemoteLogSegmentMetadataUpdate
 
 
 def ends(led: LedPartition) -> list[int]:
@@ -53,3 +58,25 @@ def test_the_log_start_only_goes_up_and_says_so_once() -> None:
     led.raise_log_start(2)
     led.raise_log_start(1)
     assert (world.log.log_start_offset, world.log_start_moves) == (2, 1)
+
+
+async def test_a_copy_whose_removal_may_be_on_its_way_is_not_built_upon() -> None:
+    """Its record is written but not seen: the segment still looks finished, for a moment."""
+    world = World()
+    world.write(2)
+    world.metadata.assign([PARTITION])
+    found = segment(0, 0, state=STARTED)
+    await world.metadata.add(found)
+    await world.metadata.update(RemoteLogSegmentMetadataUpdate(found.segment_id, 0, FINISHED, 1))
+    led = LedPartition(world.tiered())
+    deletion = world.manager._deletion
+    world.metadata.fail("update", StoreTimeoutError("lost"), written=True, late=True)
+    with pytest.raises(StoreTimeoutError):
+        await deletion.delete(found)
+    assert world.finished() == [(0, 0)]
+    led.settle(world.metadata, deletion, fresh=True)
+    assert world.log.highest_remote_offset == -1
+    world.metadata.catch_up()
+    await deletion.delete(found)
+    led.settle(world.metadata, deletion)
+    assert world.log.highest_remote_offset == -1
