@@ -302,6 +302,8 @@ def _second_read(bench: Bench, kind: str) -> dict[str, float]:
         first, second = read(), read()
         node.stop()
         node.start()
+        with node.connect() as connection:
+            wire.wait_until_led(connection, history.topic, 1)
         restarted = read()
         _verify(node, history)
         return {"first_gets": first, "second_gets": second, "gets_after_restart": restarted}
