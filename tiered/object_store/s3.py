@@ -12,7 +12,12 @@ from typing import Any, Final
 
 from storage.clock import Clock
 from storage.randomness import Randomness
-from tiered.errors import ObjectNotFoundError, RemoteStorageError, StoreUnavailableError
+from tiered.errors import (
+    ObjectNotFoundError,
+    RemoteStorageError,
+    StoreDeniedError,
+    StoreUnavailableError,
+)
 from tiered.object_store.base import Buffer, ObjectInfo, ObjectPage, PendingUpload
 from tiered.object_store.credentials import CredentialsSource
 from tiered.object_store.deadline import Deadline, NotRetriedError
@@ -28,8 +33,8 @@ from tiered.settings import StoreSettings
 
 PAGE_MAX: Final = 1000
 
-UPLOADS_MAX: Final = 10_000
-"""Most unfinished uploads told at a time; more are told when these are gone."""
+UPLOAD_PAGES_MAX: Final = 20
+"""Pages of 1,000 unfinished uploads looked at by one call; the rest when these are gone."""
 
 BODY_BYTES: Final = 256 * 1024
 
@@ -261,33 +266,44 @@ class S3ObjectStore:
             return ObjectPage(objects, answer.get("NextContinuationToken"))
 
     async def list_uploads(self, prefix: str) -> Sequence[PendingUpload]:
-        """ListMultipartUploads, all pages up to a bound; empty where the store has no such call."""
+        """ListMultipartUploads; empty where the store has no such call.
+
+        MinIO knows no prefix here but a whole key, so an empty answer is not believed: all uploads
+        in the bucket are then looked through.
+        """
         with self.statistics.measure("list_uploads") as counters:
             wanted = self._prefix + check_prefix(prefix)
             call = self._calls.caller(counters)
-            arguments: dict[str, Any] = {"Prefix": wanted}
-            uploads: list[PendingUpload] = []
             async with self._calls.deadline("list_uploads"):
-                while len(uploads) < UPLOADS_MAX:
-                    try:
-                        answer = await call("list_multipart_uploads", "", arguments)
-                    except (NotImplementedByStoreError, ObjectNotFoundError):
-                        break
-                    uploads += [
-                        PendingUpload(
-                            found["Key"][len(self._prefix) :],
-                            found["UploadId"],
-                            _ms(found["Initiated"]),
-                        )
-                        for found in answer.get("Uploads", ())
-                        # Some stores pay no heed to the prefix.
-                        if found["Key"].startswith(wanted)
-                    ]
-                    if not answer.get("IsTruncated"):
-                        break
-                    arguments["KeyMarker"] = answer["NextKeyMarker"]
-                    arguments["UploadIdMarker"] = answer["NextUploadIdMarker"]
-            return uploads
+                try:
+                    uploads = await self._uploads(call, wanted, wanted)
+                    if uploads or not wanted:
+                        return uploads
+                except (NotImplementedByStoreError, ObjectNotFoundError):
+                    return []
+                try:
+                    return await self._uploads(call, "", wanted)
+                except StoreDeniedError:
+                    # A policy may allow our own prefix alone.
+                    return []
+
+    async def _uploads(self, call: Call, prefix: str, wanted: str) -> Sequence[PendingUpload]:
+        arguments: dict[str, Any] = {"Prefix": prefix} if prefix else {}
+        uploads = []
+        for _ in range(UPLOAD_PAGES_MAX):
+            answer = await call("list_multipart_uploads", "", arguments)
+            uploads += [
+                PendingUpload(
+                    found["Key"][len(self._prefix) :], found["UploadId"], _ms(found["Initiated"])
+                )
+                for found in answer.get("Uploads", ())
+                if found["Key"].startswith(wanted)
+            ]
+            if not answer.get("IsTruncated"):
+                break
+            arguments["KeyMarker"] = answer["NextKeyMarker"]
+            arguments["UploadIdMarker"] = answer["NextUploadIdMarker"]
+        return uploads
 
     async def abort_upload(self, upload: PendingUpload) -> None:
         """AbortMultipartUpload."""

@@ -376,3 +376,13 @@ async def test_a_listing_of_uploads_is_empty_where_the_store_has_none(moto_url: 
     async with faulty(moto_url) as (proxy, store):
         proxy.fail(S3Fault.STATUS, status=501, code="NotImplemented")
         assert await store.list_uploads("") == []
+
+
+async def test_a_policy_for_our_prefix_alone_is_enough_to_list_uploads(moto_url: str) -> None:
+    async with faulty(moto_url, bucket="policy", key_prefix="tier/") as (proxy, store):
+        proxy.fail(S3Fault.STATUS, target=r"\?uploads$", status=403, code="AccessDenied")
+        assert await store.list_uploads("") == []
+        proxy.heal()
+        proxy.fail(S3Fault.STATUS, target=r"prefix=tier", status=403, code="AccessDenied")
+        with pytest.raises(StoreDeniedError):
+            await store.list_uploads("")
