@@ -280,6 +280,8 @@ def metric_sum(node: VarveNode, name: str, **labels: str) -> float:
     return total
 
 
+_COUNTERS_S = 3.0
+
 STORE_CALLS = "varve_tier_store_calls_total"
 """Calls to the object store by the tier process, with the label `call`."""
 
@@ -297,6 +299,8 @@ def _second_read(bench: Bench, kind: str) -> dict[str, float]:
             before = metric_sum(node, STORE_CALLS, call="get_range")
             load = ReplayLoad(node.port, node.pid, history)
             run_apart(None, replay, load)
+            # The tier process tells its counters now and then.
+            time.sleep(_COUNTERS_S)
             return metric_sum(node, STORE_CALLS, call="get_range") - before
 
         first, second = read(), read()
