@@ -92,6 +92,10 @@ class File(Protocol):
         """Bytes in the file now."""
         ...
 
+    def stamp(self) -> tuple[int, int]:
+        """(bytes, last change in nanoseconds since 1970): other contents have another stamp."""
+        ...
+
     def sync(self) -> None:
         """Contents and size are on the disk when this returns (`fdatasync`)."""
         ...
@@ -293,6 +297,14 @@ class LocalFile:
             return os.fstat(self._fd).st_size
         except OSError as error:
             _fail(error, self.path, "stat")
+
+    def stamp(self) -> tuple[int, int]:
+        """Size and time of the last change."""
+        try:
+            found = os.fstat(self._fd)
+        except OSError as error:
+            _fail(error, self.path, "stat")
+        return found.st_size, found.st_mtime_ns
 
     def sync(self) -> None:
         """Block until contents and size are on the disk."""

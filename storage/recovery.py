@@ -165,7 +165,7 @@ class LogLoader:
         self.leader_epochs.truncate_from_end(log_end_offset + 1)
         self.leader_epochs.truncate_from_start(log_start_offset)
         if not self._scanned:
-            # Not from the local start: the snapshot of an empty log after its remote part lies there.
+            # Not from the local start: there lies the snapshot of a log that is empty here.
             self._restore_producer_state(log_start_offset, log_end_offset)
         self.producer_state.map_end_offset = max(log_end_offset, 0)
         return LoadedLog(segments, log_start_offset, log_end_offset, recovery_point)

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from storage.filesystem import File, Filesystem
-from tiered.chunk_file import ChunkFile
+from storage.errors import DiskError
+from storage.filesystem import Filesystem
+from tiered.chunk_file import ChunkFile, open_chunk
+from tiered.chunk_reference import ChunkBytes, ReferencedChunk
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 
 
@@ -37,8 +39,8 @@ class CachedChunk:
     Attributes:
         key: Which.
         path: Its file.
+        name: What its file's name says.
         length: Its bytes.
-        crc: CRC-32C of them, from its name.
         checked: The file was compared with its checksum since this process began.
         unread: Nobody has read it yet: it was prefetched, or its reader went away.
         prefetch: Who had it fetched ahead of a reader; called with its bytes if it is evicted
@@ -50,9 +52,9 @@ class CachedChunk:
         "_file",
         "_filesystem",
         "checked",
-        "crc",
         "key",
         "length",
+        "name",
         "path",
         "prefetch",
         "unread",
@@ -62,26 +64,32 @@ class CachedChunk:
     def __init__(self, filesystem: Filesystem, path: str, file: ChunkFile) -> None:
         self._filesystem = filesystem
         self.path = path
+        self.name = file
         self.key = file.key
         self.length = file.length
-        self.crc = file.crc
         self.checked = False
         self.unread = False
         self.prefetch: Callable[[int], None] | None = None
         self.used = False
-        self._file: File | None = None
+        self._file: ChunkBytes | None = None
 
     @property
-    def file(self) -> File:
-        """The open file; opened, and counted in the pool, if need be. DiskError if it is gone."""
+    def file(self) -> ChunkBytes:
+        """What to read; opened, and counted in the pool, if need be.
+
+        Raises:
+            DiskError: It is gone, or the object that it is a part of was changed.
+        """
         file = self._file
         if file is None:
-            file = self._filesystem.open(self.path, readonly=True)
+            file = open_chunk(self._filesystem, self.path, self.name)
             self.hold(file)
+        elif isinstance(file, ReferencedChunk) and not file.is_current():
+            raise DiskError("object was changed after it was compared", file.reference.path)
         self.used = True
         return file
 
-    def hold(self, file: File) -> None:
+    def hold(self, file: ChunkBytes) -> None:
         """It has just been opened."""
         self._file = file
         self._filesystem.open_files.admit(self)

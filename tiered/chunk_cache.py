@@ -23,7 +23,7 @@ from uuid import UUID
 
 from storage.clock import Clock
 from storage.errors import DiskError
-from storage.filesystem import File, Filesystem
+from storage.filesystem import Filesystem
 from storage.randomness import Randomness
 from tiered.cached_chunk import CachedChunk, ChunkSource
 from tiered.chunk_file import (
@@ -36,6 +36,7 @@ from tiered.chunk_file import (
     part_path,
     settle,
 )
+from tiered.chunk_reference import ChunkBytes
 from tiered.chunk_scan import ChunkScan, FileRemover
 from tiered.errors import CorruptRemoteDataError
 from tiered.fair_queue import Client, FairQueue
@@ -195,11 +196,11 @@ class ChunkCache:
         self._chunks[file.key] = chunk
         self._by_segment.setdefault(file.key.segment, set()).add(file.key.chunk)
         self._chunks.move_to_end(file.key, last=False)
-        self.bytes += chunk.length
+        self.bytes += file.disk_bytes
 
     # -- reading -----------------------------------------------------------------------------
 
-    def get(self, key: ChunkKey) -> File | None:
+    def get(self, key: ChunkKey) -> ChunkBytes | None:
         """The file of a chunk for a reader, if it can be read now."""
         chunk = self._chunks.get(key)
         if chunk is None or not chunk.checked:
@@ -314,8 +315,8 @@ class ChunkCache:
         if chunk is None:
             return None
         if not chunk.checked:
-            path, length, crc = chunk.path, chunk.length, chunk.crc
-            file = await self._run(open_checked, self._filesystem, path, length, crc)
+            path = chunk.path
+            file = await self._run(open_checked, self._filesystem, path, chunk.name)
             if self._chunks.get(key) is not chunk:
                 return None
             if file is None:
@@ -348,9 +349,9 @@ class ChunkCache:
             if result.length != expected:
                 problem = f"chunk {key.chunk} has {result.length} bytes instead of {expected}"
                 raise CorruptRemoteDataError(str(source.metadata.id), -1, problem)
-            named = ChunkFile(key, result.length, result.crc)
+            named = ChunkFile(key, result.length, result.crc, result.is_reference)
             path = chunk_path(self._directory, named)
-            file = await self._run(settle, self._filesystem, part, path)
+            file = await self._run(settle, self._filesystem, part, path, named)
         except BaseException as error:
             if isinstance(error, Exception):
                 self.download_errors += 1
@@ -390,11 +391,11 @@ class ChunkCache:
     def _admit(self, chunk: CachedChunk) -> None:
         previous = self._chunks.pop(chunk.key, None)
         if previous is not None:
-            self.bytes -= previous.length
+            self.bytes -= previous.name.disk_bytes
             self._filesystem.open_files.discard(previous)
         self._chunks[chunk.key] = chunk
         self._by_segment.setdefault(chunk.key.segment, set()).add(chunk.key.chunk)
-        self.bytes += chunk.length
+        self.bytes += chunk.name.disk_bytes
         flight = self.flights.get(chunk.key)
         chunk.prefetch = self._end_prefetch(chunk.key)
         if chunk.prefetch is not None:
@@ -412,7 +413,7 @@ class ChunkCache:
 
     def _evict(self, chunk: CachedChunk) -> None:
         self.evicted += 1
-        self.evicted_bytes += chunk.length
+        self.evicted_bytes += chunk.name.disk_bytes
         self._forget(chunk)
         self._remover.remove(chunk.path)
         if chunk.unread and chunk.prefetch is not None:
@@ -427,7 +428,7 @@ class ChunkCache:
         numbers.discard(chunk.key.chunk)
         if not numbers:
             del self._by_segment[chunk.key.segment]
-        self.bytes -= chunk.length
+        self.bytes -= chunk.name.disk_bytes
         if chunk.unread:
             self.unread_bytes -= chunk.length
         self._filesystem.open_files.discard(chunk)

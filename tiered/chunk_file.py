@@ -1,16 +1,18 @@
 """A chunk of a remote segment as a file: name, check, reading the directory again.
 
-    <chunk cache directory>/<2 hex>/<segment uuid, 32 hex>.<chunk>.<length>.<crc>
+    <chunk cache directory>/<2 hex>/<segment uuid, 32 hex>.<chunk>.<length>.<crc>[.ref]
 
     2 hex      first two characters of the uuid: the chunks of a segment lie together
     chunk      counted from 0, decimal
     length     bytes of the file, decimal
-    crc        CRC-32C of the file, 8 hex
+    crc        CRC-32C of the chunk, 8 hex
+    .ref       the file only says where the chunk is: see `chunk_reference`
 
-The content is the bytes of the segment's log from chunk x chunk size on, as they were before
-compression or encryption. A file is written once, under another name that ends in `.part`, and
-renamed when it is whole: it is never changed. The name holds what a restart must know, so reading
-the directory is enough; the checksum is compared when the file is used first after a restart.
+Without `.ref` the content is the bytes of the segment's log from chunk x chunk size on, as they
+were before compression or encryption. A file is written once, under another name that ends in
+`.part`, and renamed when it is whole: it is never changed. The name holds what a restart must know,
+so reading the directory is enough; the checksum is compared when the file is used first after a
+restart.
 
 Everything here may wait for the disk: call it in a thread.
 """
@@ -22,11 +24,17 @@ from uuid import UUID
 from fastcrc import crc32
 
 from storage.errors import DiskError
-from storage.filesystem import File, Filesystem
+from storage.filesystem import Filesystem
+from tiered.chunk_reference import (
+    REFERENCE_BYTES,
+    ChunkBytes,
+    ReferencedChunk,
+    open_reference,
+)
 
 PART_SUFFIX: Final = ".part"
 
-_NAME: Final = re.compile(r"([0-9a-f]{32})\.([0-9]{1,9})\.([0-9]{1,10})\.([0-9a-f]{8})")
+_NAME: Final = re.compile(r"([0-9a-f]{32})\.([0-9]{1,9})\.([0-9]{1,10})\.([0-9a-f]{8})(\.ref)?")
 _FOLDER: Final = re.compile(r"[0-9a-f]{2}")
 _READ_BYTES: Final = 1024 * 1024
 
@@ -44,6 +52,12 @@ class ChunkFile(NamedTuple):
     key: ChunkKey
     length: int
     crc: int
+    is_reference: bool = False
+
+    @property
+    def disk_bytes(self) -> int:
+        """What it takes in the cache."""
+        return REFERENCE_BYTES if self.is_reference else self.length
 
 
 def folder_of(directory: str, key: ChunkKey) -> str:
@@ -54,7 +68,8 @@ def folder_of(directory: str, key: ChunkKey) -> str:
 def chunk_path(directory: str, file: ChunkFile) -> str:
     """The name of a whole chunk."""
     segment = file.key.segment.hex
-    return f"{directory}/{segment[:2]}/{segment}.{file.key.chunk}.{file.length}.{file.crc:08x}"
+    name = f"{segment}.{file.key.chunk}.{file.length}.{file.crc:08x}"
+    return f"{directory}/{segment[:2]}/{name}{'.ref' if file.is_reference else ''}"
 
 
 def part_path(directory: str, key: ChunkKey, token: str) -> str:
@@ -68,8 +83,9 @@ def parse_name(name: str) -> ChunkFile | None:
     found = _NAME.fullmatch(name)
     if found is None:
         return None
-    segment, chunk, length, crc = found.groups()
-    return ChunkFile(ChunkKey(UUID(hex=segment), int(chunk)), int(length), int(crc, 16))
+    segment, chunk, length, crc, suffix = found.groups()
+    key = ChunkKey(UUID(hex=segment), int(chunk))
+    return ChunkFile(key, int(length), int(crc, 16), suffix is not None)
 
 
 def list_folders(filesystem: Filesystem, directory: str) -> list[str]:
@@ -94,25 +110,46 @@ def scan_folder(filesystem: Filesystem, folder: str, token: str) -> list[ChunkFi
         if entry.is_directory:
             continue
         file = parse_name(entry.name)
-        if file is not None and file.length == entry.size:
+        if file is not None and (file.is_reference or file.length == entry.size):
             found.append(file)
         elif token not in entry.name:
             filesystem.unlink(f"{folder}/{entry.name}", missing_ok=True)
     return found
 
 
-def settle(filesystem: Filesystem, part: str, path: str) -> File:
+def open_chunk(filesystem: Filesystem, path: str, file: ChunkFile) -> ChunkBytes:
+    """Open a whole chunk.
+
+    Raises:
+        DiskError: It is gone; of a reference also: the object was changed.
+    """
+    if not file.is_reference:
+        return filesystem.open(path, readonly=True)
+    try:
+        return open_reference(filesystem, path, file.length)
+    except ValueError as error:
+        raise DiskError(str(error), path) from error
+
+
+def settle(filesystem: Filesystem, part: str, path: str, file: ChunkFile) -> ChunkBytes:
     """Give a downloaded chunk its name, and open it.
 
     Not synced: after a power cut the checksum tells whether the file is whole.
     """
     filesystem.rename(part, path)
-    return filesystem.open(path, readonly=True)
+    return open_chunk(filesystem, path, file)
 
 
-def open_checked(filesystem: Filesystem, path: str, length: int, crc: int) -> File | None:
-    """The file, if it holds what its name says; else it is removed."""
+def open_checked(filesystem: Filesystem, path: str, named: ChunkFile) -> ChunkBytes | None:
+    """The chunk, if it is what its name says; else the file is removed."""
+    length, crc = named.length, named.crc
     try:
+        if named.is_reference:
+            chunk = open_chunk(filesystem, path, named)
+            if isinstance(chunk, ReferencedChunk) and chunk.crc() == crc:
+                return chunk
+            remove(filesystem, path)
+            return None
         file = filesystem.open(path, readonly=True)
         sum_ = 0
         done = 0

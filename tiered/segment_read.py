@@ -15,6 +15,7 @@ from storage.errors import DiskError, StorageError
 from storage.filesystem import Filesystem
 from storage.randomness import Randomness
 from tiered.chunk_index import Chunk
+from tiered.chunk_reference import Reference
 from tiered.disk_threads import DiskThreads
 from tiered.encryption import ChunkCipher
 from tiered.errors import (
@@ -138,6 +139,26 @@ class SegmentReader:
         return OpenManifest(manifest, transform)
 
     # -- chunks ------------------------------------------------------------------------------
+
+    async def reference(
+        self, opened: OpenManifest, keys: SegmentKeys, number: int
+    ) -> Reference | None:
+        """Where a chunk lies on this machine as it is; None: it has to be copied."""
+        if not opened.transform.is_plain:
+            return None
+        path = self._store.local_path(keys.log)
+        if path is None:
+            return None
+        try:
+            position = opened.manifest.chunk(number).stored_position
+            size, modified_ns = await self._threads.run(self._stamp, path)
+        except (DiskError, IndexError):
+            # The read that follows says what is wrong.
+            return None
+        return Reference(path, position, size, modified_ns)
+
+    def _stamp(self, path: str) -> tuple[int, int]:
+        return self._filesystem.open(path, readonly=True).stamp()
 
     async def read_chunk(
         self, opened: OpenManifest, keys: SegmentKeys, number: int, workspace: Workspace

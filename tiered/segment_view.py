@@ -12,7 +12,7 @@ from collections.abc import Callable
 from protocol.records.batch import HEADER_SIZE
 from storage.errors import CorruptFileError
 from storage.file_slice import FileSlice
-from storage.filesystem import File
+from tiered.chunk_reference import ChunkBytes, ReferencedChunk
 from tiered.remote_segment import RemoteSegment
 
 
@@ -37,7 +37,9 @@ class SegmentView:
 
     __slots__ = ("_find", "chunk_bytes", "files", "log_bytes", "path", "segment")
 
-    def __init__(self, segment: RemoteSegment, find: Callable[[int], File | None] | None) -> None:
+    def __init__(
+        self, segment: RemoteSegment, find: Callable[[int], ChunkBytes | None] | None
+    ) -> None:
         """See nothing yet.
 
         Args:
@@ -47,11 +49,11 @@ class SegmentView:
         """
         self.segment = segment
         self.chunk_bytes, self.log_bytes = segment.indexes.layout
-        self.files: dict[int, File] = {}
+        self.files: dict[int, ChunkBytes] = {}
         self._find = find
         self.path = segment.path
 
-    def file(self, chunk: int) -> File | None:
+    def file(self, chunk: int) -> ChunkBytes | None:
         """The file of a chunk, if it is here."""
         file = self.files.get(chunk)
         if file is None and self._find is not None:
@@ -114,6 +116,10 @@ class SegmentView:
         while position < end:
             chunk, at = divmod(position, self.chunk_bytes)
             length = min(self.chunk_bytes - at, end - position)
-            slices.append(FileSlice(self.files[chunk], at, length))
+            file = self.files[chunk]
+            if isinstance(file, ReferencedChunk):
+                slices.append(file.slice(at, length))
+            else:
+                slices.append(FileSlice(file, at, length))
             position += length
         return slices

@@ -83,11 +83,19 @@ class IndexesResult(NamedTuple):
 
 
 class ChunkResult(NamedTuple):
-    """A chunk that was written to a file: its bytes there, its CRC-32C, its bytes on the way."""
+    """A chunk that is here now.
+
+    Attributes:
+        length: Its bytes.
+        crc: CRC-32C of them.
+        downloaded_bytes: What came over the network, or from the store's files.
+        is_reference: The file only says where they are (`chunk_reference`).
+    """
 
     length: int
     crc: int
     downloaded_bytes: int
+    is_reference: bool = False
 
 
 class Fault(NamedTuple):
@@ -135,7 +143,8 @@ class Tier(Protocol):
             metadata: Of the segment.
             manifest: Path of the manifest that `fetch_indexes` wrote.
             chunk: Counted from 0.
-            path: Replaced atomically; `<path>.tmp` meanwhile.
+            path: Replaced atomically; `<path>.tmp` meanwhile. Where the chunk lies in a file on
+                this machine as it is, a reference to it is written instead of a copy.
 
         Raises:
             CorruptRemoteDataError: The checksum does not fit; nothing was written.

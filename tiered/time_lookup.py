@@ -21,11 +21,12 @@ from protocol.errors import DecodeError
 from protocol.records.record import find_timestamp
 from storage.batch_scan import scan_headers
 from storage.errors import CorruptFileError, DiskError
-from storage.filesystem import File, Filesystem
+from storage.filesystem import Filesystem
 from storage.log import Log, TimestampOffset
 from storage.time_index import ENTRY_SIZE
 from tiered.chunk_cache import ChunkCache
 from tiered.chunk_file import ChunkKey
+from tiered.chunk_reference import ChunkBytes
 from tiered.epoch_bounds import valid_end
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
 from tiered.fair_queue import Client
@@ -152,7 +153,7 @@ class TimeLookup:
             view.files = {held: file for held, file in view.files.items() if held >= first}
             view.files[chunk] = await self._chunk(segment, chunk, client)
 
-    async def _chunk(self, segment: RemoteSegment, chunk: int, client: Client) -> File:
+    async def _chunk(self, segment: RemoteSegment, chunk: int, client: Client) -> ChunkBytes:
         file = self._chunks.get(ChunkKey(segment.metadata.id, chunk))
         if file is not None:
             return file

@@ -211,6 +211,10 @@ class FakeFile:
         self._check()
         return len(self._inode.data)
 
+    def stamp(self) -> tuple[int, int]:
+        self._check()
+        return len(self._inode.data), self._inode.mtime_ms * 1_000_000
+
     def sync(self) -> None:
         self._check()
         self._filesystem.before("sync", self.path)

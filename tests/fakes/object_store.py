@@ -315,6 +315,9 @@ class MemoryObjectStore:
                     f"get_range {key}: {len(data)} of {length} bytes from {position}: {problem}"
                 )
 
+    def local_path(self, key: str) -> str | None:
+        return None
+
     async def head(self, key: str) -> ObjectInfo | None:
         with self.statistics.measure("head"):
             check_key(key)

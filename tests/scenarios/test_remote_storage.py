@@ -1,8 +1,10 @@
 """A broker with remote storage, seen from outside: what the metrics say is what lies there."""
 
 import json
+import os
 from pathlib import Path
 
+from protocol.error_codes import ErrorCode
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -38,9 +40,19 @@ async def alter_brokers(client: Client, **values: str) -> None:
     assert [response.error_code for response in answer.responses] == [0], answer
 
 
+def objects(data: Path, suffix: str) -> list[Path]:
+    """In the bucket; `os.walk` bears with folders that are removed meanwhile."""
+    return [
+        Path(folder) / name
+        for folder, _, names in os.walk(data / "varve-objects")
+        for name in names
+        if name.endswith(suffix)
+    ]
+
+
 def manifests(data: Path) -> list[dict[str, object]]:
     """Of all segments in the bucket."""
-    return [json.loads(path.read_bytes()) for path in data.glob("varve-objects/**/*.rsm-manifest")]
+    return [json.loads(path.read_bytes()) for path in objects(data, ".rsm-manifest")]
 
 
 def closed_segments(data: Path) -> list[Path]:
@@ -91,7 +103,7 @@ async def test_lag_and_size_equal_what_is_in_bucket_and_directory(
     assert metrics.of(f"{NAMES}_remotecopylagbytes", topic="t") == 0
     stored = manifests(data)
     assert metrics.of(f"{NAMES}_remotelogmetadatacount", topic="t") == len(stored) == len(closed)
-    logs = list(data.glob("varve-objects/**/*.log"))
+    logs = objects(data, ".log")
     in_bucket = sum(path.stat().st_size for path in logs)
     assert metrics.of(f"{NAMES}_remotelogsizebytes", topic="t") == in_bucket
     assert metrics.of(f"{NAMES}_remotecopybytes_total", topic="t") == in_bucket
@@ -148,7 +160,7 @@ async def test_what_a_deleted_topic_had_is_gone(start_node: StartNode, tmp_path:
     await client.delete_topic("t")
     await node.stop()
     again = await start_node(**REMOTE)
-    await until(lambda: not list(data.glob("varve-objects/**/*.log")))
+    await until(lambda: not objects(data, ".log"))
     assert manifests(data) == []
     await again.stop()
 
@@ -162,3 +174,33 @@ async def test_nothing_runs_before_a_topic_needs_it(start_node: StartNode) -> No
     assert not node.broker.remote.is_open
     assert node.broker.controller is not None
     assert set(node.broker.controller.image.topics) == {"t"}
+
+
+async def test_a_flipped_byte_in_the_bucket_is_an_error_never_wrong_data(
+    start_node: StartNode, tmp_path: Path
+) -> None:
+    """Also when the chunk has been read before, and is read where it lies."""
+    node = await start_node(**REMOTE)
+    client = await node.client()
+    await client.create_topic("t", 1, **TIERED)
+    await fill(client)
+    data = tmp_path / "data"
+    await until(lambda: not closed_segments(data))
+    first = await client.fetch("t", 0)
+    assert not first.error
+    damaged = min(objects(data, ".log"))
+    content = bytearray(damaged.read_bytes())
+    content[500_000] ^= 1
+    damaged.write_bytes(content)
+    read = await client.fetch("t", 0)
+    assert (read.error, read.records) == (ErrorCode.CORRUPT_MESSAGE, [])
+    assert node.broker.remote is not None
+    assert node.broker.remote.manager is not None
+    verifier = node.broker.remote.manager.verifier
+    for segment in node.broker.remote.metadata.segments(  # type: ignore[union-attr]  # it is open
+        next(node.broker.remote.manager.led_partitions())
+    )[:2]:
+        await verifier.verify(segment)
+    (fault,) = verifier.faults
+    assert fault.segment.start_offset == 0
+    assert fault.faults[0].position == 0, "where the chunk begins"

@@ -78,6 +78,13 @@ class ObjectStore(Protocol):
         """Fill `into[:length]`; StoreUnavailableError when the object or the body is shorter."""
         ...
 
+    def local_path(self, key: str) -> str | None:
+        """The file of an object, where objects are files on this machine; None elsewhere.
+
+        Nobody may change it. It need not be there.
+        """
+        ...
+
     async def head(self, key: str) -> ObjectInfo | None:
         """Size and time of an object, None when there is none."""
         ...

@@ -166,6 +166,10 @@ class FilesystemObjectStore:
                     f"{key} has {read} of {length} bytes from {position}: the file is too short"
                 )
 
+    def local_path(self, key: str) -> str | None:
+        """Objects are files here."""
+        return self._tree.path(self._full(key))
+
     async def head(self, key: str) -> ObjectInfo | None:
         """Size and time of a file."""
         with self.statistics.measure("head"):

@@ -214,6 +214,10 @@ class S3ObjectStore:
             # Also after success: the rest of a longer body is not wanted.
             body.close()
 
+    def local_path(self, key: str) -> str | None:
+        """Objects are elsewhere."""
+        return None
+
     async def head(self, key: str) -> ObjectInfo | None:
         """HeadObject."""
         with self.statistics.measure("head") as counters:

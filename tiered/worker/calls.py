@@ -3,7 +3,7 @@
     call             arguments in the head                  data           result; its data
     copy_segment     metadata, files, topic                 leader epochs  [bytes, custom metadata]
     fetch_indexes    metadata, directory, stem                             [4 numbers]
-    fetch_chunk      metadata, manifest, chunk, path                       [3 numbers]
+    fetch_chunk      metadata, manifest, chunk, path                       [3 numbers, reference?]
     fetch_side_file  metadata, kind                                        -; the file
     delete_segment   metadata
     is_complete      metadata                                              true or false

@@ -37,9 +37,17 @@ def _file(data: bytes, key: ChunkKey = KEY) -> ChunkFile:
     return ChunkFile(key, len(data), crc32c(data))
 
 
-@given(st.uuids(), st.integers(0, 999_999_999), st.integers(0, 1 << 31), st.integers(0, 2**32 - 1))
-def test_a_name_tells_all(segment: UUID, chunk: int, length: int, crc: int) -> None:
-    file = ChunkFile(ChunkKey(segment, chunk), length, crc)
+@given(
+    st.uuids(),
+    st.integers(0, 999_999_999),
+    st.integers(0, 1 << 31),
+    st.integers(0, 2**32 - 1),
+    st.booleans(),
+)
+def test_a_name_tells_all(
+    segment: UUID, chunk: int, length: int, crc: int, reference: bool
+) -> None:
+    file = ChunkFile(ChunkKey(segment, chunk), length, crc, reference)
     path = chunk_path("/c", file)
     assert path.startswith(folder_of("/c", file.key) + "/")
     assert parse_name(path.rpartition("/")[2]) == file
@@ -81,7 +89,7 @@ def test_a_chunk_settles_under_its_name() -> None:
     filesystem = FakeFilesystem()
     part, path = part_path("/c", KEY, "mine"), chunk_path("/c", _file(b"abc"))
     _write(filesystem, part, b"abc")
-    file = settle(filesystem, part, path)
+    file = settle(filesystem, part, path, _file(b"abc"))
     assert file.read_at(3, 0) == b"abc"
     assert not filesystem.exists(part)
 
@@ -92,10 +100,10 @@ def test_only_a_whole_file_is_opened() -> None:
     path = chunk_path("/c", _file(data))
     for damaged in (data, data[:-1], data + b"x", b"\xff" + data[1:], b""):
         _write(filesystem, path, damaged)
-        file = open_checked(filesystem, path, len(data), crc32c(data))
+        file = open_checked(filesystem, path, _file(data))
         assert (file is not None) == (damaged == data)
         assert filesystem.exists(path) == (damaged == data)
-    assert open_checked(filesystem, path, 1, 1) is None, "it is missing"
+    assert open_checked(filesystem, path, _file(b"x")) is None, "it is missing"
 
 
 def test_a_file_that_cannot_be_read_is_given_up() -> None:
@@ -103,7 +111,7 @@ def test_a_file_that_cannot_be_read_is_given_up() -> None:
     path = chunk_path("/c", _file(b"abc"))
     _write(filesystem, path, b"abc")
     filesystem.fail("read", errno.EIO)
-    assert open_checked(filesystem, path, 3, crc32c(b"abc")) is None
+    assert open_checked(filesystem, path, _file(b"abc")) is None
 
 
 def test_removing_may_fail() -> None:

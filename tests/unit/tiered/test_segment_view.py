@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from protocol.records.batch import HEADER_SIZE
 from storage.errors import CorruptFileError
 from storage.filesystem import File
-from tests.fakes.filesystem import FakeFilesystem
+from tests.fakes.filesystem import FakeFile, FakeFilesystem
 from tiered.manifest_layout import SegmentLayout
 from tiered.segment_view import ChunkMissingError, SegmentView
 
@@ -80,7 +80,7 @@ def test_chunks_are_held_from_first_use() -> None:
 def test_a_file_that_was_cut_is_damage() -> None:
     view = _view(100)
     file = view.file(1)
-    assert file is not None
+    assert isinstance(file, FakeFile)
     file.truncate(50)
     with pytest.raises(CorruptFileError):
         view.read_at(HEADER_SIZE, 130)
