@@ -118,6 +118,8 @@ class ChunkCache:
         )
         self._token = randomness.uuid4().hex[:12]
         self._attempt = 0
+        # Folders that are known to exist.
+        self._folders: set[str] = set()
         self._chunks: OrderedDict[ChunkKey, CachedChunk] = OrderedDict()
         self._by_segment: dict[UUID, set[int]] = {}
         # Of prefetches under way: bytes, and whom to tell that they were in vain.
@@ -342,7 +344,11 @@ class ChunkCache:
         try:
             source.pin()
             pinned = True
-            await self._run(self._filesystem.mkdir, folder_of(self._directory, key))
+            folder = folder_of(self._directory, key)
+            if folder not in self._folders:
+                # One of 256; nobody but an operator removes them.
+                await self._run(self._filesystem.mkdir, folder)
+                self._folders.add(folder)
             result = await self._fetch(source.metadata, source.manifest_path, key.chunk, part)
             self._on_downloaded(result.downloaded_bytes)
             self.downloaded_bytes += result.downloaded_bytes
@@ -353,6 +359,7 @@ class ChunkCache:
             path = chunk_path(self._directory, named)
             file = await self._run(settle, self._filesystem, part, path, named)
         except BaseException as error:
+            self._folders.discard(folder_of(self._directory, key))
             if isinstance(error, Exception):
                 self.download_errors += 1
             self._end_prefetch(key)

@@ -140,25 +140,48 @@ class SegmentReader:
 
     # -- chunks ------------------------------------------------------------------------------
 
-    async def reference(
-        self, opened: OpenManifest, keys: SegmentKeys, number: int
-    ) -> Reference | None:
-        """Where a chunk lies on this machine as it is; None: it has to be copied."""
-        if not opened.transform.is_plain:
-            return None
-        path = self._store.local_path(keys.log)
-        if path is None:
-            return None
-        try:
-            position = opened.manifest.chunk(number).stored_position
-            size, modified_ns = await self._threads.run(self._stamp, path)
-        except (DiskError, IndexError):
-            # The read that follows says what is wrong.
-            return None
-        return Reference(path, position, size, modified_ns)
+    async def refer_to_chunk(
+        self,
+        opened: OpenManifest,
+        keys: SegmentKeys,
+        number: int,
+        workspace: Workspace,
+        path: str,
+    ) -> bool:
+        """Compare a chunk where it lies on this machine, and write a reference to it to `path`.
 
-    def _stamp(self, path: str) -> tuple[int, int]:
-        return self._filesystem.open(path, readonly=True).stamp()
+        All in one turn of a thread: a chunk takes a millisecond, a change of threads a tenth.
+
+        Returns:
+            False when it does not lie here as it is, or something is wrong with it: then it is to
+            be read like any other.
+        """
+        if not opened.transform.is_plain:
+            return False
+        place = self._store.local_path(keys.log)
+        if place is None:
+            return False
+        try:
+            chunk = opened.manifest.chunk(number)
+            stored = workspace.room(0, chunk.stored_size)
+            # To whoever counts, the object was asked for a range, as it was.
+            with self._store.statistics.measure("get_range", chunk.stored_size):
+                await self._threads.run(self._refer, opened.manifest, place, chunk, stored, path)
+        except (DiskError, IndexError, ValueError, CorruptRemoteDataError):
+            return False
+        return True
+
+    def _refer(
+        self, manifest: SegmentManifest, place: str, chunk: Chunk, stored: memoryview, path: str
+    ) -> None:
+        file = self._filesystem.open(place, readonly=True)
+        # Before it is read: a later change then shows.
+        size, modified_ns = file.stamp()
+        position = chunk.stored_position
+        count = file.read_into(stored, position)
+        if count != len(stored) or crc32c(stored) != manifest.chunk_crcs[chunk.number]:
+            raise CorruptRemoteDataError(place, position, "it is not the chunk that was copied")
+        write_new(self._filesystem, path, Reference(place, position, size, modified_ns).encode())
 
     async def read_chunk(
         self, opened: OpenManifest, keys: SegmentKeys, number: int, workspace: Workspace

@@ -200,15 +200,17 @@ class RemoteStorageManager:
             keys = self._keys.segment_keys(metadata)
             async with self._fetches.lease() as workspace:
                 opened = await self._reader.opened(metadata, keys, manifest)
-                # Before it is read: a later change then shows.
-                reference = await self._reader.reference(opened, keys, chunk)
-                original = await self._reader.read_chunk(opened, keys, chunk, workspace)
-                data = original if reference is None else reference.encode()
-                await self._threads.run(write_new, self._filesystem, path, data)
+                in_place = await self._reader.refer_to_chunk(opened, keys, chunk, workspace, path)
+                if in_place:
+                    size = opened.manifest.chunk(chunk).original_size
+                else:
+                    original = await self._reader.read_chunk(opened, keys, chunk, workspace)
+                    size = len(original)
+                    await self._threads.run(write_new, self._filesystem, path, original)
                 downloaded = opened.manifest.chunk(chunk).stored_size
                 counters.bytes_down += downloaded
                 crc = opened.manifest.chunk_crcs[chunk]
-                return ChunkResult(len(original), crc, downloaded, reference is not None)
+                return ChunkResult(size, crc, downloaded, in_place)
 
     async def fetch_side_file(self, metadata: RemoteLogSegmentMetadata, kind: SideFile) -> bytes:
         """As `Tier`."""
