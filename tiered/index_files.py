@@ -9,6 +9,10 @@ As in Kafka's `remote-log-index-cache`, and the manifest beside them:
     ....tmp        being written
     ....deleted    evicted, removed a little later
 
+Nothing here is synced, so after a power cut a file may be empty or hold zeros; and an empty
+transaction index would look like one of a segment in which nothing was aborted. So what is read
+again is compared with the sums in the manifest.
+
 Everything here may wait for the disk: call it in a thread.
 
 Source: Kafka, RemoteIndexCache.java.
@@ -21,13 +25,21 @@ from operator import lt
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from protocol.records.batch import crc32c
 from storage import offset_index, time_index, transaction_index
 from storage.errors import CorruptFileError, DiskError
 from storage.filesystem import Filesystem
 from storage.uuid_text import format_uuid, parse_uuid
-from tiered.manifest_layout import MANIFEST_BYTES_MAX, SegmentLayout, read_layout
+from tiered.manifest_layout import (
+    MANIFEST_BYTES_MAX,
+    FileSum,
+    SegmentLayout,
+    read_layout,
+    read_sums,
+)
 from tiered.remote_aborts import RemoteAborts
 from tiered.segment_metadata import RemoteLogSegmentMetadata
+from tiered.tier import SideFile
 
 OFFSET_SUFFIX: Final = ".index"
 TIME_SUFFIX: Final = ".timeindex"
@@ -143,7 +155,7 @@ def _is_sane(filesystem: Filesystem, path: str, sizes: dict[str, int]) -> bool:
 
 
 def load(filesystem: Filesystem, path: str, metadata: RemoteLogSegmentMetadata) -> RemoteIndexes:
-    """A set, looked through for what cannot be.
+    """A set, compared with its manifest's sums and looked through for what cannot be.
 
     Args:
         filesystem: Where it is.
@@ -165,17 +177,24 @@ def load(filesystem: Filesystem, path: str, metadata: RemoteLogSegmentMetadata) 
             f"manifest {path} is of a log of {layout.log_bytes} bytes, metadata say "
             f"{metadata.segment_size_bytes}"
         )
-    data = filesystem.read_bytes(path + OFFSET_SUFFIX)
+    sums = read_sums(manifest)
+    data = _read(filesystem, path + OFFSET_SUFFIX, sums.get(SideFile.OFFSET))
     offsets, positions = _offset_index(data, path, metadata, layout)
-    time_bytes = filesystem.file_size(path + TIME_SUFFIX)
-    if time_bytes % time_index.ENTRY_SIZE:
+    times = _read(filesystem, path + TIME_SUFFIX, sums.get(SideFile.TIMESTAMP))
+    if len(times) % time_index.ENTRY_SIZE:
         raise CorruptFileError(f"time index {path} ends within an entry")
-    transactions = b""
-    if filesystem.exists(path + TRANSACTION_SUFFIX):
-        transactions = filesystem.read_bytes(path + TRANSACTION_SUFFIX)
+    transactions = _read(filesystem, path + TRANSACTION_SUFFIX, sums.get(SideFile.TRANSACTION))
     aborts = RemoteAborts.parse(transactions, metadata.start_offset, metadata.end_offset)
-    size = len(manifest) + len(data) + time_bytes + len(transactions)
+    size = len(manifest) + len(data) + len(times) + len(transactions)
     return RemoteIndexes(layout, offsets, positions, aborts, size)
+
+
+def _read(filesystem: Filesystem, path: str, told: FileSum | None) -> bytes:
+    """A file as it was copied; a missing one is empty."""
+    data = filesystem.read_bytes(path) if filesystem.exists(path) else b""
+    if (len(data), crc32c(data)) != (told or (0, 0)):
+        raise CorruptFileError(f"index {path} is not the one that was copied")
+    return data
 
 
 def _offset_index(

@@ -35,19 +35,18 @@ KafkaTypeSerdeModule.java.
 import base64
 import binascii
 import json
-import re
 import sys
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
-from protocol.records.batch import crc32c
 from storage.uuid_text import format_uuid, parse_uuid
 from tiered.chunk_index import Chunk, ChunkIndex, chunk_index_from_json
 from tiered.errors import CorruptRemoteDataError
 from tiered.key_ring import DataKeyEnvelope
+from tiered.manifest_layout import crc_of, seal, told_crc
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
     RemoteLogSegmentMetadata,
@@ -66,10 +65,6 @@ has 2 MiB."""
 
 VERSION: Final = "1"
 VARVE_VERSION: Final = 1
-
-_TAIL: Final = re.compile(rb'"crc32c":"([0-9a-f]{8})"\}\}\}\Z')
-_TAIL_TEXT: Final = '"crc32c":"%08x"}}}'
-_TAIL_SIZE: Final = len(_TAIL_TEXT % 0)
 
 _Kind = TypeVar("_Kind")
 
@@ -146,10 +141,7 @@ class SegmentManifest:
             "varve": self._varve_to_json()
         }
         text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
-        head = text[: -len('"crc32c":""}}}')]
-        sealed = (_TAIL_TEXT % 0).encode()
-        crc = _crc_of(head + sealed)
-        return head + (_TAIL_TEXT % crc).encode()
+        return seal(text[: -len('"crc32c":""}}}')])
 
     def _varve_to_json(self) -> dict[str, Any]:
         custom = self.metadata.custom_metadata
@@ -187,8 +179,8 @@ class SegmentManifest:
             CorruptRemoteDataError: It is something else, damaged, or of a newer version; the text
                 tells which. Position: of the first bad byte where JSON tells it, else -1.
         """
-        tail = _TAIL.search(data, max(len(data) - _TAIL_SIZE, 0))
-        if tail is not None and _crc_of(data) != int(tail[1], 16):
+        told = told_crc(data)
+        if told is not None and crc_of(data) != told:
             raise CorruptRemoteDataError(key, -1, "the manifest fails its CRC")
         fields = _parse(data, key)
         if fields.get("version") != VERSION:
@@ -201,7 +193,7 @@ class SegmentManifest:
             raise CorruptRemoteDataError(key, -1, problem) from None
         if version != VARVE_VERSION:
             _refuse_version(key, "Varve's part of the manifest", version)
-        if tail is None:
+        if told is None:
             raise CorruptRemoteDataError(key, -1, "the manifest does not end with its CRC")
         try:
             return _from_fields(fields, varve)
@@ -340,14 +332,6 @@ def _metadata_from_json(
         custom_metadata=custom_metadata,
         txn_index_empty=txn_index_empty,
     )
-
-
-def _crc_of(manifest: bytes) -> int:
-    """CRC-32C of all but the eight digits of the CRC itself."""
-    view = memoryview(manifest)
-    at = len(view) - len('00000000"}}}')
-    crc: Callable[..., int] = crc32c
-    return crc(view[at + 8 :], crc(view[:at]))
 
 
 def _pack_crcs(crcs: "array[int]") -> str:

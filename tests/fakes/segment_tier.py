@@ -15,6 +15,7 @@ from protocol.records.batch import crc32c
 from storage.filesystem import Filesystem
 from tests.fakes.tier import FakeTier
 from tiered.errors import ObjectNotFoundError
+from tiered.manifest_layout import seal
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.tier import ChunkResult, IndexesResult
 
@@ -37,7 +38,22 @@ class StoredSegment:
             "originalChunkSize": self.chunk_bytes,
             "originalFileSize": len(self.log),
         }
-        return json.dumps({"version": "1", "chunkIndex": index}).encode()
+        files = {
+            "offset": self.offset_index,
+            "timestamp": self.time_index,
+            "transaction": self.transaction_index,
+        }
+        sums = {
+            name: {"size": len(data), "crc32c": crc32c(data)}
+            for name, data in files.items()
+            if data
+        }
+        fields = {
+            "version": "1",
+            "chunkIndex": index,
+            "remoteLogSegmentMetadata": {"varve": {"sideFiles": sums}},
+        }
+        return seal(json.dumps(fields).encode()[: -len("}}}")] + b",")
 
 
 class SegmentTier(FakeTier):

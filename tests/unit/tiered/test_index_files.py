@@ -1,6 +1,7 @@
 """Index sets on the disk: what is kept at a start, and what is refused."""
 
 import errno
+import json
 from struct import pack
 from uuid import UUID
 
@@ -8,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from protocol.records.batch import crc32c
 from storage.errors import CorruptFileError
 from tests.fakes.filesystem import FakeFilesystem
 from tiered.index_files import load, mark_deleted, remove_deleted, scan, stem_of
+from tiered.manifest_layout import seal
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
     RemoteLogSegmentMetadata,
@@ -23,7 +26,6 @@ METADATA = RemoteLogSegmentMetadata(
     *(100, 199, 0, 1, 0, 1000),
     (SegmentEpoch(0, 100),),
 )
-MANIFEST = b'{"chunkIndex": {"originalChunkSize": 256, "originalFileSize": 1000}}'
 STEM = stem_of(METADATA)
 PATH = f"/i/{STEM}"
 
@@ -36,18 +38,32 @@ def _write(filesystem: FakeFilesystem, name: str, data: bytes) -> None:
     file.close()
 
 
+def _manifest(files: dict[str, bytes], log_bytes: int = 1000) -> bytes:
+    names = {"index": "offset", "timeindex": "timestamp", "txnindex": "transaction"}
+    sums = {
+        name: {"size": len(files[suffix]), "crc32c": crc32c(files[suffix])}
+        for suffix, name in names.items()
+        if suffix in files
+    }
+    fields = {
+        "chunkIndex": {"originalChunkSize": 256, "originalFileSize": log_bytes},
+        "remoteLogSegmentMetadata": {"varve": {"sideFiles": sums}},
+    }
+    return seal(json.dumps(fields).encode()[: -len("}}}")] + b",")
+
+
 def _entries(*entries: tuple[int, int]) -> bytes:
     return b"".join(pack(">ii", *entry) for entry in entries)
 
 
 def _whole(filesystem: FakeFilesystem, **changes: bytes) -> None:
+    """A set whose manifest is of its files, whatever is in them."""
     files = {
         "index": _entries((5, 100), (20, 300), (60, 700)),
         "timeindex": pack(">qi", 1, 5),
-        "manifest": MANIFEST,
         **changes,
     }
-    for suffix, data in files.items():
+    for suffix, data in ({"manifest": _manifest(files)} | files).items():
         _write(filesystem, f"{STEM}.{suffix}", data)
 
 
@@ -71,7 +87,7 @@ def test_whole_sets_are_found_and_the_rest_goes() -> None:
     _write(filesystem, "x_y.index", b"")
     found = scan(filesystem, "/i")
     assert [(set_.id, set_.stem) for set_ in found] == [(METADATA.id, STEM)]
-    assert found[0].size == 24 + 12 + len(MANIFEST)
+    assert found[0].size == 24 + 12 + filesystem.file_size(f"{PATH}.manifest")
     assert _names(filesystem) == {f"{STEM}.index", f"{STEM}.timeindex", f"{STEM}.manifest"}
 
 
@@ -115,7 +131,7 @@ def test_a_set_is_loaded() -> None:
     assert [indexes.last_position_up_to(p) for p in (0, 99, 100, 699, 700)] == [0, 0, 100, 300, 700]
     assert [indexes.upper_bound(p) for p in (0, 100, 101, 700, 701)] == [6, 6, 21, 61, None]
     assert indexes.aborts.collect(100, 131) == ([(9, 120)], True)
-    assert indexes.disk_bytes == 24 + 12 + 34 + len(MANIFEST)
+    assert indexes.disk_bytes == 24 + 12 + 34 + filesystem.file_size(f"{PATH}.manifest")
     assert indexes.memory_bytes > 0
 
 
@@ -151,16 +167,16 @@ def test_disorder_is_found_wherever_it_is() -> None:
     large = METADATA.__class__(
         METADATA.segment_id, 0, 40_000, 0, 1, 0, 1000_000, (SegmentEpoch(0, 0),)
     )
-    manifest = MANIFEST.replace(b"1000}", b"1000000}")
     entries = [(number, number * 10) for number in range(1, 20_000)]
     for at in (1, 8191, 8192, 8193, 16_384, 19_997):
         disordered = list(entries)
         disordered[at] = (entries[at + 1][0], entries[at][1])
-        _whole(filesystem, index=_entries(*disordered), manifest=manifest)
+        files = {"index": _entries(*disordered), "timeindex": pack(">qi", 1, 5)}
+        _whole(filesystem, **files, manifest=_manifest(files, 1000_000))
         filesystem.rename(f"{PATH}.index", f"/i/{stem_of(large)}.index")
         filesystem.rename(f"{PATH}.timeindex", f"/i/{stem_of(large)}.timeindex")
         filesystem.rename(f"{PATH}.manifest", f"/i/{stem_of(large)}.manifest")
-        with pytest.raises(CorruptFileError):
+        with pytest.raises(CorruptFileError, match="ascend"):
             load(filesystem, f"/i/{stem_of(large)}", large)
 
 
@@ -175,8 +191,44 @@ def test_a_set_that_is_not_complete_is_refused(suffix: str) -> None:
 
 def test_a_manifest_of_another_log_is_refused() -> None:
     filesystem = FakeFilesystem()
-    _whole(filesystem, manifest=MANIFEST.replace(b"1000", b"1001"))
+    _whole(filesystem, manifest=_manifest({}, 1001))
+    with pytest.raises(CorruptFileError, match="1001"):
+        load(filesystem, PATH, METADATA)
+
+
+@pytest.mark.parametrize("suffix", ["index", "timeindex", "txnindex"])
+@pytest.mark.parametrize("damage", ["empty", "missing", "zeros", "flipped"])
+def test_a_file_that_is_not_the_one_that_was_copied_is_refused(suffix: str, damage: str) -> None:
+    """After a power cut: an empty transaction index would hide what was aborted."""
+    filesystem = FakeFilesystem()
+    _whole(filesystem, txnindex=pack(">hqqqq", 0, 9, 120, 130, 131))
+    load(filesystem, PATH, METADATA)
+    data = bytearray(filesystem.read_bytes(f"{PATH}.{suffix}"))
+    if damage == "missing":
+        filesystem.unlink(f"{PATH}.{suffix}")
+    elif damage == "flipped":
+        data[-1] ^= 1
+        _write(filesystem, f"{STEM}.{suffix}", bytes(data))
+    else:
+        _write(filesystem, f"{STEM}.{suffix}", bytes(len(data)) if damage == "zeros" else b"")
     with pytest.raises(CorruptFileError):
+        load(filesystem, PATH, METADATA)
+
+
+def test_a_transaction_index_that_was_not_copied_is_refused() -> None:
+    filesystem = FakeFilesystem()
+    _whole(filesystem)
+    _write(filesystem, f"{STEM}.txnindex", pack(">hqqqq", 0, 9, 120, 130, 131))
+    with pytest.raises(CorruptFileError, match="txnindex"):
+        load(filesystem, PATH, METADATA)
+
+
+def test_a_manifest_that_was_changed_is_refused() -> None:
+    filesystem = FakeFilesystem()
+    _whole(filesystem)
+    manifest = filesystem.read_bytes(f"{PATH}.manifest").replace(b": 256", b": 257")
+    _write(filesystem, f"{STEM}.manifest", manifest)
+    with pytest.raises(CorruptFileError, match="CRC"):
         load(filesystem, PATH, METADATA)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.errors import CorruptFileError
-from tiered.manifest_layout import SegmentLayout, read_layout
+from tiered.manifest_layout import FileSum, SegmentLayout, read_layout, read_sums, seal
 
 
 def test_the_last_chunk_is_what_is_left() -> None:
@@ -56,3 +56,29 @@ def test_any_document_is_read_or_refused(document: object) -> None:
         return
     assert layout.chunk_bytes > 0
     assert layout.log_bytes > 0
+
+
+def _sealed(files: str) -> bytes:
+    return seal(f'{{"remoteLogSegmentMetadata":{{"varve":{{"sideFiles":{files},'.encode())
+
+
+def test_sums_of_side_files() -> None:
+    manifest = _sealed('{"offset":{"size":8,"crc32c":7,"storedCrc32c":9}}')
+    assert read_sums(manifest) == {"offset": FileSum(8, 7)}
+
+
+@pytest.mark.parametrize("files", ["3", "[]", '{"offset":3}', '{"offset":{"size":8}}', "", "["])
+def test_sums_that_are_none_are_refused(files: str) -> None:
+    with pytest.raises(CorruptFileError, match="no sums"):
+        read_sums(_sealed(files))
+
+
+def test_sums_of_a_manifest_that_was_changed_are_not_believed() -> None:
+    manifest = _sealed('{"offset":{"size":8,"crc32c":7}}')
+    for at in range(len(manifest)):
+        changed = bytearray(manifest)
+        changed[at] ^= 1
+        with pytest.raises(CorruptFileError):
+            read_sums(bytes(changed))
+    with pytest.raises(CorruptFileError, match="CRC"):
+        read_sums(b"{}")

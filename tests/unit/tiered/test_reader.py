@@ -364,7 +364,7 @@ async def test_reading_may_be_paused() -> None:
 
 
 async def test_above_the_quota_an_answer_is_empty_and_no_error() -> None:
-    history = _filled(fetch_max_bytes_per_second=300)
+    history = _filled(fetch_max_bytes_per_second=700)
     await history.answer(0)
     records = await history.answer(history.copied[2].start_offset)
     assert records.length == 0
