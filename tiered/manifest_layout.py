@@ -4,7 +4,7 @@ Only this is looked at here, so that looking up an offset needs no more than two
 the manifest as a whole is the business of whoever downloads (`tiered.manifest`).
 
     "chunkIndex": {"originalChunkSize": 4194304, "originalFileSize": 1073741824, ...}
-    "varve": {..., "sideFiles": {"offset": {"size": 8, "crc32c": 7, ...}, ...}, "crc32c":"01234567"}}}
+    "varve": {..., "sideFiles": {"offset": {"size": 8, "crc32c": 7}, ...}, "crc32c":"01234567"}}}
 
 The last of it is the CRC-32C of the manifest without these eight digits.
 

@@ -4,6 +4,9 @@ The file is the segment's `.txnindex` (see `storage.transaction_index` for its b
 that overlaps a fetch may have ended in a later segment, so the search goes on from segment to
 segment until an entry's last stable offset reaches the end of the fetch.
 
+Where the lineage leaves a segment (`tiered.epoch_bounds`) its index is left as well: markers from
+there on are of another history, and the segment that has this one's begins there.
+
 Source: Kafka, TransactionIndex.java (collectAbortedTxns), RemoteLogManager.java
 (accumulateAbortedTransactions); KIP-98, KIP-1057.
 """
@@ -14,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from storage.errors import CorruptFileError
 from storage.transaction_index import ENTRY_SIZE, VERSION, AbortedTxn
+from tiered.epoch_bounds import valid_end
 from tiered.metadata_manager import RemoteLogMetadataManager
 from tiered.remote_read import ReadRequest
 from tiered.segment_metadata import RemoteLogSegmentMetadata
@@ -65,14 +69,18 @@ class RemoteAborts:
             entries.append(entry)
         return cls(entries)
 
-    def collect(self, start: int, end: int) -> tuple[list[tuple[int, int]], bool]:
+    def collect(
+        self, start: int, end: int, valid_offset: int
+    ) -> tuple[list[tuple[int, int]], bool]:
         """(producer id, first offset) of those that overlap [start, end), and whether that is all.
 
-        If it is not, the next segment must be asked too.
+        If it is not, the next segment must be asked too. Markers from `valid_offset` on are of
+        another history.
         """
         found: list[tuple[int, int]] = []
         entries = self._entries
-        for at in range(bisect_left(self._last_offsets, start), len(entries)):
+        last_offsets = self._last_offsets
+        for at in range(bisect_left(last_offsets, start), bisect_left(last_offsets, valid_offset)):
             entry = entries[at]
             if entry.first_offset < end:
                 found.append((entry.producer_id, entry.first_offset))
@@ -103,10 +111,10 @@ def collect_aborted(
         (producer id, first offset) of each, or the segment whose indexes must come first.
     """
     log, client = request.log, request.client
-    found, complete = segment.indexes.aborts.collect(start, end)
-    metadata = segment.metadata
+    valid_offset = valid_end(segment.metadata, log.leader_epochs)
+    found, complete = segment.indexes.aborts.collect(start, end, valid_offset)
     while not complete:
-        following = _next_with_aborts(manager, request, metadata.end_offset + 1)
+        following = _next_with_aborts(manager, request, valid_offset)
         if following is None:
             # What is local is in the log's own indexes.
             found += log.aborted_transactions(start, end)
@@ -114,8 +122,8 @@ def collect_aborted(
         later = indexes.get(following, client)
         if later is None:
             return following
-        metadata = following
-        more, complete = later.indexes.aborts.collect(start, end)
+        valid_offset = max(valid_end(following, log.leader_epochs), valid_offset + 1)
+        more, complete = later.indexes.aborts.collect(start, end, valid_offset)
         found += more
     return list(dict.fromkeys(found))
 
@@ -128,7 +136,10 @@ def _next_with_aborts(
     epoch = epochs.epoch_for_offset(offset)
     while epoch is not None and offset < request.log.local_log_start_offset:
         found = manager.find_next_with_transactions(request.partition, epoch, offset)
-        if found is not None:
+        following = epochs.next_epoch(epoch)
+        ends = None if following is None else epochs.start_offset_of(following)
+        # What a past leader copied beyond that, its successor wrote again.
+        if found is not None and (ends is None or found.start_offset < ends):
             return found
-        epoch = epochs.next_epoch(epoch)
+        epoch = following
     return None

@@ -130,7 +130,7 @@ def test_a_set_is_loaded() -> None:
     ]
     assert [indexes.last_position_up_to(p) for p in (0, 99, 100, 699, 700)] == [0, 0, 100, 300, 700]
     assert [indexes.upper_bound(p) for p in (0, 100, 101, 700, 701)] == [6, 6, 21, 61, None]
-    assert indexes.aborts.collect(100, 131) == ([(9, 120)], True)
+    assert indexes.aborts.collect(100, 131, 200) == ([(9, 120)], True)
     assert indexes.disk_bytes == 24 + 12 + 34 + filesystem.file_size(f"{PATH}.manifest")
     assert indexes.memory_bytes > 0
 

@@ -458,7 +458,14 @@ async def test_overlapping_segments_are_told_apart_by_epoch() -> None:
 
 def _moved(history: RemoteHistory, past: RemoteHistory, segment: Segment) -> Segment:
     """The files of a segment of another disk, brought over."""
-    for path in (segment.path, segment.offset_index.path, segment.time_index.path):
+    for path in (
+        segment.path,
+        segment.offset_index.path,
+        segment.time_index.path,
+        segment.transaction_index.path,
+    ):
+        if not past.fs.exists(path):
+            continue
         history.fs.mkdir(path.rpartition("/")[0])
         file = history.fs.open(path, create=True)
         file.truncate(0)
@@ -515,6 +522,66 @@ async def test_aborted_transactions_are_those_of_the_whole_log(max_bytes: int) -
         assert set(records.aborted) <= set(most)
         seen += len(exact)
     assert seen > 0
+
+
+def _in_transaction(history: RemoteHistory, *values: bytes) -> None:
+    history.append(
+        *values,
+        producer_id=1,
+        producer_epoch=0,
+        base_sequence=history_sequence(history, 1),
+        transactional=True,
+    )
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+@pytest.mark.parametrize("goes_on", [True, False])
+async def test_markers_of_another_history_do_not_count(is_committed: bool, goes_on: bool) -> None:
+    """The transaction at 20 ended otherwise than its first leader thought, and told in segments."""
+    history = RemoteHistory(segment_bytes=100_000)
+    past = RemoteHistory(segment_bytes=100_000, begin=False)
+    for number in range(20):
+        for each in (history, past):
+            each.append(bytes([number]) * 50)
+    for each in (history, past):
+        _in_transaction(each, b"v")
+    for _ in range(8):
+        past.append(b"lost" * 20)
+    past.mark(1, commit=not is_committed)
+    past.oracle.roll()
+    if goes_on:
+        _in_transaction(past, b"lost")
+        past.mark(1, commit=False)
+        past.oracle.roll()
+    for segment in past.oracle.segment_facts()[:-1]:
+        end = 30 if segment.base_offset == 0 else 32
+        history.copy_segment(past.oracle, _moved(history, past, segment), end)
+    history.epoch = 3
+    # What its successor copied begins where the histories part, and ends before the other's end.
+    for log in (history.oracle, history.log):
+        log.roll()
+    history.append(b"w")
+    history.mark(1, commit=is_committed)
+    for log in (history.oracle, history.log):
+        log.roll()
+    history.fill(20)
+    for log in (history.oracle, history.log):
+        log.roll()
+    facts = history.oracle.segment_facts()
+    for at in (1, 2):
+        history.copy_segment(history.oracle, facts[at], facts[at + 1].base_offset)
+    history.log.highest_remote_offset = history.copied[-1].end_offset
+    history.log.update_config(
+        history.log.config.model_copy(update={"local_retention_bytes": facts[-1].size})
+    )
+    history.log.delete_old_segments()
+    assert history.log.local_log_start_offset == facts[-1].base_offset
+
+    records = await history.answer(20, with_aborted=True)
+    headers = headers_of(bytes_of(records))
+    assert headers[-1].next_offset == 21
+    assert list(records.aborted) == history.oracle.aborted_transactions(20, 21)
+    assert list(records.aborted) == ([] if is_committed else [(1, 20)])
 
 
 async def test_without_read_committed_no_transactions_are_named() -> None:

@@ -35,12 +35,21 @@ def test_collects_what_the_local_index_does(
     aborts = RemoteAborts.parse(_pack(*entries), 0, last)
     found, complete = index.collect(start, start + length)
     expected = [(txn.producer_id, txn.first_offset) for txn in found]
-    assert aborts.collect(start, start + length) == (expected, complete)
+    assert aborts.collect(start, start + length, last + 1) == (expected, complete)
     assert len(aborts) == len(entries)
 
 
 def test_no_file_is_no_transactions() -> None:
-    assert RemoteAborts.parse(b"", 0, 10).collect(0, 100) == ([], False)
+    assert RemoteAborts.parse(b"", 0, 10).collect(0, 100, 11) == ([], False)
+
+
+def test_markers_of_another_history_do_not_count() -> None:
+    aborts = RemoteAborts.parse(
+        _pack(AbortedTxn(1, 2, 10, 5), AbortedTxn(2, 5, 20, 21), AbortedTxn(3, 15, 30, 31)), 0, 40
+    )
+    assert aborts.collect(0, 12, 41) == ([(1, 2), (2, 5)], True)
+    assert aborts.collect(0, 12, 21) == ([(1, 2), (2, 5)], True)
+    assert aborts.collect(0, 12, 20) == ([(1, 2)], False)
 
 
 @pytest.mark.parametrize(
@@ -64,4 +73,4 @@ def test_hostile_bytes_are_refused_or_harmless(data: bytes) -> None:
         aborts = RemoteAborts.parse(data, 0, 50)
     except CorruptFileError:
         return
-    aborts.collect(0, 51)
+    aborts.collect(0, 51, 51)
