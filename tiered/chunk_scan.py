@@ -1,7 +1,8 @@
 """The chunk cache's work on its directory: reading it again at a start, removing files later.
 
 Folders are read one after the other in a thread. A read that needs a chunk before that waits for
-the one folder it would be in, which is then read out of turn.
+the one folder it would be in, which is then read out of turn, and to its end also when nobody waits
+any more: the files of a folder that was half read would be neither found nor evicted.
 """
 
 import asyncio
@@ -61,7 +62,7 @@ class ChunkScan:
         self._found = found
         self._on_done = on_done
         # Folders that were read, or are being read.
-        self._folders: dict[str, asyncio.Future[None]] = {}
+        self._folders: dict[str, asyncio.Task[None]] = {}
         self._task: asyncio.Task[None] | None = None
         self.done = False
 
@@ -76,9 +77,12 @@ class ChunkScan:
 
     async def close(self) -> None:
         """Stop."""
+        tasks = [*self._folders.values()]
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            tasks.append(self._task)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _all(self) -> None:
         try:
@@ -93,19 +97,18 @@ class ChunkScan:
 
     async def folder(self, path: str) -> None:
         """Read one folder, or wait for whoever reads it."""
-        under_way = self._folders.get(path)
-        if under_way is not None:
-            await asyncio.shield(under_way)
-            return
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._folders[path] = done
+        reading = self._folders.get(path)
+        if reading is None:
+            reading = asyncio.get_running_loop().create_task(self._read(path))
+            self._folders[path] = reading
+        await asyncio.shield(reading)
+
+    async def _read(self, path: str) -> None:
         try:
             for file in await self._run(scan_folder, self._filesystem, path, self._token):
                 self._found(file)
         except DiskError as error:
             _log.warning("a folder of the chunk cache is left out: %s", error)
-        finally:
-            done.set_result(None)
 
 
 class FileRemover:

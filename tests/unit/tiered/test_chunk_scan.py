@@ -68,6 +68,33 @@ async def test_a_folder_may_be_read_out_of_turn_and_only_once() -> None:
     assert sorted(world.found) == sorted(world.files)
 
 
+async def test_who_waits_for_a_folder_may_leave_and_it_is_read_all_the_same() -> None:
+    """Else its files would be nobody's: not found, not counted, not evicted."""
+    world = _World()
+    first = asyncio.create_task(world.scan.folder("/c/ff"))
+    second = asyncio.create_task(world.scan.folder("/c/ff"))
+    await settle()
+    first.cancel()
+    await settle()
+    assert first.cancelled()
+    assert not second.done()
+    world.gate.set()
+    await second
+    assert world.found == [world.files[2]]
+    world.scan.start()
+    await world.scan.wait()
+    assert sorted(world.found) == sorted(world.files)
+
+
+async def test_closing_stops_a_folder_that_is_being_read() -> None:
+    world = _World()
+    waiting = asyncio.create_task(world.scan.folder("/c/ff"))
+    await settle()
+    await world.scan.close()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert world.found == []
+
+
 async def test_a_folder_that_cannot_be_read_is_left_out() -> None:
     world = _World()
     world.gate.set()
