@@ -135,14 +135,19 @@ class TierClient:
             raise
         number, answer = session.call(method, arguments, data)
         answer.add_done_callback(lambda _: self._slots.give_back(share))
+        is_sent = False
         try:
             await session.send(number, method, arguments, data)
+            is_sent = True
             message = await asyncio.shield(answer)
         except MessageTooLargeError as error:
             session.forget(number)
             raise TierProcessError(f"{method} cannot be asked: {error}") from error
         except asyncio.CancelledError:
             session.cancel(number)
+            if not is_sent:
+                # The process has not begun it, and will not answer what it does not know.
+                session.forget(number)
             await self._stopped(answer)
             raise
         if message is None:

@@ -185,6 +185,25 @@ async def test_cancelled_between_two_pieces_the_rest_still_works(desk: Desk) -> 
     assert desk.tier.objects == {"l": large}
 
 
+async def test_cancelled_before_it_was_sent_it_gives_back_its_slot(desk: Desk) -> None:
+    """The process has never heard of it, so it answers nothing."""
+    await desk.client.list_uploads("")
+    desk.processes.newest.hang()
+    large = asyncio.create_task(desk.client.put_object("k", bytes(16 * FRAME_SIZE_MAX)))
+    await settled(50)
+    small = [asyncio.create_task(desk.client.fetch_chunk(SEGMENT, "/m", n, "/p")) for n in (1, 2)]
+    await settled()
+    for call in (large, *small):
+        call.cancel()
+    await asyncio.gather(large, *small, return_exceptions=True)
+    assert desk.client.statistics()["worker"]["calls_in_flight"] == 0
+    transport = desk.processes.newest.connection._transport
+    assert transport is not None
+    transport.resume_reading()
+    assert (await desk.client.fetch_chunk(SEGMENT, "/m", 3, "/p")).length == 4096
+    assert len([name for name, _ in desk.tier.calls if name == "fetch_chunk"]) == 1
+
+
 async def test_call_that_takes_too_long_is_stopped(desk: Desk) -> None:
     call = await desk.hanging("list_uploads", desk.client.list_uploads(""))
     limit_ms = SLACK_MS + 4 * SETTINGS.store.call_timeout_ms
