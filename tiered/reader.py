@@ -30,7 +30,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from storage.clock import Clock
-from storage.errors import CorruptFileError, DiskError
+from storage.errors import CorruptFileError, DiskError, StorageError
 from storage.filesystem import Filesystem
 from storage.log import Log, TimestampOffset
 from storage.randomness import Randomness
@@ -42,6 +42,7 @@ from tiered.errors import (
     ObjectNotFoundError,
     RemoteOffsetNotFoundError,
     RemotePausedError,
+    RemoteStorageError,
     RemoteStorageNotReadyError,
     TieredError,
     TierProcessError,
@@ -419,6 +420,9 @@ class Reader:
         if isinstance(error, CorruptFileError):
             path = "" if read.view is None else read.view.path
             error = CorruptRemoteDataError(path, -1, str(error))
+        elif not isinstance(error, TieredError | StorageError):
+            _log.error("a read of remote storage failed unexpectedly", exc_info=error)
+            error = RemoteStorageError(f"unexpected {type(error).__name__}: {error}")
         read.error = error
         counters = self.topics.get(read.request.partition.topic)
         if counters is not None and not isinstance(error, RemoteOffsetNotFoundError):

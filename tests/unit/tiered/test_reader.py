@@ -25,6 +25,7 @@ from tiered.errors import (
     QueueFullError,
     RemoteOffsetNotFoundError,
     RemotePausedError,
+    RemoteStorageError,
     StoreUnavailableError,
     TierProcessError,
 )
@@ -400,6 +401,18 @@ async def test_who_is_told_is_told_once_even_if_he_fails(
     assert told == [1]
     assert read.error is None
     assert "after a read of remote storage" in caplog.text
+
+
+@pytest.mark.parametrize("call", ["fetch_indexes", "fetch_chunk"])
+async def test_what_nobody_expected_is_an_error_that_the_broker_knows(
+    call: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A fetch that waits would not be answered at all otherwise."""
+    history = _filled()
+    history.tier.failures[call] = ZeroDivisionError("x")
+    with pytest.raises(RemoteStorageError, match="ZeroDivisionError"):
+        await history.answer(0)
+    assert "ZeroDivisionError" in caplog.text
 
 
 async def test_topics_are_counted_and_forgotten() -> None:
