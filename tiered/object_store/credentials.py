@@ -10,6 +10,9 @@ The file is an AWS credentials file:
 It is looked at again at most once a second, when something is signed, and read again when its time
 of modification has changed. While it is missing or half written, as in the middle of a rotation,
 the credentials read before stay in use.
+
+A request that is refused may have been signed before they changed, although everybody knows the new
+ones by now: so what counts is whether they have changed since it began (`changes`).
 """
 
 import configparser
@@ -42,14 +45,20 @@ class Credentials(NamedTuple):
 
 
 class CredentialsSource(Protocol):
-    """Tells the credentials of the moment."""
+    """Tells the credentials of the moment.
+
+    Attributes:
+        changes: How often they have become others.
+    """
+
+    changes: int
 
     async def current(self) -> Credentials:
         """What to sign with now; StoreDeniedError when there is nothing."""
         ...
 
-    def refused(self) -> bool:
-        """The store has refused them: look again now. Whether there are others than before."""
+    def refused(self, changes: int) -> bool:
+        """The store has refused them: look again now. Whether they changed since `changes`."""
         ...
 
 
@@ -57,13 +66,14 @@ class FixedCredentials:
     """Keys from the settings."""
 
     def __init__(self, access_key_id: str, secret_access_key: str) -> None:
+        self.changes = 0
         self._credentials = Credentials(access_key_id, secret_access_key)
 
     async def current(self) -> Credentials:
         """Always the same."""
         return self._credentials
 
-    def refused(self) -> bool:
+    def refused(self, changes: int) -> bool:
         """There are no others."""
         return False
 
@@ -72,6 +82,7 @@ class CredentialsFile:
     """An AWS credentials file; see the module."""
 
     def __init__(self, filesystem: Filesystem, path: str, profile: str, clock: Clock) -> None:
+        self.changes = 0
         self._filesystem = filesystem
         self._path = path
         self._profile = profile
@@ -91,12 +102,11 @@ class CredentialsFile:
             raise StoreDeniedError(self._problem)
         return self._credentials
 
-    def refused(self) -> bool:
+    def refused(self, changes: int) -> bool:
         """Look at the file now, whatever its time says."""
-        before = self._credentials
         self._modified_ms = -1
         self._look()
-        return self._credentials != before
+        return self.changes != changes
 
     def _look(self) -> None:
         try:
@@ -111,8 +121,10 @@ class CredentialsFile:
                 LOGGER.warning("%s", problem)
             self._problem = problem
             return
-        if self._credentials is not None and credentials != self._credentials:
-            LOGGER.info("credentials were read again from %s", self._path)
+        if credentials != self._credentials:
+            self.changes += 1
+            if self._credentials is not None:
+                LOGGER.info("credentials were read again from %s", self._path)
         self._credentials = credentials
         self._problem = ""
         self._modified_ms = modified_ms

@@ -3,7 +3,7 @@
 Safe to do twice, and so tried again within the total deadline, is everything the object store asks
 for, since a key is always written with the same meaning. (What a repeated `complete` means:
 `tiered.object_store.s3_upload`.) After a refusal (403) the credentials file is looked at again, and
-if it has changed the call is made once more.
+if it has changed since the call began, the call is made once more.
 """
 
 import asyncio
@@ -104,21 +104,22 @@ class S3Calls:
     async def with_client(self, operation: str, key: str, work: Callable[[Any], Awaitable[T]]) -> T:
         """What `work` makes of the client; the libraries' errors become ours."""
         for renewed in (False, True):
+            changes = 0 if self._credentials is None else self._credentials.changes
             try:
                 return await work(self._client or await self._open())
             except Exception as error:
                 ours = client_error(error, key, f"{operation} {self.name}{key}")
                 if ours is None:
                     raise
-                if isinstance(ours, StoreDeniedError) and not renewed and self._has_others():
+                if isinstance(ours, StoreDeniedError) and not renewed and self._has_others(changes):
                     continue
                 if ours is error:
                     raise
                 raise ours from error
         raise AssertionError("the second attempt returns or raises")
 
-    def _has_others(self) -> bool:
-        return self._credentials is not None and self._credentials.refused()
+    def _has_others(self, changes: int) -> bool:
+        return self._credentials is not None and self._credentials.refused(changes)
 
     async def retried(self, counters: CallStatistics, work: Callable[[], Awaitable[T]]) -> T:
         """`work`, again and again as `Retry` says, counted."""

@@ -66,6 +66,7 @@ class MachineCredentials:
     """The default chain: environment, shared files, web identity, instance metadata."""
 
     def __init__(self, session: "AioSession") -> None:
+        self.changes = 0
         self._session = session
 
     async def current(self) -> Credentials:
@@ -76,7 +77,7 @@ class MachineCredentials:
         frozen = await found.get_frozen_credentials()
         return Credentials(frozen.access_key, frozen.secret_key, frozen.token)
 
-    def refused(self) -> bool:
+    def refused(self, changes: int) -> bool:
         """It refreshes itself."""
         return False
 

@@ -45,7 +45,7 @@ class World:
 async def test_fixed_credentials_stay() -> None:
     source = FixedCredentials("key", "secret")
     assert await source.current() == Credentials("key", "secret", None)
-    assert not source.refused()
+    assert not source.refused(0)
 
 
 async def test_the_file_is_read_again_when_it_changes() -> None:
@@ -110,11 +110,14 @@ async def test_a_refusal_looks_at_the_file_at_once() -> None:
     """Also where its time of modification tells nothing."""
     world = World(text("one"))
     await world.source.current()
-    assert not world.source.refused()
+    first = world.source.changes
+    assert not world.source.refused(first)
     world.write(text("two"))
-    assert world.source.refused()
+    assert world.source.refused(first)
     assert (await world.source.current()).access_key_id == "two"
-    assert not world.source.refused()
+    assert not world.source.refused(world.source.changes)
+    # Another request that was signed before, and refused after.
+    assert world.source.refused(first)
 
 
 @pytest.mark.parametrize(

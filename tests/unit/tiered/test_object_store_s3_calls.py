@@ -57,7 +57,28 @@ async def test_a_rotated_file_is_used_without_a_restart(
         await store.close()
 
 
+async def test_all_that_were_refused_with_old_credentials_are_made_again(
+    moto_url: str, tmp_path: Path
+) -> None:
+    """Parts are sent side by side; the first refusal must not leave the second without hope."""
+    path = tmp_path / "credentials"
+    text = "[default]\naws_access_key_id={}\naws_secret_access_key=s\n"
+    path.write_text(text.format("old"))
+    await make_bucket(s3_settings(moto_url, "rotation"))
+    async with S3Faults(moto_url) as proxy:
+        source = CredentialsFile(LocalFilesystem(), str(path), "default", ManualClock())
+        store = store_with(s3_settings(proxy.url, "rotation"), source)
+        await store.put("a", b"12345")
+        path.write_text(text.format("new"))
+        fault = proxy.fail(S3Fault.STATUS, method="PUT", status=403, code="AccessDenied", times=4)
+        await asyncio.gather(*(store.put(f"b{number}", b"54321") for number in range(4)))
+        assert fault.hits == 4
+        await store.close()
+
+
 class RefusingSource:
+    changes = 0
+
     def __init__(self) -> None:
         self.asked = 0
         self.refusing = True
@@ -68,7 +89,7 @@ class RefusingSource:
             raise StoreDeniedError("no credentials in /x")
         return Credentials("key", "secret")
 
-    def refused(self) -> bool:
+    def refused(self, changes: int) -> bool:
         return False
 
 
