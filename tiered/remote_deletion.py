@@ -11,7 +11,10 @@ more once the metadata forgets the partition, and nobody would find it again.
 
 When only remote storage was switched off (`remote.storage.enable=false` with
 `remote.log.delete.on.disable=true`, KIP-950) the topic lives on, and may be switched on again: the
-log start goes up to what is local, then the segments go, and the partition's metadata stays.
+log start goes up to what is local, then the segments go, and the partition's metadata stays. They
+go newest first, unlike those that expire: should remote storage be switched on again before all
+have gone, copying goes on after those that are left, and what is still local between the log start
+and the first of them is not taken for expired.
 
 Source: Kafka, RemoteLogManager.deleteRemoteLogPartition, RemotePartitionDeleteState.java; KIP-950.
 """
@@ -28,7 +31,9 @@ from tiered.object_keys import ObjectKeys
 from tiered.segment_deletion import SegmentDeletion
 from tiered.segment_metadata import (
     PartitionDeleteState,
+    RemoteLogSegmentMetadata,
     RemotePartitionDelete,
+    SegmentState,
     TopicIdPartition,
 )
 from tiered.settings import TierSettings
@@ -90,7 +95,7 @@ class RemoteDeletion:
             await self._tell(partition, PartitionDeleteState.DELETE_PARTITION_MARKED)
         if state is not PartitionDeleteState.DELETE_PARTITION_STARTED:
             await self._tell(partition, PartitionDeleteState.DELETE_PARTITION_STARTED)
-        await self._remove_segments(partition, lambda: True)
+        await self._remove_segments(partition)
         await self._sweep(partition)
         await self._tell(partition, PartitionDeleteState.DELETE_PARTITION_FINISHED)
         self._deletion.forget(partition)
@@ -102,11 +107,31 @@ class RemoteDeletion:
         Raises:
             TieredError: It is not done; call again.
         """
-        log = led.tiered.log
-        led.raise_log_start(log.local_log_start_offset)
-        await self._remove_segments(led.tiered.partition, lambda: led.is_active)
-        if led.is_active:
-            log.highest_remote_offset = -1
+        partition = led.tiered.partition
+        # Before anything goes: local retention must not believe it once it counts again.
+        led.tiered.log.highest_remote_offset = -1
+        led.raise_log_start(led.tiered.log.local_log_start_offset)
+        failed: TieredError | None = None
+        for segment in reversed(self._metadata.segments(partition)):
+            if not led.is_active:
+                return
+            try:
+                await self._deletion.delete(segment)
+            except TieredError as error:
+                # Not past one that is still told finished: what follows it would be a gap.
+                if failed is not None or self._is_finished(segment):
+                    raise
+                failed = error
+        if failed is not None:
+            raise failed
+
+    def _is_finished(self, segment: RemoteLogSegmentMetadata) -> bool:
+        if not self._metadata.is_ready(segment.partition):
+            return True
+        return any(
+            present.id == segment.id and present.state is SegmentState.COPY_SEGMENT_FINISHED
+            for present in self._metadata.segments(segment.partition)
+        )
 
     def has_segments(self, partition: TopicIdPartition) -> bool:
         """Whether there is anything to purge."""
@@ -128,13 +153,9 @@ class RemoteDeletion:
         async with Deadline(self._timer, METADATA_DEADLINE_MS, f"telling {state.name}"):
             await self._metadata.delete_partition(deletion)
 
-    async def _remove_segments(
-        self, partition: TopicIdPartition, goes_on: Callable[[], bool]
-    ) -> None:
+    async def _remove_segments(self, partition: TopicIdPartition) -> None:
         failed: TieredError | None = None
         for segment in self._metadata.segments(partition):
-            if not goes_on():
-                return
             try:
                 await self._deletion.delete(segment)
             except TieredError as error:

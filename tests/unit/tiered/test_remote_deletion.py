@@ -6,10 +6,11 @@ import pytest
 
 from tests.unit.tiered.segment_builder import STARTED, segment
 from tests.unit.tiered.test_copier_crashes import KINDS, Ending, PowerOff
-from tests.unit.tiered.tier_world import PARTITION, World, tiered_config
+from tests.unit.tiered.tier_world import FOREVER, PARTITION, World, tiered_config
 from tiered.errors import StoreUnavailableError
 from tiered.object_store.base import PendingUpload
 from tiered.partition_tasks import PartitionState
+from tiered.segment_metadata import RemoteLogSegmentMetadata
 
 
 async def hosted(count: int = 3) -> World:
@@ -114,6 +115,77 @@ async def test_switching_remote_storage_off_removes_all_and_it_can_be_switched_o
     await world.interval()
     assert world.finished() == [(3, 3), (4, 4)]
     world.check()
+
+
+async def partly_local() -> World:
+    """Ten segments in remote storage, of which the last five are local too."""
+    world = World(tiered_config(local_retention_bytes=FOREVER))
+    world.write(10)
+    await world.start()
+    await world.interval(3)
+    world.set_config(local_retention_bytes=5 * world.log.segment_facts()[0].size)
+    world.expire_local()
+    assert (world.log.log_start_offset, world.log.local_log_start_offset) == (0, 5)
+    assert world.log.highest_remote_offset == 9
+    return world
+
+
+@pytest.mark.parametrize("removals", range(11))
+async def test_switched_on_again_while_it_is_being_removed_loses_nothing_local(
+    removals: int,
+) -> None:
+    """What is removed has not expired: the log start stays at what is local, without a gap."""
+    world = await partly_local()
+    hook = asyncio.Event()
+    remove, begun = world.tier.delete_segment, 0
+
+    async def hanging(metadata: RemoteLogSegmentMetadata) -> None:
+        nonlocal begun
+        begun += 1
+        if begun > removals:
+            await hook.wait()
+        await remove(metadata)
+
+    world.tier.delete_segment = hanging  # type: ignore[method-assign]  # hangs at one call
+    world.set_config(remote_storage_enable=False, remote_log_delete_on_disable=True)
+    await world.run(1000, 100)
+    world.tier.delete_segment = remove  # type: ignore[method-assign]  # as it was
+    world.set_config(remote_storage_enable=True)
+    await world.run(0)
+    world.check()
+    assert world.log.log_start_offset == 5
+    await world.interval(3)
+    world.check()
+    assert world.log.log_start_offset == 5
+    assert [start for start, _ in world.finished() if start >= 5] == [5, 6, 7, 8, 9]
+
+
+async def test_a_removal_that_cannot_be_told_leaves_no_gap() -> None:
+    world = await partly_local()
+    world.metadata.fail("update", StoreUnavailableError("down"))
+    world.set_config(remote_storage_enable=False, remote_log_delete_on_disable=True)
+    await world.run(0)
+    assert len(world.finished()) == 10
+    world.set_config(remote_storage_enable=True)
+    await world.interval()
+    world.check()
+    assert world.log.log_start_offset == 5
+
+
+async def test_local_retention_does_not_believe_what_was_there_before_it_was_switched_off() -> None:
+    """Switched on again, and nobody knows yet what is left in remote storage."""
+    world = await partly_local()
+    world.tier.fail("delete_segment", StoreUnavailableError("down"), times=2)
+    world.set_config(remote_storage_enable=False, remote_log_delete_on_disable=True)
+    await world.run(0)
+    world.metadata.hidden.add(PARTITION)
+    world.set_config(remote_storage_enable=True, local_retention_bytes=0)
+    await world.run(1000)
+    assert world.expire_local() == 0
+    world.metadata.hidden.clear()
+    await world.interval(3)
+    world.check()
+    assert world.log.local_log_start_offset == 5
 
 
 async def test_switched_off_without_delete_on_disable_keeps_it() -> None:
