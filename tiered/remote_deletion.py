@@ -89,7 +89,11 @@ class RemoteDeletion:
             TieredError: It is not done; call again.
         """
         if not self._metadata.is_ready(partition):
-            raise RemoteStorageNotReadyError(f"metadata of {partition} is not there yet")
+            if partition in self._metadata.partitions():
+                raise RemoteStorageNotReadyError(f"metadata of {partition} is not there yet")
+            # Its end was told when nobody waited for the answer any more: that has released it.
+            self._deletion.forget(partition)
+            return
         state = self._state(partition)
         if state is None:
             await self._tell(partition, PartitionDeleteState.DELETE_PARTITION_MARKED)

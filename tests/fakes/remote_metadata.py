@@ -194,6 +194,7 @@ class FakeRemoteMetadata:
         if isinstance(event, RemotePartitionDelete):
             if event.state is PartitionDeleteState.DELETE_PARTITION_FINISHED:
                 self._partitions.pop(event.partition, None)
+                self._assigned.pop(event.partition, None)
                 return
             self._partitions.setdefault(event.partition, _Partition()).deletion = event
             return

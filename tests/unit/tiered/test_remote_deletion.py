@@ -7,7 +7,7 @@ import pytest
 from tests.unit.tiered.segment_builder import STARTED, segment
 from tests.unit.tiered.test_copier_crashes import KINDS, Ending, PowerOff
 from tests.unit.tiered.tier_world import FOREVER, PARTITION, World, tiered_config
-from tiered.errors import StoreUnavailableError
+from tiered.errors import StoreTimeoutError, StoreUnavailableError
 from tiered.object_store.base import PendingUpload
 from tiered.partition_tasks import PartitionState
 from tiered.segment_metadata import RemoteLogSegmentMetadata
@@ -186,6 +186,27 @@ async def test_local_retention_does_not_believe_what_was_there_before_it_was_swi
     await world.interval(3)
     world.check()
     assert world.log.local_log_start_offset == 5
+
+
+async def test_a_deletion_whose_end_was_told_late_ends_too() -> None:
+    """The record is there, its answer came too late: the metadata has released the partition."""
+    world = await hosted()
+    steps = 0
+
+    async def reach(point: str) -> None:
+        nonlocal steps
+        steps += point == "delete_partition"
+        if point == "delete_partition" and steps == 3:
+            late = StoreTimeoutError("not read back in time")
+            world.metadata.fail("delete_partition", late, written=True)
+
+    world.reach = reach
+    world.manager.on_stop(PARTITION, delete_remote=True)
+    await world.run(2000, 100)
+    assert steps == 3
+    assert is_empty(world)
+    assert world.manager.partition_states() == {}
+    assert PARTITION in world.manager.gone
 
 
 async def test_switched_off_without_delete_on_disable_keeps_it() -> None:
