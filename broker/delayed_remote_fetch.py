@@ -35,7 +35,7 @@ def is_settled(read: "RemoteRead") -> bool:
 class DelayedRemoteFetch(DelayedOperation):
     """One parked fetch; `answer` reads what is local, adds what has come, and answers."""
 
-    __slots__ = ("_answer", "_is_here", "_partitions", "_reads")
+    __slots__ = ("_answer", "_is_here", "_partitions", "_pending", "_reads")
 
     def __init__(
         self,
@@ -50,15 +50,19 @@ class DelayedRemoteFetch(DelayedOperation):
         self._partitions = partitions
         self._is_here = is_here
         self._answer = answer
+        self._pending = 0
 
     def begin(self) -> None:
         """Listen to the reads."""
         for read in self._reads:
             if not read.finished:
+                self._pending += 1
                 read.on_finished = self._read_finished
 
     def _read_finished(self) -> None:
-        if not self.completed:
+        # There may be thousands: only after the last one is it worth looking at all of them.
+        self._pending -= 1
+        if not self._pending and not self.completed:
             self.try_complete()
 
     @override

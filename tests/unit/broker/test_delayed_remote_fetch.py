@@ -1,9 +1,11 @@
 """A fetch of what is not local: at once, parked, too late, gone, and never a storm."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from broker.delayed_remote_fetch import DelayedRemoteFetch
 from config.topic import TopicConfig
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -194,3 +196,47 @@ async def test_a_follower_is_told_where_it_went(world: World) -> None:
             client=("", ""),
             is_follower=True,
         )
+
+
+class _CountedRead:
+    """A read that counts how often it is looked at."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+        self.is_done = False
+        self.error: Exception | None = None
+        self.on_finished: Callable[[], None] | None = None
+
+    @property
+    def finished(self) -> bool:
+        self.looks += 1
+        return self.is_done
+
+    def finish(self) -> None:
+        self.is_done = True
+        if self.on_finished is not None:
+            self.on_finished()
+
+    def cancel(self) -> None:
+        raise AssertionError("all have finished")
+
+
+def test_what_thousands_of_reads_cost_does_not_grow_with_their_square() -> None:
+    reads = [_CountedRead() for _ in range(500)]
+    asked: list[Any] = []
+    answers: list[int] = []
+
+    def is_here(partition: Any) -> bool:
+        asked.append(partition)
+        return True
+
+    partitions: list[Any] = [object()] * len(reads)
+    remote: list[Any] = list(reads)
+    operation = DelayedRemoteFetch(remote, partitions, is_here, lambda: answers.append(1))
+    operation.begin()
+    for read in reads:
+        assert not answers
+        read.finish()
+    assert answers == [1]
+    assert sum(read.looks for read in reads) < 5 * len(reads)
+    assert len(asked) <= len(reads)
