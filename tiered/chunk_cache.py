@@ -12,9 +12,11 @@ A restart reads the folders one by one in a thread; nobody waits for all of it, 
 one folder that its chunk would be in. Which of the found chunks were used last is not known: they
 are the first to go.
 
-Bytes over the limit: downloads that are under way, at most `reader_tasks` chunks.
+Bytes over the limit: downloads that are under way, at most `reader_tasks` chunks. A disk that is
+full earlier than that is the limit: a download that finds no room has a chunk's worth evicted.
 """
 
+import errno
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
@@ -46,6 +48,8 @@ from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.tier import ChunkResult
 
 _log = logging.getLogger(__name__)
+
+_NO_ROOM: Final = frozenset((errno.ENOSPC, errno.EDQUOT))
 
 FETCH_TIME_WEIGHT: Final = 0.2
 """Of the newest download in the running mean of their durations."""
@@ -349,7 +353,7 @@ class ChunkCache:
                 # One of 256; nobody but an operator removes them.
                 await self._run(self._filesystem.mkdir, folder)
                 self._folders.add(folder)
-            result = await self._fetch(source.metadata, source.manifest_path, key.chunk, part)
+            result = await self._fetch_with_room(source, key, part)
             self._on_downloaded(result.downloaded_bytes)
             self.downloaded_bytes += result.downloaded_bytes
             if result.length != expected:
@@ -376,6 +380,19 @@ class ChunkCache:
         chunk.checked = True
         self._admit(chunk)
         return chunk
+
+    async def _fetch_with_room(self, source: ChunkSource, key: ChunkKey, part: str) -> ChunkResult:
+        """Download; where the disk is full before the cache is, what was used last stays."""
+        try:
+            return await self._fetch(source.metadata, source.manifest_path, key.chunk, part)
+        except DiskError as error:
+            if error.errno not in _NO_ROOM or not self._chunks:
+                raise
+            _log.warning("the chunk cache makes room on a full disk: %s", error)
+        self._remover.remove(part + ".tmp")
+        self._make_room(source.chunk_length(key.chunk))
+        await self._remover.wait()
+        return await self._fetch(source.metadata, source.manifest_path, key.chunk, part)
 
     def _measure(self, duration_ms: float) -> None:
         if self.fetch_ms:
@@ -416,6 +433,11 @@ class ChunkCache:
     def _shrink(self) -> None:
         # The newest stays however small the limit is: its reader comes for it now.
         while self.bytes > self.limit_bytes and len(self._chunks) > 1:
+            self._evict(next(iter(self._chunks.values())))
+
+    def _make_room(self, size: int) -> None:
+        before = self.bytes
+        while self._chunks and before - self.bytes < size:
             self._evict(next(iter(self._chunks.values())))
 
     def _evict(self, chunk: CachedChunk) -> None:

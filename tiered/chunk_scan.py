@@ -135,6 +135,11 @@ class FileRemover:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._remove_all())
 
+    async def wait(self) -> None:
+        """Until what there is to remove is removed."""
+        if self._task is not None:
+            await asyncio.shield(self._task)
+
     async def close(self) -> None:
         """Until all is removed."""
         if self._task is not None:

@@ -99,10 +99,10 @@ async def test_a_file_that_vanished_is_downloaded_again() -> None:
     assert cache.get(_key(segment, 0)) is not None
 
 
-async def test_a_full_disk_fails_the_read_and_not_the_cache() -> None:
+async def test_a_failing_disk_fails_the_read_and_not_the_cache() -> None:
     history, cache, segment = await _world()
     await _have(cache, segment, 0)
-    history.fs.fail("create", errno.ENOSPC, path="/cache/chunks")
+    history.fs.fail("create", errno.EIO, path="/cache/chunks")
     flight = cache.demand(segment, 1, lambda: None, A)
     await settle()
     assert isinstance(flight.error, DiskError)
@@ -302,3 +302,28 @@ async def test_dropping_a_segment_takes_all_of_it() -> None:
     assert not any(segment.metadata.id.hex in name for name in history.files("/cache/chunks"))
     assert len(cache) > 0
     assert bytes_of(await history.answer(0))
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+async def test_a_disk_that_is_full_before_the_cache_is_its_limit(code: int) -> None:
+    history, cache, segment = await _world()
+    await _have(cache, segment, 0, 1)
+    assert cache.get(_key(segment, 0))
+    history.fs.fail("write", code, path="/cache/chunks")
+    await _have(cache, segment, 2)
+    assert [cache.holds(_key(segment, chunk)) for chunk in range(3)] == [True, False, True]
+    assert (cache.evicted, cache.download_errors, len(history.files("/cache/chunks"))) == (1, 0, 2)
+
+
+async def test_a_full_disk_that_others_have_filled_is_an_error() -> None:
+    history, cache, segment = await _world()
+    history.fs.fail("write", errno.ENOSPC, path="/cache/chunks")
+    flight = cache.demand(segment, 0, lambda: None, A)
+    await settle()
+    assert isinstance(flight.error, DiskError)
+    await _have(cache, segment, 0)
+    history.fs.fail("write", errno.ENOSPC, path="/cache/chunks", times=2)
+    flight = cache.demand(segment, 1, lambda: None, A)
+    await settle()
+    assert isinstance(flight.error, DiskError)
+    assert (len(cache), cache.bytes, history.files("/cache/chunks")) == (0, 0, [])
