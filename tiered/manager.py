@@ -53,6 +53,9 @@ TICK_MS: Final = 100.0
 ADVANCES_PER_TICK: Final = 200
 """Partitions that take up a role at a time; each may read an index or two."""
 
+WORK_PER_TICK_MS: Final = 5.0
+"""No further partition after so long: with 10,000 segments, one is looked at for that time."""
+
 STOP_DEADLINE_MS: Final = 10_000
 """For cancelled jobs to end when the broker stops."""
 
@@ -105,9 +108,10 @@ class RemoteLogManager:
         self.counters = TaskCounters()
         self.scrubber_pool = TaskPool("scrubber", 2)
         self._metadata = metadata
+        self._clock = clock
         self._timer = timer
         self._partitions: dict[TopicIdPartition, PartitionTasks] = {}
-        # Those in STARTING or STOPPING, or whose DELETING may have ended.
+        # Those in STARTING or STOPPING, or whose settings have changed.
         self._moving: OrderedDict[TopicIdPartition, None] = OrderedDict()
         self._tick_handle: TimerHandle | None = None
         self._chores_handle: TimerHandle | None = None
@@ -281,8 +285,8 @@ class RemoteLogManager:
             return
         tasks.led.stopped_copying = ""
         tasks.led.blocked = None
-        for task in tasks.tasks():
-            task.kick()
+        # Not now: a change of the broker's settings concerns all partitions at once.
+        self._set_moving(partition)
 
     # -- what there is -----------------------------------------------------------------------
 
@@ -349,11 +353,15 @@ class RemoteLogManager:
         if count == 0:
             return
         self._arm_tick(TICK_MS if count <= ADVANCES_PER_TICK else 0.0)
+        until_ms = self._clock.monotonic_ms() + WORK_PER_TICK_MS
         for _ in range(min(count, ADVANCES_PER_TICK)):
             partition, _ = self._moving.popitem(last=False)
             tasks = self._partitions.get(partition)
             if tasks is not None and not self._advance(tasks):
                 self._moving[partition] = None
+            if self._clock.monotonic_ms() >= until_ms:
+                self._arm_tick(0.0)
+                break
 
     def _advance(self, tasks: PartitionTasks) -> bool:
         """Whether it need not be looked at again."""
@@ -366,6 +374,10 @@ class RemoteLogManager:
                 self._roles.delete(tasks)
             else:
                 self._let_go(tasks)
+        else:
+            # Its settings have changed.
+            for task in tasks.tasks():
+                task.kick()
         return True
 
     def _begin_role(self, tasks: PartitionTasks) -> bool:

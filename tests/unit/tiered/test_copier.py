@@ -269,7 +269,7 @@ async def test_copy_disable_stops_copying() -> None:
     assert world.states() == []
     assert next(world.manager.gauges()).copy_lag_bytes == 0
     world.set_config(remote_log_copy_disable=False)
-    await world.run(0)
+    await world.run(100, 10)
     assert world.finished() == [(0, 0), (1, 1)]
 
 

@@ -2,13 +2,14 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 from tests.unit.storage.log_model import append, make_batch, open_log
 from tests.unit.tiered.tier_world import PARTITION, World, tiered_config
 from tiered.errors import StoreUnavailableError
 from tiered.partition_tasks import PartitionState
-from tiered.segment_metadata import SegmentState
+from tiered.segment_metadata import SegmentState, TopicIdPartition
 
 
 async def test_closed_segments_are_copied_in_order_and_then_leave_the_disk() -> None:
@@ -168,6 +169,36 @@ async def test_thousands_of_idle_partitions_cost_timers_and_no_tasks() -> None:
     assert len(asyncio.all_tasks()) == before
     assert world.timer.pending <= 2 * 1000 + 5
     assert sum(world.tier.calls.values()) == 0
+
+
+async def test_partitions_with_many_segments_do_not_hold_up_the_loop_together() -> None:
+    """They are taken up, and see new settings, one after the other, with turns in between."""
+    world = World()
+    append(world.log, make_batch(b"x"))
+    segments, looks = world.metadata.segments, 0
+
+    def slow(partition: TopicIdPartition, epoch: int | None = None) -> Any:
+        nonlocal looks
+        looks += 1
+        world.clock.advance(3)
+        return segments(partition, epoch)
+
+    world.metadata.segments = slow  # type: ignore[method-assign]  # as with very many of them
+    world.manager.start()
+    partitions = [PARTITION._replace(topic_id=UUID(int=9), partition=n) for n in range(50)]
+    for partition in partitions:
+        world.manager.on_leadership(replace(world.tiered(), partition=partition))
+    world.timer.advance(0)
+    assert 1 <= looks <= 6
+    await world.run(1000, 5)
+    assert world.manager.partition_states() == {PartitionState.LEADING: 50}
+    looks = 0
+    for partition in partitions:
+        world.manager.on_config_change(partition)
+    world.timer.advance(0)
+    assert 1 <= looks <= 6
+    await world.run(1000, 5)
+    assert looks == 50
 
 
 async def test_failures_of_one_partition_back_off_and_leave_others_alone() -> None:
