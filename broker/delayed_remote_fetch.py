@@ -76,8 +76,9 @@ class DelayedRemoteFetch(DelayedOperation):
 
     @override
     def on_complete(self, *, expired: bool) -> None:
-        """Answer; nobody waits any more for reads that go on."""
-        self._let_go()
+        """Answer; the client will ask again for what has not come."""
+        for read in self._unfinished():
+            read.release()
         self._answer()
 
     @override
@@ -85,10 +86,10 @@ class DelayedRemoteFetch(DelayedOperation):
         """The client has gone: its reads stop, or finish into the cache, as the settings say."""
         if not self.completed:
             super().abandon()
-            self._let_go()
+            for read in self._unfinished():
+                read.cancel()
 
-    def _let_go(self) -> None:
+    def _unfinished(self) -> "list[RemoteRead]":
         for read in self._reads:
             read.on_finished = None
-            if not read.finished:
-                read.cancel()
+        return [read for read in self._reads if not read.finished]

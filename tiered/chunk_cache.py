@@ -295,6 +295,13 @@ class ChunkCache:
             self._end_prefetch(key)
         return under_way or key in self._chunks
 
+    def abandon_prefetches(self, on_unused: Callable[[int], None]) -> None:
+        """Who would be told by `on_unused` has gone: what is fetched for it alone is for nobody."""
+        for key, (_, told) in list(self._prefetches.items()):
+            flight = self.flights.get(key)
+            if told == on_unused and flight is not None and not flight.wanted:
+                self.flights.abandon(flight)
+
     def _prefetch_over(self, source: ChunkSource, key: ChunkKey) -> None:
         """It has landed, or was stopped before it was begun."""
         source.unpin()

@@ -23,6 +23,10 @@ class Advances(Protocol):
         """Nobody waits for it any more."""
         ...
 
+    def released(self, read: "Read") -> None:
+        """Nobody waits for it now; its client will ask again."""
+        ...
+
 
 class TopicReads:
     """Counters of one topic (Kafka: RemoteFetch{Bytes,Requests,Errors}PerSec)."""
@@ -77,6 +81,12 @@ class Read:
         if not self.finished and not self.cancelled:
             self.cancelled = True
             self._reader.cancelled(self)
+
+    def release(self) -> None:
+        """See `RemoteRead`."""
+        if not self.finished and not self.cancelled:
+            self.cancelled = True
+            self._reader.released(self)
 
     def landed(self) -> None:
         """Something that it waited for is here, or will not come."""

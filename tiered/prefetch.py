@@ -92,7 +92,7 @@ class Stream:
             self._widened = True
             self.window = max(1, min(self.window * 2, window_max))
 
-    def shrink(self) -> None:
+    def shrink(self, _size: int = 0) -> None:
         """What was fetched ahead of it was evicted before it came."""
         self.window = max(1, self.window // 2)
 
@@ -187,6 +187,10 @@ class Prefetcher:
         """The read came to nothing: its client will try again at the same place."""
         self._remember(stream.key, stream)
 
+    def abandon(self, stream: Stream) -> None:
+        """Its client has gone: what is fetched ahead for it stops, unless it is to be finished."""
+        self._chunks.abandon_prefetches(stream.shrink)
+
     def moved(
         self,
         stream: Stream | None,
@@ -266,7 +270,7 @@ class Prefetcher:
                 ):
                     self.held_back += 1
                     return
-                if not chunks.prefetch(segment, chunk, stream.client, _Shrink(stream)):
+                if not chunks.prefetch(segment, chunk, stream.client, stream.shrink):
                     self.held_back += 1
                     return
                 self.issued += 1
@@ -292,18 +296,6 @@ class Prefetcher:
         """Go on beyond the border, unless the indexes did not come after all."""
         if self._indexes.peek(id_) is not None:
             self._plan(stream)
-
-
-class _Shrink:
-    """Tells a stream that it was read ahead of too far."""
-
-    __slots__ = ("_stream",)
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-
-    def __call__(self, _size: int) -> None:
-        self._stream.shrink()
 
 
 class _Plan:

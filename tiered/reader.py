@@ -68,6 +68,10 @@ from tiered.timer import Timer
 
 _log = logging.getLogger(__name__)
 
+RELEASED_MS: Final = 900.0
+"""How long after an answer without it a read's client has to ask again; below a second, so that
+downloads have stopped within one where they are to be stopped."""
+
 RETRIES_MAX: Final = 2
 """Attempts after trouble that a second try may mend, per read."""
 
@@ -116,6 +120,7 @@ class Reader:
         """
         self._metadata = metadata
         self._settings = settings
+        self._timer = timer
         self._metadata_waits: dict[TopicIdPartition, tuple[asyncio.Task[None], set[Read]]] = {}
         self.queue = FairQueue(clock, settings.reader_tasks, settings.reader_queue_max)
         self.quota = FetchQuota(
@@ -441,10 +446,26 @@ class Reader:
 
     def cancelled(self, read: Read) -> None:
         """Nobody waits for this read any more."""
+        stream = read.stream
+        self._let_go(read)
+        self._leave(read, keep=False)
+        if stream is not None:
+            self.prefetcher.abandon(stream)
+
+    def released(self, read: Read) -> None:
+        """Its client was answered without it: keep for a moment what it waits for.
+
+        Were it stopped at once, a chunk that takes longer than a fetch waits would never come, and
+        what waits in line would lose its place with each fetch.
+        """
+        self._let_go(read)
+        if read.flights:
+            self._timer.call_later_ms(RELEASED_MS, lambda: self._leave(read, keep=False))
+
+    def _let_go(self, read: Read) -> None:
         self.cancelled_reads += 1
         self.pending.discard(read)
         self._give_stream_back(read)
-        self._leave(read, keep=False)
         read.view = None
         partition = read.request.partition
         waiting = self._metadata_waits.get(partition)

@@ -5,7 +5,7 @@ finished before `RemoteReader.read` returns; then there was no task, no thread a
 
     pending ──all chunks there──> finished(records)
        ├─────────trouble────────> finished(error)
-       └─────────cancel()───────> cancelled: `on_finished` is not called
+       └──cancel(), release()───> cancelled: `on_finished` is not called
 """
 
 from collections.abc import Callable, Sequence
@@ -70,7 +70,11 @@ class RemoteRead(Protocol):
     """Set by who waits; called once, on the loop."""
 
     def cancel(self) -> None:
-        """Nobody waits any more; see `TierSettings.abandoned_reads`."""
+        """The client has gone; see `TierSettings.abandoned_reads`."""
+        ...
+
+    def release(self) -> None:
+        """The client was answered without it, and will ask again: downloads go on until then."""
         ...
 
 
@@ -87,6 +91,9 @@ class PausedRead:
 
     def cancel(self) -> None:
         """There is nothing to stop."""
+
+    def release(self) -> None:
+        """There is nothing to keep."""
 
 
 class RemoteReader(Protocol):

@@ -189,7 +189,7 @@ class FetchHandler:
             result = self._read(request, fetch, context, first.reads)
             for _, read in result.unsettled or ():
                 if not read.finished:
-                    read.cancel()
+                    read.release()
             reply.send(self._answer(fetch, result, context.api_version))
 
         operation = DelayedRemoteFetch(

@@ -53,9 +53,9 @@ class TierOwnSettings(Settings):
         "tier.abandoned.reads",
         Choice(("finish", "cancel")),
         default="finish",
-        text="What becomes of a download when the consumer's Fetch has been answered without it: "
-        "`finish` puts it into the cache, where the next Fetch finds it. When the consumer "
-        "itself has gone, it is stopped in any case.",
+        text="What becomes of a download when nobody waits for it any more, since its consumer has "
+        "gone or has not asked again for a second: `finish` puts it into the cache, where whoever "
+        "asks next finds it, `cancel` stops it.",
         source="Varve",
     )
     tier_copy_paused: bool = config_key(

@@ -17,6 +17,7 @@ class FakeRead:
         self.request = request
         self.finished = False
         self.cancelled = False
+        self.released = False
         self.records: RemoteRecords | None = None
         self.error: Exception | None = None
         self.on_finished: Callable[[], None] | None = None
@@ -61,6 +62,9 @@ class FakeRead:
 
     def cancel(self) -> None:
         self.cancelled = True
+
+    def release(self) -> None:
+        self.released = True
 
 
 class FakeRemoteReader:

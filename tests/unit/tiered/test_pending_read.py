@@ -15,12 +15,16 @@ class _Reader:
     def __init__(self) -> None:
         self.advanced: list[Read] = []
         self.cancelled_reads: list[Read] = []
+        self.released_reads: list[Read] = []
 
     def advance(self, read: Read) -> None:
         self.advanced.append(read)
 
     def cancelled(self, read: Read) -> None:
         self.cancelled_reads.append(read)
+
+    def released(self, read: Read) -> None:
+        self.released_reads.append(read)
 
 
 class _Flight:
@@ -59,6 +63,16 @@ def test_it_is_cancelled_once(world: tuple[_Reader, Read]) -> None:
     read.cancel()
     read.cancel()
     assert reader.cancelled_reads == [read]
+    read.landed()
+    assert reader.advanced == []
+
+
+def test_it_is_released_or_cancelled(world: tuple[_Reader, Read]) -> None:
+    reader, read = world
+    read.release()
+    read.cancel()
+    read.release()
+    assert (reader.released_reads, reader.cancelled_reads) == ([read], [])
     read.landed()
     assert reader.advanced == []
 

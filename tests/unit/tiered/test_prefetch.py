@@ -139,6 +139,45 @@ async def test_prefetches_do_not_hold_up_readers() -> None:
     assert history.reader.queue.waiting == 0
 
 
+@pytest.mark.parametrize("abandoned", ["cancel", "finish"])
+async def test_with_its_reader_goes_what_is_read_ahead(abandoned: str) -> None:
+    history = _world(abandoned_reads=abandoned)
+    offset = await _next(history, await _next(history, 0))
+    await settle()
+    history.tier.gate("fetch_chunk").close()
+    read = history.read(offset, max_bytes=200)
+    while read.finished:
+        offset = headers_of(bytes_of(read.records))[-1].next_offset
+        read = history.read(offset, max_bytes=200)
+    await settle()
+    assert len(history.reader.chunks.flights) > 1
+    read.cancel()
+    await settle()
+    assert (len(history.reader.chunks.flights) > 0) is (abandoned == "finish")
+    assert (history.reader.chunks.wasted_bytes > 0) is (abandoned == "cancel")
+    history.tier.gate("fetch_chunk").open()
+    assert await history.replay() == history.expected()
+
+
+async def test_what_is_read_ahead_stays_for_another_who_waits_for_it() -> None:
+    history = _world(abandoned_reads="cancel")
+    offset = await _next(history, await _next(history, 0))
+    await settle()
+    history.tier.gate("fetch_chunk").close()
+    read = history.read(offset, max_bytes=200)
+    while read.finished:
+        offset = headers_of(bytes_of(read.records))[-1].next_offset
+        read = history.read(offset, max_bytes=200)
+    await settle()
+    other = history.read(offset, max_bytes=400, client=BOB)
+    await settle()
+    read.cancel()
+    history.tier.gate("fetch_chunk").open()
+    await settle()
+    assert other.finished
+    assert other.error is None
+
+
 async def test_a_reader_that_gave_up_waiting_goes_on_where_it_was() -> None:
     """A slow store: each first try of a chunk expires, the download goes on."""
     history = _world()

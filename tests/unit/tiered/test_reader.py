@@ -29,6 +29,7 @@ from tiered.errors import (
     StoreUnavailableError,
     TierProcessError,
 )
+from tiered.reader import RELEASED_MS
 from tiered.remote_read import RemoteReader
 from tiered.segment_metadata import SegmentState
 
@@ -179,6 +180,37 @@ async def test_cancelling_stops_the_download_in_the_same_turn() -> None:
     assert not history.reader.pending
     history.tier.gate("fetch_chunk").open()
     assert (await history.answer(0)).length
+
+
+async def test_a_released_read_has_a_moment_to_be_asked_for_again() -> None:
+    """A chunk takes longer than a fetch waits: all are answered without it, until it comes."""
+    history = _filled(abandoned_reads="cancel")
+    history.tier.gate("fetch_chunk").close()
+    for _ in range(4):
+        history.read(0).release()
+        await settle()
+        history.timer.advance(RELEASED_MS - 1)
+        await settle()
+    begun = sum(history.tier.chunk_calls.values())
+    history.tier.gate("fetch_chunk").open()
+    await settle()
+    assert history.read(0).finished
+    assert history.tier.ended["cancelled"] == 0
+    assert sum(history.tier.chunk_calls.values()) == begun
+
+
+async def test_a_released_read_that_nobody_asks_for_again_stops() -> None:
+    history = _filled(abandoned_reads="cancel")
+    history.tier.gate("fetch_chunk").close()
+    read = history.read(0)
+    await settle()
+    read.release()
+    await settle()
+    assert history.reader.queue.running > 0
+    history.timer.advance(RELEASED_MS)
+    await settle()
+    assert history.reader.queue.running == 0
+    assert history.reader.chunks.wasted_bytes > 0
 
 
 async def test_an_abandoned_download_is_finished_into_the_cache() -> None:
