@@ -78,7 +78,7 @@ class CachedChunk:
         """What to read; opened, and counted in the pool, if need be.
 
         Raises:
-            DiskError: It is gone, or the object that it is a part of was changed.
+            DiskError: It is gone or cut off, or the object that it is a part of was changed.
         """
         file = self._file
         if file is None:
@@ -86,6 +86,9 @@ class CachedChunk:
             self.hold(file)
         elif isinstance(file, ReferencedChunk) and not file.is_current():
             raise DiskError("object was changed after it was compared", file.reference.path)
+        if not isinstance(file, ReferencedChunk) and file.size() != self.length:
+            # A slice beyond its end would close the connection, again and again.
+            raise DiskError("chunk file was cut off", self.path)
         self.used = True
         return file
 

@@ -99,6 +99,21 @@ async def test_a_file_that_vanished_is_downloaded_again() -> None:
     assert cache.get(_key(segment, 0)) is not None
 
 
+async def test_a_file_that_is_cut_off_while_it_is_in_use_is_downloaded_again() -> None:
+    """Its slices would end the connection of every client that asks, as long as it is there."""
+    history, cache, segment = await _world()
+    await _have(cache, segment, 0)
+    assert cache.get(_key(segment, 0)) is not None
+    (name,) = history.files("/cache/chunks")
+    history.fs.open(f"/cache/chunks/{name[:2]}/{name}").truncate(200)
+    assert cache.get(_key(segment, 0)) is None
+    assert (cache.damaged, cache.bytes) == (1, 0)
+    await _have(cache, segment, 0)
+    file = cache.get(_key(segment, 0))
+    assert file is not None
+    assert len(file.read_at(1000, 0)) == 256
+
+
 async def test_a_failing_disk_fails_the_read_and_not_the_cache() -> None:
     history, cache, segment = await _world()
     await _have(cache, segment, 0)
