@@ -142,6 +142,13 @@ class Background:
 
     async def _retention(self) -> None:
         cleaning = self._log_manager.cleaning
+        if any(
+            partition.log.durable_log_start_offset < partition.log.log_start_offset
+            for partition in self._replicas.partitions()
+            if partition.log.remote_storage
+        ):
+            # Of a tiered log nothing is given up that a crash would bring back as a hole.
+            await self._disk.run(self._log_manager.checkpoint_log_start_offsets)
 
         def delete_old(partition: "Partition") -> None:
             if cleaning.try_pause(partition.topic_partition):

@@ -126,7 +126,7 @@ class Log(LogCuts, LogReads):
         log._segments = loaded.segments
         log.leader_epochs = loader.leader_epochs
         log.producer_state = loader.producer_state
-        log.log_start_offset = loaded.log_start_offset
+        log.log_start_offset = log.durable_log_start_offset = loaded.log_start_offset
         log.log_end_offset = loaded.log_end_offset
         log.recovery_point = loaded.recovery_point
         latest = log.leader_epochs.latest_epoch

@@ -90,6 +90,7 @@ class LogCuts(LogAppends):
         self._segments.add(self._create_segment(offset))
         self._filesystem.sync_directory(self.directory)
         self.log_start_offset = offset
+        self.durable_log_start_offset = min(self.durable_log_start_offset, offset)
         self.leader_epochs.clear()
         self.producer_state.truncate_fully_and_start_at(offset)
         self._end_at(offset)
@@ -145,7 +146,9 @@ class LogCuts(LogAppends):
         plan = plan_retention(
             tuple(self._segments),
             self.config,
-            log_start_offset=self.log_start_offset,
+            log_start_offset=(
+                self.durable_log_start_offset if self.remote_storage else self.log_start_offset
+            ),
             high_watermark=self.high_watermark,
             log_end_offset=self.log_end_offset,
             now_ms=self._clock.now_ms(),

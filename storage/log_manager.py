@@ -181,6 +181,8 @@ class LogManager:
         )
         self._on_owner = on_owner
         self._lock = threading.RLock()
+        # So that what a log is told to be on disk is what was written last.
+        self._log_start_lock = threading.Lock()
         self._logs: dict[TopicPartition, Log] = {}
         self._loading: dict[TopicPartition, LogDirectory] = {}
         # Partitions that were seen in a directory which is offline now.
@@ -744,7 +746,12 @@ class LogManager:
 
     def checkpoint_log_start_offsets(self) -> None:
         """Write down log start offsets; a log that starts at 0 needs none."""
-        self._checkpoint(LOG_START_OFFSET_CHECKPOINT, lambda log: log.log_start_offset or None)
+        with self._log_start_lock:
+            written = self._checkpoint(
+                LOG_START_OFFSET_CHECKPOINT, lambda log: log.log_start_offset or None
+            )
+            for log, offset in written:
+                log.durable_log_start_offset = offset
 
     def checkpoint_high_watermarks(self) -> None:
         """Write down high watermarks."""
@@ -756,18 +763,27 @@ class LogManager:
         self.checkpoint_log_start_offsets()
         self.checkpoint_high_watermarks()
 
-    def _checkpoint(self, name: str, offset_of: Callable[[Log], int | None]) -> None:
+    def _checkpoint(
+        self, name: str, offset_of: Callable[[Log], int | None]
+    ) -> list[tuple[Log, int]]:
+        """Write a checkpoint in every directory; the logs and offsets that are on disk now."""
         logs = self.logs()
         by_path: dict[str, dict[TopicPartition, int]] = {}
+        chosen: dict[str, list[tuple[Log, int]]] = {}
         for log in logs:
             offset = offset_of(log)
             if offset is not None:
-                by_path.setdefault(dirname(log.directory), {})[log.topic_partition] = offset
+                path = dirname(log.directory)
+                by_path.setdefault(path, {})[log.topic_partition] = offset
+                chosen.setdefault(path, []).append((log, offset))
+        written: list[tuple[Log, int]] = []
         for directory in self._online():
             try:
                 directory.write_checkpoint(name, by_path.get(directory.path, {}))
             except DiskError as error:
                 self._fail(directory, error)
+            else:
+                written += chosen.get(directory.path, ())
         # Deleted in the meantime, perhaps after the deletion had dropped them from the checkpoints.
         gone = {
             log.topic_partition for log in logs if self._logs.get(log.topic_partition) is not log
@@ -777,6 +793,7 @@ class LogManager:
                 directory.forget(gone)
             except DiskError as error:
                 self._fail(directory, error)
+        return written
 
     # -- failure and end ---------------------------------------------------------------------
 

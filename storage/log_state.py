@@ -42,6 +42,9 @@ class LogState:
         directory: Where its files are.
         config: Settings of the topic; change with `update_config`.
         log_start_offset: See the module.
+        durable_log_start_offset: What a start after a crash would find: as of the last checkpoint.
+            Of a log with a remote part nothing is given up before, neither removed from the disk
+            nor passed over by the copier: it would be a hole when the log starts lower again.
         log_end_offset: See the module.
         high_watermark: See the module; moved by `update_high_watermark`.
         recovery_point: See the module.
@@ -70,6 +73,7 @@ class LogState:
         "_validator",
         "config",
         "directory",
+        "durable_log_start_offset",
         "failure",
         "high_watermark",
         "highest_remote_offset",
@@ -106,6 +110,7 @@ class LogState:
         self._randomness = randomness
         self._segments = Segments()
         self.log_start_offset = 0
+        self.durable_log_start_offset = 0
         self.log_end_offset = 0
         self.high_watermark = 0
         self.recovery_point = 0

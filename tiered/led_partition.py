@@ -86,12 +86,13 @@ class LedPartition:
 def uncopied_segments(led: LedPartition) -> list[tuple[Segment, int]]:
     """Closed segments that remote storage does not have whole, and their ends (exclusive).
 
-    Segments wholly below the log start are not among them: they only wait for their removal. One
+    Segments wholly below the log start are not among them, once a crash could not bring it down
+    again: they only wait for their removal. One
     of which a past leader has copied a part is: replicas roll at different offsets.
     """
     log = led.tiered.log
     segments = log.segment_facts()
-    first_wanted = max(log.highest_remote_offset + 1, log.log_start_offset)
+    first_wanted = max(log.highest_remote_offset + 1, log.durable_log_start_offset)
     found = []
     for at in range(len(segments) - 2, -1, -1):
         end = segments[at + 1].base_offset

@@ -128,3 +128,17 @@ def test_what_was_not_copied_stays_when_its_time_has_come() -> None:
     log.highest_remote_offset = 0
     assert log.delete_old_segments() == 1
     assert (log.log_start_offset, log.local_log_start_offset) == (0, 1)
+
+
+def test_a_tiered_log_gives_up_only_what_a_crash_cannot_bring_back() -> None:
+    """DeleteRecords moves the start at once; the files wait until a checkpoint says so too."""
+    config = small_segments(150, remote_storage_enable=True)
+    log = open_log(FakeFilesystem(), config)
+    for _ in range(6):
+        append(log, make_batch(b"x" * 40))
+    log.delete_records(4)
+    assert (log.log_start_offset, log.durable_log_start_offset) == (4, 0)
+    assert log.delete_old_segments() == 0
+    log.durable_log_start_offset = 4
+    assert log.delete_old_segments() > 0
+    assert log.local_log_start_offset == 4

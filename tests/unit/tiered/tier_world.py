@@ -206,12 +206,17 @@ class World:
             self.log.roll()
         self.log.flush()
 
+    def checkpoint(self) -> None:
+        """The log start is on disk."""
+        self.log_start_checkpoint = self.log.log_start_offset
+        self.log.durable_log_start_offset = self.log.log_start_offset
+
     def expire_local(self) -> int:
         """Local retention and the removal of files; the log start is on disk before.
 
         Else a crash would forget a DeleteRecords whose segments have gone, and find a hole.
         """
-        self.log_start_checkpoint = self.log.log_start_offset
+        self.checkpoint()
         count = self.log.delete_old_segments()
         self.log.remove_deleted_files(now=True)
         return count
