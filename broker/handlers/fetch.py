@@ -40,7 +40,7 @@ from protocol.error_codes import ErrorCode
 from protocol.hot.fetch import FetchPartitionResponse, decode_request, encode_response
 from storage.errors import DiskError, OffsetNotLocalError, StorageError
 from tiered.errors import TieredError
-from tiered.remote_read import RemoteRecords
+from tiered.remote_read import PausedRead, RemoteRecords
 
 if TYPE_CHECKING:
     from broker.network.connection import Connection
@@ -66,11 +66,13 @@ class ReadResult:
 
     Attributes:
         reserved: Bytes that unfinished remote reads may still bring.
+        expects_batch: One of them was promised a whole batch, however large it is.
         reads: Of remote storage, by place in the request; kept from one look to the next.
         unsettled: Those to wait for, with their partitions.
     """
 
     __slots__ = (
+        "expects_batch",
         "failed",
         "partitions",
         "read_from",
@@ -85,6 +87,7 @@ class ReadResult:
         self.reads = reads
         self.unsettled: list[tuple[Partition, RemoteRead]] | None = None
         self.reserved = 0
+        self.expects_batch = False
         self.partitions: list[tuple[TopicKey, FetchPartitionResponse]] = []
         self.size = 0
         self.failed = False
@@ -335,7 +338,7 @@ class FetchHandler:
                     partition,
                     wanted.fetch_offset,
                     max_bytes=max_bytes,
-                    min_one_batch=result.size == 0 and result.unsettled is None,
+                    min_one_batch=result.size == 0 and not result.expects_batch,
                     with_aborted=committed_only,
                     client=(context.connection.principal, context.client_id or ""),
                 )
@@ -343,7 +346,9 @@ class FetchHandler:
                 if result.unsettled is None:
                     result.unsettled = []
                 result.unsettled.append((partition, read))
-                result.reserved = max_bytes
+                if not isinstance(read, PausedRead):
+                    result.reserved = max_bytes
+                    result.expects_batch = True
             if read.error is not None:
                 raise read.error
         except (TieredError, ApiError, StorageError) as error:
@@ -371,9 +376,17 @@ class FetchHandler:
         chosen = result.partitions
         if session is not None:
             chosen = []
-            for (topic, response), (_, wanted) in zip(result.partitions, fetch.wanted, strict=True):
+            reads = result.reads or {}
+            for place, ((topic, response), (_, wanted)) in enumerate(
+                zip(result.partitions, fetch.wanted, strict=True)
+            ):
                 assert isinstance(wanted, SessionPartition)
                 has_records = response.records is not None
+                read = reads.get(place)
+                if read is not None and (not read.finished or read.error is not None):
+                    # It had room kept for it and has not used it: the others come first now, or
+                    # one whose segment cannot be read would starve them.
+                    session.answered(wanted)
                 if (
                     not fetch.incremental
                     or has_records

@@ -75,13 +75,16 @@ class FakeRemoteReader:
         self.at_once = at_once
         self.reads: list[FakeRead] = []
         self.failure: Exception | None = None
+        # Topics that `failure` is for, or that hang if there is none; empty: all.
+        self.fails_for: set[str] = set()
 
     def read(self, request: ReadRequest) -> FakeRead:
         read = FakeRead(self, request)
         self.reads.append(read)
-        if self.failure is not None:
+        is_meant = not self.fails_for or request.partition.topic in self.fails_for
+        if self.failure is not None and is_meant:
             read.fail(self.failure)
-        elif self.at_once:
+        elif self.at_once and not (self.fails_for and is_meant):
             read.finish()
         return read
 

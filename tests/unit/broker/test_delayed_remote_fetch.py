@@ -198,6 +198,36 @@ async def test_a_follower_is_told_where_it_went(world: World) -> None:
         )
 
 
+@pytest.mark.parametrize("trouble", ["paused", "hangs", "fails"])
+@pytest.mark.parametrize("max_bytes", [1, 1000])
+async def test_what_cannot_be_read_does_not_starve_others_of_its_session(
+    world: World, trouble: str, max_bytes: int
+) -> None:
+    """Room is kept for what a remote read may bring, and one batch may be larger than allowed."""
+    tiered(world, "a")
+    reader = tiered(world, "b")
+    reader.fails_for = {"a"}
+    if trouble == "fails":
+        reader.failure = StoreUnavailableError("503")
+    if trouble == "paused":
+        partition = world.replicas.get_partition("a", 0)
+        assert partition is not None
+        log = partition.log
+        log.update_config(log.config.model_copy(update={"tier_fetch_paused": True}))
+    got: list[bytes | None] = []
+    session = 0
+    for epoch in range(3):
+        both = {"a": {0: 0}, "b": {0: 0}} if epoch == 0 else {}
+        limits = {"partition_max_bytes": max_bytes, "max_bytes": max_bytes}
+        world.send(FETCH, 12, request(both, session=(session, epoch), max_wait_ms=500, **limits))
+        world.timer.advance(500)
+        answer = world.answer(FETCH, 12)
+        session = answer.session_id
+        for topic in answer.responses:
+            got += values(topic.partitions[0]) if topic.topic == "b" else []
+    assert got
+
+
 class _CountedRead:
     """A read that counts how often it is looked at."""
 
