@@ -2,7 +2,9 @@
 
     start    logs found on disk ──recover in threads──> served, one by one
              topics without a directory ──> created (a crash came between commit and directory),
-                 unless a log directory is offline: then they may lie there
+                 unless a log directory is offline: then they may lie there; with remote storage in
+                 another leader epoch, so that what it has of a disk that was replaced is not taken
+                 for the records that come now
              directories without a topic ──> set aside
              topics deleted meanwhile ──> their logs deleted once they are open
     change   image before and after ──> created, extended, reconfigured, deleted
@@ -138,7 +140,28 @@ class LogLifecycle:
         if self._outdated:
             await self._disk.run(self._log_manager.delete_all, self._outdated)
             self._outdated = []
-        await self._create_missing(self._missing_after_load(image))
+        missing = self._missing_after_load(image)
+        await self._create_missing(await self._in_new_epochs(missing, image))
+
+    async def _in_new_epochs(
+        self, missing: list[Missing], before: "ClusterImage"
+    ) -> list[Missing]:
+        """Give those that may have remote segments another leader epoch; the rest is as it is."""
+        lost: dict[UUID, set[int]] = {}
+        for (name, index), topic in missing:
+            if topic.topic_id in before.topics_by_id and self.config_for(name).may_have_remote:
+                lost.setdefault(topic.topic_id, set()).add(index)
+        if not lost:
+            return missing
+        LOGGER.warning(
+            "partitions with remote storage have no log here, and begin anew in another leader "
+            "epoch partitions=%d",
+            sum(len(indexes) for indexes in lost.values()),
+        )
+        done = await self._controller.begin_epochs(lost)
+        return [
+            pair for pair in missing if pair[1].topic_id not in lost or pair[1].topic_id in done
+        ]
 
     def _missing_after_load(self, before: "ClusterImage") -> list[Missing]:
         """Partitions without a log that are to get one.

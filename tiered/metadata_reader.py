@@ -114,6 +114,16 @@ class MetadataReader:
         """Of all user partitions; none before it is loaded."""
         return self._state.deletions() if self.is_loaded and self._state is not None else iter(())
 
+    def known(self) -> "Iterator[TopicIdPartition]":
+        """User partitions that have segments, wanted here or not; none before it is loaded."""
+        if not self.is_loaded or self._state is None:
+            return iter(())
+        return (
+            user.partition
+            for user in self._state.users()
+            if user.block is not None or len(user.cache)
+        )
+
     @property
     def segments(self) -> int:
         """Segments that are decoded here, of all user partitions."""

@@ -341,6 +341,10 @@ class TopicMetadataManager:
         """See RemoteLogMetadataManager."""
         return self._cache(partition).size(epoch)
 
+    def known(self) -> Sequence[TopicIdPartition]:
+        """All user partitions of the metadata partitions read here that have segments."""
+        return [partition for reader, _ in self._readers.values() for partition in reader.known()]
+
     def deletions(self) -> Sequence[RemotePartitionDelete]:
         """See RemoteLogMetadataManager; of the metadata partitions that have been read."""
         return [d for reader, _ in self._readers.values() for d in reader.deletions()]

@@ -15,6 +15,7 @@ import logging
 from collections.abc import (
     Awaitable,
     Callable,
+    Collection,
     Coroutine,
     Iterable,
     Mapping,
@@ -306,6 +307,26 @@ class Controller:
         planned = [self._planner.plan_extension(self._image, request) for request in requests]
         outcomes = iter(await self._commit([unit for _, unit in planned if unit is not None]))
         return [result if unit is None else result_of(next(outcomes)) for result, unit in planned]
+
+    async def begin_epochs(self, lost: Mapping[UUID, Collection[int]]) -> set[UUID]:
+        """Raise the leader epochs of partitions whose logs are gone: they begin anew.
+
+        Args:
+            lost: Indexes, at least one, by topic id.
+
+        Returns:
+            The topics for which this is committed; the others have been deleted, or the store
+            refuses.
+        """
+        return await self._run(self._begin_epochs(lost))
+
+    async def _begin_epochs(self, lost: Mapping[UUID, Collection[int]]) -> set[UUID]:
+        image = self._image
+        there = [topic_id for topic_id in lost if topic_id in image.topics_by_id]
+        errors = await self._commit(
+            [self._planner.plan_new_epochs(image, topic_id, lost[topic_id]) for topic_id in there]
+        )
+        return {topic_id for topic_id, error in zip(there, errors, strict=True) if error is None}
 
     # -- topics nobody asked for in so many words --------------------------------------------------
 

@@ -1,6 +1,7 @@
 """From a request for topics to what has to be committed for it; changes nothing by itself."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
@@ -122,6 +123,25 @@ class TopicPlanner:
             operations=tuple(Put(key, value) for key, value in puts),
         )
         return Result(), unit
+
+    def plan_new_epochs(self, image: ClusterImage, topic_id: UUID, lost: Collection[int]) -> Unit:
+        """What to commit so that some partitions of a topic begin another leader epoch."""
+        topic = image.topics_by_id[topic_id]
+        partitions = [
+            replace(
+                partition,
+                leader_epoch=partition.leader_epoch + 1,
+                partition_epoch=partition.partition_epoch + 1,
+            )
+            if partition.index in lost
+            else partition
+            for partition in topic.partitions
+        ]
+        puts = chunks(topic_id, partitions, from_index=min(lost))
+        return Unit(
+            compare=(key_present(topic_key(topic.name)),),
+            operations=tuple(Put(key, value) for key, value in puts),
+        )
 
 
 def fresh_id(randomness: Randomness) -> UUID:

@@ -40,6 +40,7 @@ from tiered.errors import TieredError
 
 if TYPE_CHECKING:
     from broker.partition import Partition
+    from broker.remote.remote_storage import RemoteStorage
     from broker.request import RequestContext
     from broker.services import Services
 
@@ -149,13 +150,29 @@ def _partition(
         return _found(partition, wanted, -1, log.log_start_offset), None
     if timestamp == EARLIEST_LOCAL:
         return _found(partition, wanted, -1, log.local_log_start_offset), None
-    if timestamp == LATEST_TIERED:
-        return _found(partition, wanted, -1, log.highest_remote_offset), None
-    if timestamp == EARLIEST_PENDING_UPLOAD:
-        return _found(partition, wanted, -1, _pending_upload(partition)), None
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+        if services.remote is None or services.remote.is_settled(partition):
+            return _tiered(partition, wanted), None
+        # Metadata is being read: nobody knows yet, which is not the same as "there is none".
+        return _found(partition, wanted, -1, -1), _when_settled(services.remote, partition, wanted)
     client = (context.connection.principal, context.client_id or "")
     lookup = _by_time(services, partition, wanted, end_offset, client)
     return _found(partition, wanted, -1, -1), lookup
+
+
+async def _when_settled(
+    remote: "RemoteStorage", partition: "Partition", wanted: ListOffsetsPartition
+) -> Answer:
+    await remote.settled(partition)
+    if partition.gone:
+        raise ApiError(partition.gone)
+    return _tiered(partition, wanted)
+
+
+def _tiered(partition: "Partition", wanted: ListOffsetsPartition) -> Answer:
+    if wanted.timestamp == LATEST_TIERED:
+        return _found(partition, wanted, -1, partition.log.highest_remote_offset)
+    return _found(partition, wanted, -1, _pending_upload(partition))
 
 
 def _pending_upload(partition: "Partition") -> int:

@@ -14,6 +14,7 @@ internal topic, no import.
 Source of the wiring: Kafka, BrokerServer.scala, ReplicaManager.scala (applyDelta).
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from tiered.topic_metadata_manager import TopicMetadataManager
 
 LOGGER = logging.getLogger(__name__)
+
+SETTLE_LOOK_MS = 20.0
+"""Between two looks of who waits for metadata; it takes a start of the broker, or a new leader."""
 
 SNAPSHOTS_DIRECTORY = "varve-remote-metadata"
 
@@ -97,6 +101,7 @@ class RemoteStorage:
         self._node_id = node_id
         self._on_lookup_timeout = on_lookup_timeout
         self._metadata_log: ReplicaMetadataLog | None = None
+        self._missing: set[TopicIdPartition] = set()
         self._closed = False
         self._apply(settings)
 
@@ -178,8 +183,28 @@ class RemoteStorage:
         reader.start()
         manager.start()
         self._replicas.remote_reader = reader
+        self._look_for_deleted_topics()
         LOGGER.info("remote storage open location=%s worker=%s", self.location, settings.worker)
         return manager
+
+    def _look_for_deleted_topics(self) -> None:
+        """Remove what topics have in remote storage that were deleted just before a crash.
+
+        The controller forgets a topic first, then its deletion is told to the metadata. A topic
+        must be missing twice, so that one whose image is only late is left alone.
+        """
+        if self._closed or self.metadata is None or self.manager is None:
+            return
+        topics = self._controller.image.topics_by_id
+        missing = {who for who in self.metadata.known() if who.topic_id not in topics}
+        for who in missing & self._missing:
+            if self.manager.tasks_of(who) is None and who not in self.manager.gone:
+                LOGGER.warning("removing what a deleted topic has left partition=%s", who)
+                self.manager.on_stop(who, delete_remote=True)
+        self._missing = missing
+        self._timer.call_later_ms(
+            float(self.settings.task_interval_ms), self._look_for_deleted_topics
+        )
 
     async def stop(self) -> None:
         """End what is under way; the next start goes on with it."""
@@ -217,6 +242,23 @@ class RemoteStorage:
             self.manager.on_config_change(who)
         elif self._concerns(partition):
             self._lead(partition)
+
+    def is_settled(self, partition: "Partition") -> bool:
+        """Whether it is known what remote storage has of a partition that is led here."""
+        if not self._concerns(partition):
+            return True
+        tasks = None if self.manager is None else self.manager.tasks_of(_who(partition))
+        return tasks is not None and tasks.led is not None and tasks.led.is_settled
+
+    async def settled(self, partition: "Partition") -> None:
+        """Wait for `is_settled`, as long as the partition is served here."""
+        while not self.is_settled(partition) and not partition.gone:
+            over = asyncio.Event()
+            handle = self._timer.call_later_ms(SETTLE_LOOK_MS, over.set)
+            try:
+                await over.wait()
+            finally:
+                handle.cancel()
 
     def on_deleted(self, partitions: Iterable["Partition"]) -> None:
         """Their topic was deleted: what they have in remote storage goes too."""

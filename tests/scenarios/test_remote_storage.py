@@ -4,6 +4,8 @@ import json
 import os
 from pathlib import Path
 
+import pytest
+
 from protocol.error_codes import ErrorCode
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -204,3 +206,22 @@ async def test_a_flipped_byte_in_the_bucket_is_an_error_never_wrong_data(
     (fault,) = verifier.faults
     assert fault.segment.start_offset == 0
     assert fault.faults[0].position == 0, "where the chunk begins"
+
+
+async def test_a_topic_deleted_just_before_a_crash_leaves_nothing(
+    start_node: StartNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The controller has forgotten it, and nobody had time to tell the metadata."""
+    node = await start_node(**REMOTE)
+    client = await node.client()
+    await client.create_topic("t", 1, **TIERED)
+    await client.create_topic("other", 1, **TIERED)
+    await fill(client)
+    data = tmp_path / "data"
+    await until(lambda: not closed_segments(data))
+    monkeypatch.setattr(node.broker.remote, "on_deleted", lambda _partitions: None)
+    await client.delete_topic("t")
+    await node.stop()
+    assert manifests(data)
+    await start_node(**REMOTE)
+    await until(lambda: not objects(data, ".log"))

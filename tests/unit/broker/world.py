@@ -51,6 +51,7 @@ class ServicesOfWorld:
         self.replica_manager = replicas
         self.disk = disk
         self.lookups = Lookups()
+        self.remote: Any = None
         self.advertised_apis: list[tuple[int, int, int]] = []
 
 

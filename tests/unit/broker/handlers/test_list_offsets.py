@@ -1,6 +1,7 @@
 """ListOffsets: ends, times, and versions that do not know them yet."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -152,3 +153,26 @@ async def test_a_store_that_hangs_costs_the_request_its_time_and_nobody_else_the
 async def test_trouble_with_the_store_is_the_partitions_error(world: World) -> None:
     tiered(world).failure = StoreUnavailableError("503")
     assert (await ask(world, T0)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+@pytest.mark.parametrize("timestamp", [-5, -6])
+async def test_what_is_tiered_is_waited_for_while_metadata_is_read(
+    world: World, timestamp: int
+) -> None:
+    """Not known yet is not the same as nothing."""
+    tiered(world)
+    log = world.replicas.get_partition("t", 0).log  # type: ignore[union-attr]  # why: just added
+    log.highest_remote_offset = -1
+    known = asyncio.Event()
+
+    async def settled(_partition: Any) -> None:
+        await known.wait()
+        log.highest_remote_offset = 5
+
+    world.services.remote = SimpleNamespace(is_settled=lambda _: False, settled=settled)
+    asking = asyncio.ensure_future(ask(world, timestamp))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not world.has_answer
+    known.set()
+    assert (await asking).offset == (5 if timestamp == -5 else 6)
