@@ -143,13 +143,13 @@ class LogLifecycle:
         missing = self._missing_after_load(image)
         await self._create_missing(await self._in_new_epochs(missing, image))
 
-    async def _in_new_epochs(
-        self, missing: list[Missing], before: "ClusterImage"
-    ) -> list[Missing]:
+    async def _in_new_epochs(self, missing: list[Missing], before: "ClusterImage") -> list[Missing]:
         """Give those that may have remote segments another leader epoch; the rest is as it is."""
         lost: dict[UUID, set[int]] = {}
         for (name, index), topic in missing:
-            if topic.topic_id in before.topics_by_id and self.config_for(name).may_have_remote:
+            config = self.config_for(name)
+            is_tiered = config.remote_storage_enable or config.remote_log_delete_on_disable
+            if is_tiered and topic.topic_id in before.topics_by_id:
                 lost.setdefault(topic.topic_id, set()).add(index)
         if not lost:
             return missing

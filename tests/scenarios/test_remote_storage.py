@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -225,3 +226,26 @@ async def test_a_topic_deleted_just_before_a_crash_leaves_nothing(
     assert manifests(data)
     await start_node(**REMOTE)
     await until(lambda: not objects(data, ".log"))
+
+
+async def test_a_replaced_disk_does_not_give_old_records_for_new_offsets(
+    start_node: StartNode, tmp_path: Path
+) -> None:
+    """The log begins anew at offset 0, and its bucket has other records with those offsets."""
+    data = tmp_path / "data"
+    node = await start_node(**REMOTE)
+    client = await node.client()
+    await client.create_topic("t", 1, **TIERED)
+    await fill(client)
+    await until(lambda: not closed_segments(data))
+    old = len(manifests(data))
+    await node.stop()
+    shutil.rmtree(data / "t-0")
+
+    node = await start_node(**REMOTE)
+    client = await node.client()
+    for number in range(60):
+        await client.produce("t", b"new%03d" % number * 20_000)
+    await until(lambda: len(manifests(data)) > old and not closed_segments(data))
+    values = [record.value[:6] for record in await client.read_all("t") if record.value]
+    assert values == [b"new%03d" % number for number in range(60)]

@@ -1,9 +1,11 @@
 """The logs follow the cluster's image: at a start, and with every change."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -107,7 +109,9 @@ async def nodes(tmp_path: Path, store: MemoryStore) -> AsyncIterator[Any]:
         if made:
             made.pop().close()
         paths = [tmp_path / name for name in directories or ("data",)]
-        made.append(Node(paths, await open_controller(store)))
+        made.append(
+            Node(paths, await open_controller(store, remote_log_storage_system_enable=True))
+        )
         return made[-1]
 
     yield make
@@ -250,3 +254,50 @@ async def test_many_logs_are_created_in_slices(node: Node, monkeypatch: pytest.M
     await node.create("t", 10)
     assert node.pool.started - before == 3
     assert node.replicas.partition_count == 10
+
+
+async def test_a_log_that_is_gone_begins_anew_in_another_leader_epoch(
+    nodes: Any, tmp_path: Path
+) -> None:
+    """Else what remote storage has of the lost one would be taken for the records that come now."""
+    first = await nodes()
+    await first.start()
+    await first.create("t", 3, remote_storage_enable="true")
+    await first.create("plain", 1)
+    for index in range(3):
+        first.append("t", index)
+    first.close()
+    for name in ("t-1", "plain-0"):
+        shutil.rmtree(tmp_path / "data" / name)
+    second = await nodes()
+    await second.start()
+    epochs = [p.leader_epoch for p in second.controller.image.topics["t"].partitions]
+    assert epochs == [0, 1, 0]
+    assert [second.append("t", index) for index in range(3)] == [1, 0, 1]
+    assert second.log("t", 1).leader_epochs.entries() == [(1, 0)]
+    assert second.log("t", 0).leader_epochs.entries() == [(0, 0)]
+    # Nothing can be confused where there is no remote storage.
+    assert second.controller.image.topics["plain"].partitions[0].leader_epoch == 0
+    third = await nodes()
+    await third.start()
+    epochs = [p.leader_epoch for p in third.controller.image.topics["t"].partitions]
+    assert epochs == [0, 1, 0]
+    assert third.append("t", 1) == 1
+
+
+async def test_a_log_that_is_gone_is_not_made_anew_when_its_epoch_cannot_be_raised(
+    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await nodes()
+    await first.start()
+    await first.create("t", 1, remote_storage_enable="true")
+    first.close()
+    shutil.rmtree(tmp_path / "data" / "t-0")
+    second = await nodes()
+
+    async def refused(_lost: object) -> set[UUID]:
+        return set()
+
+    monkeypatch.setattr(second.controller, "begin_epochs", refused)
+    await second.start()
+    assert second.replicas.get_partition("t", 0) is None
