@@ -60,6 +60,7 @@ class Stream:
         "_bytes",
         "_since_ms",
         "_widened",
+        "abandoned",
         "bytes_per_ms",
         "chunk",
         "client",
@@ -82,6 +83,7 @@ class Stream:
         self.window = 1
         self.bytes_per_ms = 0.0
         self.reads = 0
+        self.abandoned = False
         self._widened = False
         self._bytes = 0
         self._since_ms = 0.0
@@ -174,6 +176,8 @@ class Prefetcher:
         stream = streams.pop((client, segment.metadata.id, position), None)
         if stream is None and position == 0:
             stream = streams.pop((client, partition, offset), None)
+        if stream is not None:
+            stream.abandoned = False
         return stream
 
     def waits(self, stream: Stream, segment: RemoteSegment, position: int) -> None:
@@ -188,7 +192,11 @@ class Prefetcher:
         self._remember(stream.key, stream)
 
     def abandon(self, stream: Stream) -> None:
-        """Its client has gone: what is fetched ahead for it stops, unless it is to be finished."""
+        """Its client has gone: what is fetched ahead for it stops, unless it is to be finished.
+
+        Until somebody goes on with it nothing more is asked for.
+        """
+        stream.abandoned = True
         self._chunks.abandon_prefetches(stream.shrink)
 
     def moved(
@@ -294,7 +302,7 @@ class Prefetcher:
 
     def indexes_came(self, stream: Stream, id_: UUID) -> None:
         """Go on beyond the border, unless the indexes did not come after all."""
-        if self._indexes.peek(id_) is not None:
+        if self._indexes.peek(id_) is not None and not stream.abandoned:
             self._plan(stream)
 
 

@@ -159,6 +159,28 @@ async def test_with_its_reader_goes_what_is_read_ahead(abandoned: str) -> None:
     assert await history.replay() == history.expected()
 
 
+async def test_indexes_that_come_late_do_not_begin_it_again() -> None:
+    """They were asked for ahead of a reader who has gone since."""
+    history = _world(abandoned_reads="cancel")
+    offset = await _next(history, 0)
+    history.tier.gate("fetch_indexes").close()
+    while not history.reader.indexes.flights:
+        offset = await _next(history, offset)
+        await settle()
+    history.tier.gate("fetch_chunk").close()
+    history.reader.chunks.drop_segment(history.copied[0].id)
+    read = history.read(offset, max_bytes=200)
+    await settle()
+    read.cancel()
+    await settle()
+    issued = history.reader.prefetcher.issued
+    history.tier.gate("fetch_indexes").open()
+    await settle()
+    assert history.reader.prefetcher.issued == issued
+    history.tier.gate("fetch_chunk").open()
+    assert await history.replay() == history.expected()
+
+
 async def test_what_is_read_ahead_stays_for_another_who_waits_for_it() -> None:
     history = _world(abandoned_reads="cancel")
     offset = await _next(history, await _next(history, 0))
