@@ -23,6 +23,10 @@ from tiered.segment_view import ChunkMissingError, SegmentView
 CHUNKS_MAX: Final = 8
 """Asked for at a time by one read: more would fill the queue for everybody."""
 
+CHUNKS_HELD_MAX: Final = 256
+"""Of one read, unless a single batch lies in more: each is an open file until the answer is sent,
+and segments from elsewhere may be cut into chunks of a few bytes."""
+
 
 class Range(NamedTuple):
     """What to answer, or what must come first.
@@ -75,15 +79,17 @@ def find_range(
             end = position_of(view, valid_offset, below=position + max_bytes)
         if position >= end:
             return None
-        wanted = min(position + max_bytes, end)
+        limit = min(position + max_bytes, end)
+        wanted = min(limit, position + CHUNKS_HELD_MAX * view.chunk_bytes)
         here = view.cached_end(position, wanted)
         next_chunk = ChunkKey(segment.metadata.id, here // view.chunk_bytes)
         if here - position < (wanted - position) // 2 and next_chunk not in failed:
             return Range(position, position, offset, view.missing(position, wanted)[:CHUNKS_MAX])
-        return _whole_batches(view, position, here, wanted, end, valid_offset, min_one_batch)
+        return _whole_batches(view, position, here, limit, end, valid_offset, min_one_batch)
     except ChunkMissingError as missing:
         at = missing.position if position < 0 else position
-        also = view.missing(at, min(at + max_bytes, view.log_bytes))
+        ahead = min(max_bytes, CHUNKS_MAX * view.chunk_bytes)
+        also = view.missing(at, min(at + ahead, view.log_bytes))
         return Range(at, at, offset, sorted({missing.chunk, *also[:CHUNKS_MAX]}))
 
 
@@ -126,7 +132,7 @@ def _whole_batches(
     view: SegmentView,
     position: int,
     here: int,
-    wanted: int,
+    limit: int,
     end: int,
     valid_offset: int,
     min_one_batch: bool,
@@ -147,7 +153,7 @@ def _whole_batches(
                 end_offset = header.base_offset
                 break
             # Not even the first batch is within it.
-            if stop > wanted and not min_one_batch:
+            if stop > limit and not min_one_batch:
                 return Range(position, position, header.base_offset, [])
             missing = view.missing(position, stop)[:CHUNKS_MAX]
             if stop < view.log_bytes:

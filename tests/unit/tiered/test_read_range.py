@@ -11,6 +11,7 @@ from tests.unit.tiered.remote_history import (
     settle,
 )
 from tiered.errors import StoreUnavailableError
+from tiered.read_range import CHUNKS_HELD_MAX
 
 BATCHES = st.lists(st.tuples(st.integers(1, 5), st.integers(0, 300)), min_size=1, max_size=14)
 READS = st.lists(
@@ -115,3 +116,23 @@ def test_chunks_that_do_not_come_fail_only_the_reads_that_need_them(
         assert await history.replay(max_bytes=max_bytes) == log
 
     play(scene)
+
+
+async def test_an_answer_holds_so_many_chunks_open_and_no_more() -> None:
+    """Else one fetch could take all descriptors of the broker."""
+    history = RemoteHistory(chunk_bytes=16, segment_bytes=100_000)
+    history.fill(60)
+    history.append(b"large" * 2000)
+    history.fill(3)
+    history.copy()
+    log = history.tier.segments[history.copied[0].id].log
+    offset = 0
+    got = b""
+    while offset <= history.copied[0].end_offset:
+        # As for the second partition of a request: not more than allowed, but as much as that.
+        records = await history.answer(offset, min_one_batch=False)
+        headers = headers_of(bytes_of(records))
+        assert len(records.slices) <= CHUNKS_HELD_MAX + 1 or len(headers) == 1
+        got += bytes_of(records)
+        offset = headers[-1].next_offset
+    assert got == log
