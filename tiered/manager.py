@@ -306,6 +306,14 @@ class RemoteLogManager:
         """For people: state, blocked segment, last errors. Not to be changed."""
         return self._partitions.get(partition)
 
+    def has_role(self, partition: TopicIdPartition) -> bool:
+        """Whether its metadata has been looked at: its log knows how far it was copied.
+
+        It may be a little behind while the outcome of a copy is not known.
+        """
+        tasks = self._partitions.get(partition)
+        return tasks is not None and tasks.state is not PartitionState.STARTING
+
     def partition_states(self) -> Counter[PartitionState]:
         """How many partitions are in each state."""
         return Counter(tasks.state for tasks in self._partitions.values())

@@ -247,8 +247,7 @@ class RemoteStorage:
         """Whether it is known what remote storage has of a partition that is led here."""
         if not self._concerns(partition):
             return True
-        tasks = None if self.manager is None else self.manager.tasks_of(_who(partition))
-        return tasks is not None and tasks.led is not None and tasks.led.is_settled
+        return self.manager is not None and self.manager.has_role(_who(partition))
 
     async def settled(self, partition: "Partition") -> None:
         """Wait for `is_settled`, as long as the partition is served here."""

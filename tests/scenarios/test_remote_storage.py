@@ -1,5 +1,6 @@
 """A broker with remote storage, seen from outside: what the metrics say is what lies there."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -15,8 +16,10 @@ from protocol.messages.incremental_alter_configs import (
 )
 from tests.fakes.client import Client
 from tests.scenarios.conftest import Node, StartNode, until
+from tiered.errors import StoreUnavailableError
 
 BROKER = 4
+LATEST_TIERED = -5
 
 REMOTE: dict[str, object] = {
     "remote_log_storage_system_enable": True,
@@ -249,3 +252,39 @@ async def test_a_replaced_disk_does_not_give_old_records_for_new_offsets(
     await until(lambda: len(manifests(data)) > old and not closed_segments(data))
     values = [record.value[:6] for record in await client.read_all("t") if record.value]
     assert values == [b"new%03d" % number for number in range(60)]
+
+
+async def test_what_is_tiered_is_known_while_copies_fail_and_when_it_is_switched_off(
+    start_node: StartNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a start has to wait for the metadata."""
+    node = await start_node(**REMOTE)
+    data = tmp_path / "data"
+    client = await node.client()
+    await client.create_topic("t", 1, **TIERED, remote_log_delete_on_disable="true")
+
+    async def latest_tiered() -> int:
+        return await asyncio.wait_for(client.offset("t", LATEST_TIERED), 5)
+
+    await fill(client)
+    await until(lambda: not closed_segments(data))
+    copied = await latest_tiered()
+    assert copied > 0
+
+    async def failing(*_: object) -> None:
+        raise StoreUnavailableError("the bucket is away")
+
+    remote = node.broker.remote
+    assert remote is not None
+    manager = remote.manager
+    assert manager is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(remote.tier, "copy_segment", failing)
+        await fill(client, 30)
+        await until(lambda: manager.counters.of("t").copy_errors > 0)
+        await client.alter_topic("t", tier_copy_paused="true")
+        await until(lambda: not manager.copies_in_flight)
+        assert await latest_tiered() == copied
+    await client.alter_topic("t", remote_storage_enable="false")
+    await until(lambda: not manifests(data))
+    assert await latest_tiered() == -1
