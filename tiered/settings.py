@@ -72,7 +72,7 @@ class FormatSettings:
         key_pairs: All pairs by id; the private halves unwrap old keys.
     """
 
-    chunk_bytes: int = 4 * MIB
+    chunk_bytes: int = 8 * MIB
     compression: bool = False
     compression_heuristic: bool = False
     compression_level: int = 3

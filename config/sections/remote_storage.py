@@ -76,7 +76,7 @@ class RemoteStorageSettings(Settings):
     rsm_config_chunk_size: int = config_key(
         "rsm.config.chunk.size",
         Integer("bytes", 1, 1_073_741_823),
-        default=4 * _MIB,
+        default=8 * _MIB,
         text="Segments are compressed, encrypted, checked, read and cached in pieces of this "
         "size. Segments that are there keep theirs.",
         source=_SOURCE,
