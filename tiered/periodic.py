@@ -126,7 +126,7 @@ class PeriodicTask:
         self._disarm()
         try:
             due = self._is_due()
-        except (TieredError, StorageError) as error:
+        except Exception as error:  # noqa: BLE001 - nobody else would look again
             self._failed(error)
             return
         if not due:

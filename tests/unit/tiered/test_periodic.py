@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from storage.randomness import SeededRandomness
 from tests.fakes.timer import ManualTimer
 from tiered.backoff import Backoff
@@ -111,11 +113,13 @@ async def test_stop_cancels_and_says_so_when_it_has_ended() -> None:
     assert rig.runs == 1
 
 
-async def test_a_look_that_fails_is_a_failure() -> None:
+@pytest.mark.parametrize("error", [StoreUnavailableError("metadata"), KeyError("a mistake")])
+async def test_a_look_that_fails_is_a_failure(error: Exception) -> None:
+    """Whatever it is: the task goes on."""
     rig = Rig()
 
     def fails() -> bool:
-        raise StoreUnavailableError("metadata")
+        raise error
 
     rig.task._is_due = fails
     rig.task.start()
