@@ -17,14 +17,18 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from broker.purgatory import DelayedOperation
-from tiered.errors import CorruptRemoteDataError, RemoteOffsetNotFoundError
+from tiered.errors import RemoteOffsetNotFoundError
 
 if TYPE_CHECKING:
     from broker.partition import Partition
     from tiered.remote_read import RemoteRead
 
-TOLD_AT_ONCE = (RemoteOffsetNotFoundError, CorruptRemoteDataError)
-"""What no waiting will mend."""
+TOLD_AT_ONCE = RemoteOffsetNotFoundError
+"""What no waiting will mend, and asking again does not repeat: the client looks for an offset.
+
+Wrong bytes are none of it. A client that asks again at once has them downloaded each time, and
+they may have been spoilt on their way only.
+"""
 
 
 def is_settled(read: "RemoteRead") -> bool:

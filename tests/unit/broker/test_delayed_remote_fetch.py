@@ -114,30 +114,30 @@ async def test_local_and_remote_partitions_leave_together(world: World) -> None:
     assert got["c"] == [b"local"]
 
 
-async def test_trouble_with_the_store_is_told_when_time_is_up(world: World) -> None:
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (StoreUnavailableError("503"), ErrorCode.KAFKA_STORAGE_ERROR),
+        (CorruptRemoteDataError("key", 7, "checksum"), ErrorCode.CORRUPT_MESSAGE),
+    ],
+)
+async def test_trouble_with_the_store_is_told_when_time_is_up(
+    world: World, error: Exception, code: ErrorCode
+) -> None:
     """Answered at once, clients would ask again at once, thousands of times a second."""
     reader = tiered(world)
-    reader.failure = StoreUnavailableError("503")
+    reader.failure = error
     world.send(FETCH, 12, request({"t": {0: 0}}))
     assert not world.has_answer
     world.timer.advance(500)
     answer = only(world.answer(FETCH, 12))
-    assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-
-
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (RemoteOffsetNotFoundError("t-0", 0, 0), ErrorCode.OFFSET_OUT_OF_RANGE),
-        (CorruptRemoteDataError("key", 7, "checksum"), ErrorCode.CORRUPT_MESSAGE),
-    ],
-)
-async def test_what_waiting_will_not_mend_is_told_at_once(
-    world: World, error: Exception, code: ErrorCode
-) -> None:
-    tiered(world).failure = error
-    answer = only(world.ask(FETCH, 12, request({"t": {0: 0}})))
     assert (answer.error_code, values(answer)) == (code, [])
+
+
+async def test_what_waiting_will_not_mend_is_told_at_once(world: World) -> None:
+    tiered(world).failure = RemoteOffsetNotFoundError("t-0", 0, 0)
+    answer = only(world.ask(FETCH, 12, request({"t": {0: 0}})))
+    assert (answer.error_code, values(answer)) == (ErrorCode.OFFSET_OUT_OF_RANGE, [])
 
 
 async def test_a_deleted_topic_ends_the_waiting(world: World) -> None:
