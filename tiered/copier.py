@@ -150,7 +150,7 @@ class Copier:
     def candidate(self, led: LedPartition) -> Candidate | None:
         """The next segment to copy, whether copying is allowed now or not."""
         log = led.tiered.log
-        waiting = uncopied_segments(led)
+        waiting = uncopied_segments(led, 1)
         if not waiting:
             return None
         segment, end = waiting[0]

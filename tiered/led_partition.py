@@ -1,5 +1,6 @@
 """What the copier and the expirer know of one partition that is led here."""
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 from storage.segment import Segment
@@ -83,24 +84,27 @@ class LedPartition:
             self.tiered.on_log_start_moved()
 
 
-def uncopied_segments(led: LedPartition) -> list[tuple[Segment, int]]:
+def uncopied_segments(led: LedPartition, most: int | None = None) -> list[tuple[Segment, int]]:
     """Closed segments that remote storage does not have whole, and their ends (exclusive).
 
     Segments wholly below the log start are not among them, once a crash could not bring it down
-    again: they only wait for their removal. One
-    of which a past leader has copied a part is: replicas roll at different offsets.
+    again: they only wait for their removal. One of which a past leader has copied a part is:
+    replicas roll at different offsets.
+
+    Args:
+        led: Whose.
+        most: So many of the oldest; a log may have thousands when its copying begins.
     """
     log = led.tiered.log
     segments = log.segment_facts()
     first_wanted = max(log.highest_remote_offset + 1, log.durable_log_start_offset)
-    found = []
-    for at in range(len(segments) - 2, -1, -1):
-        end = segments[at + 1].base_offset
-        if end <= first_wanted:
-            break
-        found.append((segments[at], end))
-    found.reverse()
-    return found
+    first = max(bisect_right(segments, first_wanted, key=_base_offset) - 1, 0)
+    end = len(segments) - 1 if most is None else min(first + most, len(segments) - 1)
+    return [(segments[at], segments[at + 1].base_offset) for at in range(first, end)]
+
+
+def _base_offset(segment: Segment) -> int:
+    return segment.base_offset
 
 
 def copy_lag(led: LedPartition) -> tuple[int, int]:

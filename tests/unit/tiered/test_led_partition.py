@@ -1,5 +1,9 @@
 """What waits to be copied, and what counts as only local."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
 from tests.unit.storage.log_model import append, make_batch
@@ -44,6 +48,38 @@ def test_a_segment_of_which_a_part_was_copied_waits_too() -> None:
     world.log.highest_remote_offset = 1
     assert ends(led) == [3]
     assert only_local_bytes(led) == 0
+
+
+def test_the_oldest_is_found_without_a_look_at_all_of_thousands() -> None:
+    """A topic that is switched on with all its history would be looked through for each copy."""
+    world = World()
+    world.write(40)
+    led = LedPartition(world.tiered())
+    for highest in range(-1, 40):
+        world.log.highest_remote_offset = highest
+        ends_all = list(range(highest + 2, 41))
+        assert ends(led) == ends_all
+        assert [end for _, end in uncopied_segments(led, 1)] == ends_all[:1]
+
+    looks = 0
+
+    class Counted:
+        def __init__(self, at: int) -> None:
+            self.at = at
+
+        @property
+        def base_offset(self) -> int:
+            nonlocal looks
+            looks += 1
+            return self.at
+
+    facts = tuple(Counted(at) for at in range(10_000))
+    log = SimpleNamespace(
+        highest_remote_offset=4999, durable_log_start_offset=0, segment_facts=lambda: facts
+    )
+    led = LedPartition(replace(world.tiered(), log=cast("Any", log)))
+    assert [end for _, end in uncopied_segments(led, 1)] == [5001]
+    assert looks < 20
 
 
 def test_nothing_lags_while_copying_is_disabled() -> None:
