@@ -14,7 +14,7 @@ Source: Aiven's tiered storage, chunk manifest (ChunkIndex.java).
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from protocol.records.batch import crc32c
 from storage.errors import CorruptFileError
@@ -22,6 +22,10 @@ from storage.errors import CorruptFileError
 MANIFEST_BYTES_MAX: Final = 64 * 1024 * 1024
 """Far above any: a segment of 2 GiB in chunks of 4 KiB has 16 MiB."""
 
+
+ELEMENTS_MAX: Final = 20_000
+"""Commas and opening brackets of a manifest that is parsed here. Ours have some hundreds, however
+many chunks there are; 8 MiB of nothing else would hold the interpreter for half a second."""
 
 _TAIL: Final = re.compile(rb'"crc32c":"([0-9a-f]{8})"\}\}\}\Z')
 _TAIL_TEXT: Final = '"crc32c":"%08x"}}}'
@@ -63,7 +67,7 @@ def read_layout(manifest: bytes) -> SegmentLayout:
         CorruptFileError: It does not.
     """
     try:
-        index = json.loads(manifest)["chunkIndex"]
+        index = _parse(manifest)["chunkIndex"]
         chunk_bytes, log_bytes = index["originalChunkSize"], index["originalFileSize"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CorruptFileError(f"manifest has no chunk index: {error!r}") from None
@@ -84,13 +88,19 @@ def read_sums(manifest: bytes) -> Mapping[str, FileSum]:
     if told is None or told != crc_of(manifest):
         raise CorruptFileError("manifest fails its CRC")
     try:
-        files = json.loads(manifest)["remoteLogSegmentMetadata"]["varve"]["sideFiles"]
+        files = _parse(manifest)["remoteLogSegmentMetadata"]["varve"]["sideFiles"]
         return {
             str(name): FileSum(int(file["size"]), int(file["crc32c"]))
             for name, file in files.items()
         }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptFileError(f"manifest has no sums of side files: {error!r}") from None
+
+
+def _parse(manifest: bytes) -> Any:
+    if sum(map(manifest.count, (b",", b"[", b"{"))) > ELEMENTS_MAX:
+        raise ValueError("too many elements")
+    return json.loads(manifest)
 
 
 def seal(head: bytes) -> bytes:

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.errors import CorruptFileError
-from tiered.manifest_layout import FileSum, SegmentLayout, read_layout, read_sums, seal
+from tiered.manifest_layout import (
+    ELEMENTS_MAX,
+    FileSum,
+    SegmentLayout,
+    read_layout,
+    read_sums,
+    seal,
+)
 
 
 def test_the_last_chunk_is_what_is_left() -> None:
@@ -82,3 +89,13 @@ def test_sums_of_a_manifest_that_was_changed_are_not_believed() -> None:
             read_sums(bytes(changed))
     with pytest.raises(CorruptFileError, match="CRC"):
         read_sums(b"{}")
+
+
+@pytest.mark.parametrize("element", ["[],", "{},", "[[", "0,"])
+def test_a_manifest_of_countless_elements_is_not_parsed(element: str) -> None:
+    many = element * (ELEMENTS_MAX + 1)
+    index = '"chunkIndex":{"originalChunkSize":4,"originalFileSize":10}'
+    with pytest.raises(CorruptFileError, match="too many elements"):
+        read_layout(f'{{{index},"more":[{many}0]}}'.encode())
+    with pytest.raises(CorruptFileError, match="too many elements"):
+        read_sums(_sealed(f'{{}}}},"more":[{many}0],"rest":{{"a":{{}}'))
