@@ -26,8 +26,10 @@ from storage.errors import DiskError
 from storage.file_slice import FileSlice
 from storage.filesystem import File, Filesystem
 
-REFERENCE_BYTES: Final = 4096
-"""What a reference counts in the cache: about what the file takes on a disk."""
+REFERENCE_BYTES: Final = 16 * 1024
+"""What a reference counts in the cache: what the file takes on a disk, and what is kept in memory.
+
+So a cache of 1 GiB holds 65,536 of them."""
 
 _READ_BYTES: Final = 1024 * 1024
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 from uuid import UUID
 
+from storage.errors import DiskError
 from tiered.cached_chunk import CachedChunk
 from tiered.chunk_file import ChunkKey
 from tiered.flight import Flight
@@ -104,4 +105,8 @@ class Read:
         elif isinstance(flight.result, CachedChunk) and self.view is not None:
             chunk = flight.result
             if chunk.key.segment == self.view.segment.metadata.id:
-                self.view.files[chunk.key.chunk] = chunk.file
+                try:
+                    self.view.files[chunk.key.chunk] = chunk.file
+                except DiskError as error:
+                    # It went again at once; the next attempt says what is missing.
+                    self.failed[key] = error

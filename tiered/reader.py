@@ -371,7 +371,7 @@ class Reader:
         error: Exception | None = None
         try:
             await self._metadata.ready(partition)
-        except TieredError as failure:
+        except Exception as failure:  # noqa: BLE001  because a read's trouble is its answer
             error = failure
         _, reads = self._metadata_waits.pop(partition)
         for read in reads:
