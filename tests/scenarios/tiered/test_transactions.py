@@ -154,7 +154,7 @@ def random_history(seed: int, steps: int) -> History:
             id="several-batches-a-segment",
         ),
         pytest.param(random_history(1, 24), 2, id="random-1"),
-        pytest.param(random_history(2, 24), 1, id="random-2"),
+        pytest.param(random_history(2, 24), 1, id="random-2", marks=pytest.mark.slow),
     ],
 )
 async def test_both_tiers_tell_the_same(
