@@ -16,8 +16,9 @@ from bench.rows import ROWS as LOCAL_ROWS
 from bench.rows import Bench
 from bench.runner import Runner
 from bench.tier_rows import TIER_ROWS
+from bench.tier_s3_rows import TIER_S3_ROWS
 
-ROWS = (*LOCAL_ROWS, *TIER_ROWS)
+ROWS = (*LOCAL_ROWS, *TIER_ROWS, *TIER_S3_ROWS)
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -61,7 +62,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.list:
         for row in ROWS:
-            print(f"{row.name:24} {row.title}")
+            print(f"{row.name:26} {row.title}")
         return 0
     wanted = arguments.rows.split(",") if arguments.rows else [row.name for row in ROWS]
     unknown = set(wanted) - {row.name for row in ROWS}

@@ -80,9 +80,37 @@ def is_built(name: str) -> bool:
     return (BINARIES / name).exists()
 
 
+def broker_settings(url: str, bucket: str) -> dict[str, str]:
+    """Of a broker that keeps its segments there."""
+    return {
+        "rsm.config.storage.backend.class": "s3",
+        "rsm.config.storage.s3.bucket.name": bucket,
+        "rsm.config.storage.s3.region": REGION,
+        "rsm.config.storage.s3.endpoint.url": url,
+        "rsm.config.storage.s3.path.style.access.enabled": "true",
+        "rsm.config.storage.aws.access.key.id": ACCESS_KEY_ID,
+        "rsm.config.storage.aws.secret.access.key": SECRET_ACCESS_KEY,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class S3Server:
+    """One that runs."""
+
+    url: str
+    pid: int
+
+
 @contextlib.contextmanager
 def s3_server(name: str) -> Iterator[str]:
-    """Run one; its address. Its data goes when it ends.
+    """Run one; its address. See `running_s3_server`."""
+    with running_s3_server(name) as server:
+        yield server.url
+
+
+@contextlib.contextmanager
+def running_s3_server(name: str) -> Iterator[S3Server]:
+    """Run one; its address and process. Its data goes when it ends.
 
     Raises:
         RuntimeError: It does not start; with the end of what it said.
@@ -109,7 +137,7 @@ def s3_server(name: str) -> Iterator[str]:
                 said.seek(0)
                 text = said.read().decode(errors="replace")
                 raise RuntimeError(f"{name} does not answer; it said: {text[-2000:]}")
-            yield f"http://127.0.0.1:{port}"
+            yield S3Server(f"http://127.0.0.1:{port}", process.pid)
         finally:
             process.terminate()
             try:

@@ -81,7 +81,8 @@ def write_history(
     return History(topic, indices, RECORDS, len(batch), end_offset)
 
 
-def _verify(node: Node, history: History, *, records: int | None = None) -> None:
+def verify_history(node: Node, history: History, *, records: int | None = None) -> None:
+    """Every byte is there; raises `VerificationError` otherwise."""
     with node.connect(timeout_s=60.0) as connection:
         for partition in history.partitions:
             verify_partition(
@@ -100,11 +101,12 @@ def _owned(node: Node) -> OwnedNode:
     return node
 
 
-def _size(bench: Bench) -> int:
+def history_bytes(bench: Bench) -> int:
+    """How much is written, over all partitions."""
     return int(bench.tier_gib * (1 << 30))
 
 
-def _segment_bytes(size: int) -> int:
+def segment_bytes(size: int) -> int:
     """At least sixteen segments, as long as they are no smaller than a mebibyte."""
     return max(MIB, min(64 * MIB, size // 16))
 
@@ -114,21 +116,21 @@ def _segment_bytes(size: int) -> int:
 
 def _catch_up_row(partitions: int) -> Callable[[Bench, Node], dict[str, float]]:
     def run(bench: Bench, node: Node) -> dict[str, float]:
-        owned, size = _owned(node), _size(bench)
+        owned, size = _owned(node), history_bytes(bench)
         begin = time.monotonic()
         history = write_history(
             owned,
             bench.topic(),
             size,
             partitions=partitions,
-            segment_bytes=_segment_bytes(size // partitions),
+            segment_bytes=segment_bytes(size // partitions),
         )
         written = time.monotonic() - begin
         load = ReplayLoad(node.port, node.pid, history, readers=partitions, host=node.host)
         result: ReplayResult = run_apart(None, replay, load)
         if result.size_bytes != history.size_bytes:
             raise AssertionError(f"read {result.size_bytes} of {history.size_bytes} bytes")
-        _verify(node, history)
+        verify_history(node, history)
         with node.connect() as connection:
             wire.delete_topics(connection, [history.topic])
         return {
@@ -167,9 +169,9 @@ def _latency(bench: Bench, node: Node, rate_per_s: int, settings: Mapping[str, s
 def _shared_history(bench: Bench, node: OwnedNode) -> History:
     """Written once per broker."""
     if node.name not in bench.histories:
-        size = _size(bench)
+        size = history_bytes(bench)
         bench.histories[node.name] = write_history(
-            node, bench.topic(), size, segment_bytes=_segment_bytes(size)
+            node, bench.topic(), size, segment_bytes=segment_bytes(size)
         )
     history: History = bench.histories[node.name]
     return history
@@ -280,7 +282,8 @@ def metric_sum(node: VarveNode, name: str, **labels: str) -> float:
     return total
 
 
-_COUNTERS_S = 3.0
+COUNTERS_S = 3.0
+"""After this the broker has the tier process's counters of all that was read before."""
 
 STORE_CALLS = "varve_tier_store_calls_total"
 """Calls to the object store by the tier process, with the label `call`."""
@@ -292,15 +295,15 @@ def _second_read(bench: Bench, kind: str) -> dict[str, float]:
     assert isinstance(node, VarveNode)
     node.start()
     try:
-        size = min(_size(bench), 256 * MIB)
-        history = write_history(node, "again", size, segment_bytes=_segment_bytes(size))
+        size = min(history_bytes(bench), 256 * MIB)
+        history = write_history(node, "again", size, segment_bytes=segment_bytes(size))
 
         def read() -> float:
             before = metric_sum(node, STORE_CALLS, call="get_range")
             load = ReplayLoad(node.port, node.pid, history)
             run_apart(None, replay, load)
             # The tier process tells its counters now and then.
-            time.sleep(_COUNTERS_S)
+            time.sleep(COUNTERS_S)
             return metric_sum(node, STORE_CALLS, call="get_range") - before
 
         first, second = read(), read()
@@ -309,7 +312,7 @@ def _second_read(bench: Bench, kind: str) -> dict[str, float]:
         with node.connect() as connection:
             wire.wait_until_led(connection, history.topic, 1)
         restarted = read()
-        _verify(node, history)
+        verify_history(node, history)
         return {"first_gets": first, "second_gets": second, "gets_after_restart": restarted}
     finally:
         node.stop()
@@ -320,14 +323,14 @@ def _memory(bench: Bench, kind: str) -> dict[str, float]:
     node = bench.new_tiered_node(kind, {})
     node.start()
     try:
-        size = _size(bench)
-        history = write_history(node, "replayed", size, segment_bytes=_segment_bytes(size))
+        size = history_bytes(bench)
+        history = write_history(node, "replayed", size, segment_bytes=segment_bytes(size))
         before = rss_bytes(node.pid)
         load = ReplayLoad(node.port, node.pid, history, readers=10)
         result: ReplayResult = run_apart(None, replay, load)
         if result.size_bytes != 10 * history.size_bytes:
             raise AssertionError(f"read {result.size_bytes} of {10 * history.size_bytes} bytes")
-        _verify(node, history)
+        verify_history(node, history)
         return {
             "rss_before_mb": before / 1e6,
             "rss_peak_mb": result.rss_peak_bytes / 1e6,
@@ -432,4 +435,14 @@ TIER_ROWS: tuple[Row, ...] = (
     ),
 )
 
-__all__ = ["TIER_ROWS", "metric_sum", "wait_until_tiered", "write_history"]
+__all__ = [
+    "COUNTERS_S",
+    "STORE_CALLS",
+    "TIER_ROWS",
+    "history_bytes",
+    "metric_sum",
+    "segment_bytes",
+    "verify_history",
+    "wait_until_tiered",
+    "write_history",
+]

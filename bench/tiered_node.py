@@ -17,6 +17,9 @@ from bench.node import KafkaNode, OwnedNode, VarveNode
 TASK_INTERVAL_MS = 500
 """Both sides look for work as often as Kafka's own tests do."""
 
+CHUNK_BYTES = 4 << 20
+"""Of Varve's chunks: what one ranged GET brings."""
+
 _BOTH = {
     "remote.log.storage.system.enable": "true",
     "remote.log.manager.task.interval.ms": str(TASK_INTERVAL_MS),
@@ -28,7 +31,10 @@ _PACKAGE = "org.apache.kafka.server.log.remote"
 
 
 class TieredVarveNode(VarveNode):
-    """`varve serve` with the filesystem store below the node's directory."""
+    """`varve serve` with the filesystem store below the node's directory.
+
+    Another store is had by `properties`.
+    """
 
     def __init__(
         self,
@@ -42,7 +48,7 @@ class TieredVarveNode(VarveNode):
             **_BOTH,
             "rsm.config.storage.backend.class": "filesystem",
             "rsm.config.storage.root": str(self.remote_directory),
-            "rsm.config.chunk.size": str(4 << 20),
+            "rsm.config.chunk.size": str(CHUNK_BYTES),
             **(properties or {}),
         }
         super().__init__(directory, settings, cores=cores)

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from bench.kafka_release import KafkaRelease, KafkaReleaseError
+from bench.s3_server import broker_settings
 from tests.fakes.moto_server import moto_server
 from tests.scenarios.tiered.cluster import Cluster, KafkaCluster, VarveCluster
-from tests.scenarios.tiered.s3 import new_bucket, store_settings
+from tests.scenarios.tiered.s3 import new_bucket
 
 BROKER = os.environ.get("VARVE_SCENARIOS_BROKER", "varve")
 CLUSTER_REASON = "cluster: needs several brokers"
@@ -75,7 +76,7 @@ def new_cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[NewC
         else:
             name = f"bucket-{abs(hash(str(where))):x}"
             bucket = new_bucket(request.getfixturevalue("s3_url"), name)
-            settings = store_settings(s3, name)
+            settings = broker_settings(s3, name)
             cluster = VarveCluster(where, properties or {}, store=settings, bucket=bucket)
         made.append(cluster)
         if start:
