@@ -82,7 +82,8 @@ async def cell(directory: Path, fault: Fault, column: str) -> Cell:
             async with clients_of(node) as connect:
                 await _run(node.admin_address, connect, s3, fault, column, seen)
             assert await asyncio.to_thread(node.stop, 20) == 0
-        except AssertionError as error:
+        except (AssertionError, OSError, TimeoutError) as error:
+            error.add_note(f"exit status {await asyncio.to_thread(node.stop, 20)}")
             error.add_note(node.log_tail(60))
             raise
         finally:
@@ -126,7 +127,8 @@ async def _run(
         assert time.monotonic() - faulty_began < 10 * FAULT_S, f"nothing of {kind} came by"
         assert not any(task.done() for task in working), [str(task) for task in working]
         await asyncio.sleep(0.02)
-    working.pop(0).cancel()
+    producer.stopping = True
+    await working.pop(0)
     ended = time.monotonic()
     s3.heal()
     seen.spoilt = s3.spoilt[kind]

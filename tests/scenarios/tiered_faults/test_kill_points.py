@@ -131,6 +131,9 @@ class World:
         arm(broker)
         with suppress(OSError, TimeoutError):
             await self._work(client, broker)
+        if self._s3 is not None:
+            # Before there is another broker whose requests it would count.
+            self._s3.hook = None
         if broker_dies:
             await asyncio.to_thread(broker.kill)
             await client.close()
@@ -138,8 +141,6 @@ class World:
                 for cache in ("varve-chunk-cache", "remote-log-index-cache"):
                     shutil.rmtree(self._directory / "data" / cache, ignore_errors=True)
             broker, client = await self._start()
-        if self._s3 is not None:
-            self._s3.hook = None
         broker.arm(0)
         try:
             await self._check(broker, client)

@@ -55,6 +55,7 @@ class Producer:
         self._client = client
         self._topic = topic
         self.next = first
+        self.stopping = False
         self.latencies: list[tuple[float, float]] = []
         self.problems: list[str] = []
 
@@ -78,8 +79,8 @@ class Producer:
             await self.write()
 
     async def run(self, batches_per_second: float) -> None:
-        """Until it is cancelled."""
-        while True:
+        """Until `stopping` is set."""
+        while not self.stopping:
             began = time.monotonic()
             await self.write()
             await asyncio.sleep(max(0.0, 1 / batches_per_second - (time.monotonic() - began)))
