@@ -386,6 +386,15 @@ def is_tiered(overrides: Mapping[str, str]) -> bool:
     return overrides.get("remote.storage.enable", "").strip().lower() == "true"
 
 
+def has_remote_history(overrides: Mapping[str, str]) -> bool:
+    """Whether a topic with these settings of its own may have segments in remote storage.
+
+    Also one whose remote storage was switched off: what it has there is being removed.
+    """
+    switched_off = overrides.get("remote.log.delete.on.disable", "").strip().lower() == "true"
+    return switched_off or is_tiered(overrides)
+
+
 def broker_defaults(broker: "BrokerConfig") -> dict[str, Any]:
     """Values of a topic without overrides, by field name."""
     return {row.field_name: broker.topic_default(row) for row in TOPIC_KEYS.values()}

@@ -341,6 +341,15 @@ class TopicMetadataManager:
         """See RemoteLogMetadataManager."""
         return self._cache(partition).size(epoch)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether every metadata partition has been read."""
+        return (
+            self._opened
+            and len(self._readers) == self._log.partition_count
+            and all(reader.is_loaded for reader, _ in self._readers.values())
+        )
+
     def known(self) -> Sequence[TopicIdPartition]:
         """All user partitions of the metadata partitions read here that have segments."""
         return [partition for reader, _ in self._readers.values() for partition in reader.known()]

@@ -14,6 +14,7 @@ from uuid import UUID
 from broker.controller.metadata_records import (
     CLUSTER_ID_KEY,
     CONFIGS,
+    DELETED_TOPICS,
     PARTITIONS,
     TOPICS,
     ConfigResource,
@@ -23,6 +24,7 @@ from broker.controller.metadata_records import (
     decode_partitions,
     decode_topic,
     parse_config_key,
+    parse_deleted_topic_key,
     parse_partitions_key,
 )
 from broker.controller.topic_names import INTERNAL_TOPICS
@@ -81,6 +83,7 @@ class ClusterImage:
     Attributes:
         configs: Settings of brokers, groups and client metrics that were set at run time; those of
             topics are the topics' `overrides`.
+        deleted_topics: Of those that had remote storage, while something of them may be left there.
         revision: Grows with every change; two images of one revision are equal, except for brokers
             (`broker_revision`), which are not in the store.
         broker_revision: Grows with every change of the brokers.
@@ -94,6 +97,7 @@ class ClusterImage:
     revision: int
     configs: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=dict)
     broker_revision: int = 0
+    deleted_topics: frozenset[UUID] = frozenset()
 
     @classmethod
     def empty(cls, *, controller_id: int = -1) -> "ClusterImage":
@@ -153,6 +157,7 @@ class _Update:
         self._topic_ids: dict[str, UUID | None] = {}
         self._chunks: dict[UUID, dict[int, list[PartitionImage]]] = {}
         self._overrides: dict[str, Mapping[str, str]] = {}
+        self._deleted_topics = image.deleted_topics
 
     def add(self, key: str, value: bytes | None) -> None:
         if key.startswith(TOPICS):
@@ -166,6 +171,10 @@ class _Update:
                 self._chunks.setdefault(topic_id, {})[first_index] = partitions
         elif key.startswith(CONFIGS):
             self._add_config(key, value)
+        elif key.startswith(DELETED_TOPICS):
+            one = frozenset({parse_deleted_topic_key(key)})
+            before = self._deleted_topics
+            self._deleted_topics = before - one if value is None else before | one
         elif key == CLUSTER_ID_KEY and value is not None:
             self._cluster_id = value.decode()
 
@@ -207,6 +216,7 @@ class _Update:
             # The same object while nothing is set anew: others compute from it once.
             configs=image.configs if self._configs is None else self._configs,
             revision=revision,
+            deleted_topics=self._deleted_topics,
         )
 
     def _topic(self, name: str, old: TopicImage | None) -> TopicImage | None:

@@ -37,6 +37,7 @@ from broker.controller.metadata_records import (
     ConfigResource,
     ResourceType,
     config_key,
+    deleted_topic_key,
     encode_config,
     partitions_prefix,
     topic_key,
@@ -67,7 +68,7 @@ from broker.controller.topics import (
 from broker.errors import ApiError
 from config.broker import BrokerConfig
 from config.errors import InvalidConfigError
-from config.topic import is_tiered
+from config.topic import has_remote_history, is_tiered
 from config.topic_rules import check_stored
 from protocol.error_codes import ErrorCode
 from storage.randomness import Randomness
@@ -277,18 +278,34 @@ class Controller:
                 )
                 continue
             resource = ConfigResource(ResourceType.TOPIC, topic.name)
+            tombstone: tuple[Put, ...] = ()
+            if has_remote_history(topic.overrides):
+                # A crash may come before the remote log's metadata has been told.
+                tombstone = (Put(deleted_topic_key(topic_id), topic.name.encode()),)
             units[topic_id] = Unit(
                 compare=(key_present(topic_key(topic.name)),),
                 operations=(
                     Delete(topic_key(topic.name)),
                     Delete(partitions_prefix(topic_id), prefix=True),
                     Delete(config_key(resource)),
+                    *tombstone,
                 ),
             )
         outcomes = await self._commit(list(units.values()))
         for topic_id, error in zip(units, outcomes, strict=True):
             results[topic_id] = result_of(error)
         return results
+
+    async def forget_deleted(self, topic_ids: Iterable[UUID]) -> None:
+        """Nothing of these is left in remote storage."""
+        await self._run(
+            self._commit(
+                [
+                    Unit(compare=(), operations=(Delete(deleted_topic_key(topic_id)),))
+                    for topic_id in topic_ids
+                ]
+            )
+        )
 
     async def create_partitions(
         self, requests: Sequence[NewPartitions], *, validate_only: bool = False

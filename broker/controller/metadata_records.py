@@ -7,6 +7,8 @@
                                          partition epoch], ...]}   up to 128 partitions, the
                                          first one's index in ten digits
     configs/<resource type>/<name>       {"v": 1, "c": {<key>: <value>, ...}}  what was set, as text
+    deleted-topics/<topic id>            the name of a topic that had remote storage, plain text:
+                                         what it has there is being removed
     producer-ids                         {"v": 1, "next": <first producer id nobody was given>}
 
 Values are UTF-8 JSON; a topic id is written as Kafka does, 22 characters of URL-safe base64.
@@ -33,6 +35,7 @@ CLUSTER_ID_KEY = "cluster/id"
 TOPICS = "topics/"
 PARTITIONS = "partitions/"
 CONFIGS = "configs/"
+DELETED_TOPICS = "deleted-topics/"
 PRODUCER_IDS_KEY = "producer-ids"
 
 
@@ -81,6 +84,23 @@ class PartitionImage:
 def topic_key(name: str) -> str:
     """Key of a topic."""
     return TOPICS + name
+
+
+def deleted_topic_key(topic_id: UUID) -> str:
+    """Key that outlives a topic until nothing of it is left in remote storage."""
+    return DELETED_TOPICS + format_uuid(topic_id)
+
+
+def parse_deleted_topic_key(key: str) -> UUID:
+    """The topic's id.
+
+    Raises:
+        MetadataFormatError: Not such a key.
+    """
+    try:
+        return parse_uuid(key.removeprefix(DELETED_TOPICS))
+    except ValueError as error:
+        raise MetadataFormatError(f"{key}: {error}") from error
 
 
 def partitions_prefix(topic_id: UUID) -> str:

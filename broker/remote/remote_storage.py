@@ -18,6 +18,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from broker.remote.metadata_topic import REMOTE_LOG_METADATA
 from storage.clock import Clock
@@ -101,7 +102,7 @@ class RemoteStorage:
         self._node_id = node_id
         self._on_lookup_timeout = on_lookup_timeout
         self._metadata_log: ReplicaMetadataLog | None = None
-        self._missing: set[TopicIdPartition] = set()
+        self._forgetting: asyncio.Task[None] | None = None
         self._closed = False
         self._apply(settings)
 
@@ -190,26 +191,41 @@ class RemoteStorage:
     def _look_for_deleted_topics(self) -> None:
         """Remove what topics have in remote storage that were deleted just before a crash.
 
-        The controller forgets a topic first, then its deletion is told to the metadata. A topic
-        must be missing twice, so that one whose image is only late is left alone.
+        The controller forgets a topic first, then its deletion is told to the metadata. In between
+        only the controller's note says so; that a topic is unknown here says nothing.
         """
         if self._closed or self.metadata is None or self.manager is None:
             return
-        topics = self._controller.image.topics_by_id
-        missing = {who for who in self.metadata.known() if who.topic_id not in topics}
-        for who in missing & self._missing:
-            if self.manager.tasks_of(who) is None and who not in self.manager.gone:
-                LOGGER.warning("removing what a deleted topic has left partition=%s", who)
-                self.manager.on_stop(who, delete_remote=True)
-        self._missing = missing
         self._timer.call_later_ms(
             float(self.settings.task_interval_ms), self._look_for_deleted_topics
         )
+        deleted = self._controller.image.deleted_topics
+        if not deleted:
+            return
+        left = [who for who in self.metadata.known() if who.topic_id in deleted]
+        for who in left:
+            if self.manager.tasks_of(who) is None and who not in self.manager.gone:
+                LOGGER.info("removing what a deleted topic has left partition=%s", who)
+                self.manager.on_stop(who, delete_remote=True)
+        done = deleted - {who.topic_id for who in left}
+        if done and self.metadata.is_complete and self._forgetting is None:
+            self._forgetting = asyncio.ensure_future(self._forget(done))
+
+    async def _forget(self, done: frozenset[UUID]) -> None:
+        try:
+            await self._controller.forget_deleted(done)
+        except Exception:
+            # It is tried again with the next look.
+            LOGGER.exception("notes of deleted topics stay")
+        finally:
+            self._forgetting = None
 
     async def stop(self) -> None:
         """End what is under way; the next start goes on with it."""
         self._closed = True
         self._replicas.remote_reader = None
+        if self._forgetting is not None:
+            await asyncio.wait([self._forgetting])
         if self.manager is not None:
             await self.manager.stop()
         if self.reader is not None:

@@ -227,8 +227,36 @@ async def test_a_topic_deleted_just_before_a_crash_leaves_nothing(
     await client.delete_topic("t")
     await node.stop()
     assert manifests(data)
-    await start_node(**REMOTE)
+    again = await start_node(**REMOTE)
     await until(lambda: not objects(data, ".log"))
+    controller = again.broker.controller
+    assert controller is not None
+    await until(lambda: not controller.image.deleted_topics)
+
+
+async def test_a_topic_that_is_merely_unknown_keeps_its_history(
+    start_node: StartNode, tmp_path: Path
+) -> None:
+    """The metadata store was lost, or is another's: only a deletion that was noted removes."""
+    node = await start_node(**REMOTE)
+    client = await node.client()
+    await client.create_topic("t", 1, **TIERED)
+    await client.create_topic("other", 1, **TIERED)
+    await fill(client)
+    data = tmp_path / "data"
+    await until(lambda: not closed_segments(data))
+    await node.stop()
+    stored = manifests(data)
+    for path in data.glob("varve-metadata.sqlite*"):
+        path.unlink()
+    shutil.rmtree(data / "t-0")
+    again = await start_node(**REMOTE)
+    remote = again.broker.remote
+    assert remote is not None
+    await until(lambda: remote.metadata is not None and remote.metadata.is_complete)
+    for _ in range(3):
+        remote._look_for_deleted_topics()
+    assert manifests(data) == stored != []
 
 
 async def test_a_replaced_disk_does_not_give_old_records_for_new_offsets(
