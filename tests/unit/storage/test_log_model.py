@@ -42,6 +42,8 @@ class LogMachine(RuleBasedStateMachine):
         self.batches: list[tuple[int, list[bytes], int]] = []
         self.log_start = 0
         self.durable = 0
+        # Where the log ends while it holds nothing.
+        self.empty_end = 0
 
     @initialize()
     def open_empty(self) -> None:
@@ -53,7 +55,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @property
     def end(self) -> int:
-        return self.batches[-1][0] + len(self.batches[-1][1]) if self.batches else 0
+        return self.batches[-1][0] + len(self.batches[-1][1]) if self.batches else self.empty_end
 
     def _reopen(self, *, clean: bool) -> None:
         self.log = open_log(
@@ -98,6 +100,8 @@ class LogMachine(RuleBasedStateMachine):
         offset = data.draw(st.integers(self.log_start, self.end))
         self.log.truncate_to(offset)
         self.batches = [b for b in self.batches if b[0] + len(b[1]) <= offset]
+        if not self.batches:
+            self.empty_end = self.log.log_end_offset
         self.log_start = min(self.log_start, self.end)
         self.durable = min(self.durable, self.end)
 
@@ -145,6 +149,7 @@ class LogMachine(RuleBasedStateMachine):
         if self.log_start > self.end:
             # The log ended before its start: it begins again there.
             self.batches = []
+            self.empty_end = self.log.log_end_offset
         self.log_start = self.log.log_start_offset
 
     @invariant()
