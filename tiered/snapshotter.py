@@ -1,8 +1,9 @@
 """Makes the state of a metadata partition from its newest usable snapshot, and writes new ones.
 
-A snapshot is passed over, with a warning, when it is damaged, of another incarnation of the topic,
-or beyond its end; then comes the one before it, then the topic from its start. What the topic has
-lost in the meantime (it should have lost nothing) is said as an error: those segments are unknown.
+A snapshot is passed over, with a warning, when it is damaged or of another incarnation of the
+topic; then comes the one before it, then the topic from its start. What the topic has lost in the
+meantime (it should have lost nothing) is said as an error. A snapshot beyond its end counts: what
+it says was committed.
 """
 
 import asyncio
@@ -62,9 +63,12 @@ class Snapshotter:
         names = [] if ignore else await self._names(partition, offsets)
         for name in names:
             state = await self._try(partition, name, topic_id, offsets)
-            if state is not None:
-                self._check_start(state, offsets)
-                return state
+            if state is None:
+                continue
+            if state.next_offset > offsets.end:
+                return await self._recovered(state, topic_id, offsets)
+            self._check_start(state, offsets)
+            return state
         state = MetadataPartitionState(partition)
         self._check_start(state, offsets)
         return state
@@ -94,8 +98,6 @@ class Snapshotter:
         try:
             if name != SnapshotName.of(topic_id, name.next_offset):
                 raise SnapshotError("of another topic")
-            if name.next_offset > offsets.end:
-                raise SnapshotError(f"ahead of the topic, which ends at {offsets.end}")
             data = await self._store.read(partition, name)
             return await self._run(lambda: _state_of(data, partition, name))
         except (SnapshotError, ObjectNotFoundError) as error:
@@ -109,6 +111,30 @@ class Snapshotter:
         except RemoteStorageError as error:
             self._may_go_on_without(partition, offsets, error)
         return None
+
+    async def _recovered(
+        self, state: MetadataPartitionState, topic_id: UUID, offsets: LogOffsets
+    ) -> MetadataPartitionState:
+        """A snapshot has events that the topic has lost: what it says was committed, and counts.
+
+        Without them whole histories would count as garbage. The topic goes on where it ends now, so
+        the state is written anew under that offset before anything is answered or told.
+
+        Raises:
+            RemoteStorageError: It cannot be written; to be tried again.
+        """
+        self._stats.gaps += 1
+        LOGGER.error(
+            "__remote_log_metadata has lost its end, going on from a snapshot; segments told of "
+            "after it are unknown partition=%d snapshot=%d topic_ends=%d",
+            state.metadata_partition,
+            state.next_offset,
+            offsets.end,
+        )
+        state.next_offset = offsets.end
+        if await self.write(state, topic_id) is None:
+            raise RemoteStorageError("a metadata snapshot that must be written cannot be")
+        return state
 
     def _check_start(self, state: MetadataPartitionState, offsets: LogOffsets) -> None:
         if state.next_offset < offsets.start:
