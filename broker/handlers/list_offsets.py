@@ -22,7 +22,8 @@ Versions:
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.errors import ApiError, code_of
@@ -64,6 +65,9 @@ NO_REPLICA = -1
 
 Answer = ListOffsetsPartitionResponse
 
+LookUp = Callable[[], Awaitable[Answer]]
+"""Begun when its turn has come: a request may be given up before."""
+
 
 def handle(
     services: "Services", context: "RequestContext", request: ListOffsetsRequest
@@ -71,7 +75,7 @@ def handle(
     """Answer every partition asked for; a Future if any look-up by time is among them."""
     named = [(t.name, p.partition_index) for t in request.topics for p in t.partitions]
     duplicates = {key for key in named if named.count(key) > 1} if len(named) < 1000 else set()
-    lookups: list[tuple[Answer, Awaitable[Answer]]] = []
+    lookups: list[tuple[Answer, LookUp]] = []
     topics: list[ListOffsetsTopicResponse] = []
     for topic in request.topics:
         partitions: list[Answer] = []
@@ -96,7 +100,7 @@ async def _finish(
     services: "Services",
     request: ListOffsetsRequest,
     response: ListOffsetsResponse,
-    lookups: list[tuple[Answer, Awaitable[Answer]]],
+    lookups: list[tuple[Answer, LookUp]],
 ) -> ListOffsetsResponse:
     """Put the outcome of every look-up in its place; one after the other, within the time."""
     limit_ms = services.lookups.timeout_ms
@@ -106,7 +110,7 @@ async def _finish(
     for answer, lookup in lookups:
         left_s = deadline - asyncio.get_running_loop().time()
         try:
-            found = await asyncio.wait_for(lookup, max(left_s, 0.0))
+            found = await asyncio.wait_for(lookup(), max(left_s, 0.0))
         except TimeoutError:
             services.lookups.expired += 1
             answer.error_code = int(ErrorCode.REQUEST_TIMED_OUT)
@@ -126,7 +130,7 @@ def _partition(
     request: ListOffsetsRequest,
     topic: str,
     wanted: ListOffsetsPartition,
-) -> "tuple[Answer, Awaitable[Answer] | None]":
+) -> tuple[Answer, LookUp | None]:
     """The answer; or one without an offset, and what will find it."""
     partition = services.replica_manager.get_partition(topic, wanted.partition_index)
     if partition is None:
@@ -154,9 +158,10 @@ def _partition(
         if services.remote is None or services.remote.is_settled(partition):
             return _tiered(partition, wanted), None
         # Metadata is being read: nobody knows yet, which is not the same as "there is none".
-        return _found(partition, wanted, -1, -1), _when_settled(services.remote, partition, wanted)
+        waiting = partial(_when_settled, services.remote, partition, wanted)
+        return _found(partition, wanted, -1, -1), waiting
     client = (context.connection.principal, context.client_id or "")
-    lookup = _by_time(services, partition, wanted, end_offset, client)
+    lookup = partial(_by_time, services, partition, wanted, end_offset, client)
     return _found(partition, wanted, -1, -1), lookup
 
 

@@ -1,6 +1,7 @@
 """ListOffsets: ends, times, and versions that do not know them yet."""
 
 import asyncio
+import gc
 from types import SimpleNamespace
 from typing import Any
 
@@ -176,3 +177,14 @@ async def test_what_is_tiered_is_waited_for_while_metadata_is_read(
     assert not world.has_answer
     known.set()
     assert (await asking).offset == (5 if timestamp == -5 else 6)
+
+
+async def test_a_request_that_is_refused_leaves_nothing_behind(world: World) -> None:
+    """No look-up has been begun that nobody will end (warnings are errors here)."""
+    tiered(world)
+    world.services.lookups.capacity = 0
+    wanted = ListOffsetsPartition(partition_index=0, timestamp=T0)
+    topics = [ListOffsetsTopic(name="t", partitions=[wanted])]
+    world.send(ApiKey.LIST_OFFSETS, 11, ListOffsetsRequest(replica_id=-1, topics=topics))
+    gc.collect()
+    assert world.services.lookups.refused == 1
