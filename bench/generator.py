@@ -75,6 +75,7 @@ class ProduceLoad:
     """Requests in flight per connection."""
     duration_s: float
     size_limit_bytes: int = 2 << 30
+    """Of all connections; with one it is reached by as many batches as it takes, and no more."""
     host: str = "127.0.0.1"
 
 
@@ -175,7 +176,7 @@ def produce(load: ProduceLoad) -> LoadResult:
         in_flight += load.window
         size_left -= load.window * len(load.batch)
         pipe.send()
-    open_for_more = True
+    open_for_more = size_left > 0
     while in_flight:
         for fd, pipe in by_fd.items():
             if bool(pipe.to_send) != wants_write[fd]:
@@ -189,9 +190,11 @@ def produce(load: ProduceLoad) -> LoadResult:
                 whole = pipe.receive()
                 in_flight -= whole
                 if whole and open_for_more:
-                    in_flight += whole
-                    size_left -= whole * len(load.batch)
-                    pipe.to_send += whole * pipe.frame_size
+                    # No batch above the limit, however many were answered at once.
+                    more = min(whole, -(-size_left // len(load.batch)))
+                    in_flight += more
+                    size_left -= more * len(load.batch)
+                    pipe.to_send += more * pipe.frame_size
                     open_for_more = size_left > 0 and time.perf_counter() < end
             if pipe.to_send:
                 pipe.send()

@@ -22,7 +22,7 @@ from bench.generator import GeneratorError
 from bench.process import cpu_seconds, rss_bytes
 
 _CONTEXT = multiprocessing.get_context("fork")
-_EMPTY_ANSWERS_MAX = 1000
+_EMPTY_ANSWERS_MAX = 240
 """In a row: with 500 ms each a broker that never comes up with anything."""
 
 
