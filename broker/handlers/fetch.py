@@ -376,17 +376,9 @@ class FetchHandler:
         chosen = result.partitions
         if session is not None:
             chosen = []
-            reads = result.reads or {}
-            for place, ((topic, response), (_, wanted)) in enumerate(
-                zip(result.partitions, fetch.wanted, strict=True)
-            ):
+            for (topic, response), (_, wanted) in zip(result.partitions, fetch.wanted, strict=True):
                 assert isinstance(wanted, SessionPartition)
                 has_records = response.records is not None
-                read = reads.get(place)
-                if read is not None and (not read.finished or read.error is not None):
-                    # It had room kept for it and has not used it: the others come first now, or
-                    # one whose segment cannot be read would starve them.
-                    session.answered(wanted)
                 if (
                     not fetch.incremental
                     or has_records
@@ -400,6 +392,13 @@ class FetchHandler:
                     wanted.told_log_start_offset = response.log_start_offset
                     if has_records:
                         session.answered(wanted)
+            for place, read in (result.reads or {}).items():
+                if not read.finished or read.error is not None:
+                    # It had room kept for it and has not used it: the others come first now, or
+                    # one whose segment cannot be read would starve them.
+                    wanted = fetch.wanted[place][1]
+                    assert isinstance(wanted, SessionPartition)
+                    session.answered(wanted)
         topics: list[tuple[TopicKey, list[FetchPartitionResponse]]] = []
         for topic, response in chosen:
             if topics and topics[-1][0] == topic:
