@@ -18,7 +18,7 @@ COMPILE := $(BIN)/python -m compileall -q config protocol storage tiered broker 
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: help setup run test test-slow test-s3 test-tools check lint types imports fmt bench codegen docs lock clean
+.PHONY: help setup run test test-slow test-search test-s3 test-tools check lint types imports fmt bench codegen docs lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -34,6 +34,9 @@ test: $(DEVELOPMENT) test-tools ## run the tests, all but the slow ones (ARGS="t
 
 test-slow: $(DEVELOPMENT) test-tools ## run the slow tests: crash points, fuzzing, long load
 	@$(BIN)/python -m pytest -q -m slow $(ARGS)
+
+test-search: $(DEVELOPMENT) ## try properties with inputs no run had before (ARGS="tests/unit/tiered")
+	@HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -q -m "not slow and not interop" $(or $(ARGS),tests/unit tests/contract)
 
 test-s3: $(DEVELOPMENT) ## build real S3 servers and run the object store's tests on each
 	@.ci/s3-servers

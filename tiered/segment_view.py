@@ -80,11 +80,15 @@ class SegmentView:
     def read_at(self, size: int, position: int) -> bytes:
         """Up to `size` bytes; fewer at the end of the log and of a chunk, but a header at least.
 
+        Nothing is an answer too: at the end of the log, which no chunk need hold.
+
         Raises:
             ChunkMissingError: Not even a header is here.
             CorruptFileError: A chunk's file is too short.
         """
         size = min(size, self.log_bytes - position)
+        if size <= 0:
+            return b""
         data = self._read(size, position, position)
         while len(data) < size and len(data) < HEADER_SIZE:
             data += self._read(size - len(data), position + len(data), position)

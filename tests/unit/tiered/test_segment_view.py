@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from protocol.records.batch import HEADER_SIZE
@@ -38,6 +38,7 @@ def _view(chunk_bytes: int, *missing: int) -> SegmentView:
     return SegmentView(segment, lambda chunk: None if chunk in missing else files.get(chunk))
 
 
+@example(32, len(LOG), 0)
 @given(st.integers(20, 300), st.integers(0, len(LOG)), st.integers(0, len(LOG)))
 def test_slices_and_reads_give_the_log(chunk_bytes: int, position: int, size: int) -> None:
     view = _view(chunk_bytes)
