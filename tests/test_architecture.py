@@ -20,6 +20,9 @@ PACKAGES: list[str] = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["pac
 GENERATED = ROOT / "protocol" / "messages"
 
 TESTED_ELSEWHERE = {
+    # Interfaces: their implementations are tested.
+    "broker/groups/group.py": "tests/unit/broker/groups/test_coordinator.py",
+    "broker/transactions/parts.py": "tests/unit/broker/transactions/test_coordinator.py",
     # Tables, and modules that a program wrote: one test module looks at all of them.
     "config/sections": "tests/unit/config/test_sections.py",
     "protocol/messages": "tests/unit/protocol/test_messages.py",
