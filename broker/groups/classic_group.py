@@ -8,12 +8,17 @@ Source: Kafka, ClassicGroup.java, ClassicGroupMember.java; KIP-345 (static membe
 
 from collections.abc import Callable, Iterator
 
+from typing_extensions import override
+
 from broker.groups.classic_group_state import VALID_PREVIOUS_STATES, ClassicGroupState
 from broker.groups.deadline import Deadline
+from broker.groups.group import Group, GroupType
+from broker.groups.offsets_log import KeyValue
 from broker.timer import TimerHandle
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
 from protocol.internal import consumer_subscription
+from protocol.internal.consumer_offsets import NO_TIMESTAMP, encode_group_metadata_key
 from protocol.messages.join_group import JoinGroupResponse
 from protocol.messages.sync_group import SyncGroupResponse
 
@@ -83,13 +88,14 @@ class ClassicMember:
         return not self.is_new and (self.join_reply is not None or self.sync_reply is not None)
 
 
-class ClassicGroup:
+class ClassicGroup(Group):
     """A group whose members assign partitions among themselves.
 
     `protocol_type` None and no members: a *simple* group, which only stores offsets.
     """
 
     __slots__ = (
+        "_protocol_type",
         "_supported_protocols",
         "awaiting_join",
         "current_state_timestamp_ms",
@@ -103,11 +109,11 @@ class ClassicGroup:
         "pending_sync",
         "previous_state",
         "protocol_name",
-        "protocol_type",
         "state",
         "static_members",
         "subscribed_topics",
         "sync_timer",
+        "type",
     )
 
     def __init__(
@@ -122,11 +128,12 @@ class ClassicGroup:
         leader_id: str | None = None,
     ) -> None:
         self.group_id = group_id
+        self.type = GroupType.CLASSIC
         self.state = state
         self.previous_state = ClassicGroupState.DEAD
         self.current_state_timestamp_ms = current_state_timestamp_ms
         self.generation = generation
-        self.protocol_type = protocol_type
+        self._protocol_type = protocol_type
         self.protocol_name = protocol_name
         self.leader_id = leader_id
         self.members: dict[str, ClassicMember] = {}
@@ -144,6 +151,42 @@ class ClassicGroup:
         self._supported_protocols: dict[str, int] = {}
 
     # -- what it is --
+
+    @property
+    @override
+    def protocol_type(self) -> str | None:
+        """What the members are to each other; None for a group that never had members."""
+        return self._protocol_type
+
+    @property
+    @override
+    def state_name(self) -> str:
+        """The state as ListGroups spells it."""
+        return self.state.value
+
+    @property
+    @override
+    def member_count(self) -> int:
+        """Members, also static ones that are away for a moment."""
+        return len(self.members)
+
+    @property
+    @override
+    def is_empty(self) -> bool:
+        """Whether the group is in state Empty."""
+        return self.state is ClassicGroupState.EMPTY
+
+    @property
+    @override
+    def is_expecting_members(self) -> bool:
+        """Whether somebody was given an id to join with."""
+        return bool(self.pending_members)
+
+    @property
+    @override
+    def generation_or_epoch(self) -> int:
+        """The generation."""
+        return self.generation
 
     def is_in(self, *states: ClassicGroupState) -> bool:
         """Whether the group is in one of the states."""
@@ -174,6 +217,7 @@ class ClassicGroup:
         """Longest rebalance timeout of all members."""
         return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
 
+    @override
     def is_subscribed_to(self, topic: str) -> bool:
         """Whether a member reads the topic; assumed of consumers whose metadata is unreadable."""
         if self.subscribed_topics is None:
@@ -183,6 +227,68 @@ class ClassicGroup:
     def not_yet_rejoined(self) -> Iterator[ClassicMember]:
         """Members of the last generation who have not sent JoinGroup in this rebalance."""
         return (m for m in self.members.values() if m.join_reply is None)
+
+    # -- offsets --
+
+    @override
+    def validate_offset_commit(
+        self,
+        member_id: str,
+        group_instance_id: str | None,
+        generation_or_epoch: int,
+        *,
+        transactional: bool,
+        api_version: int,
+    ) -> ErrorCode:
+        """Whether this sender may commit now.
+
+        Generation -1 with no member: an administrator or a simple consumer, only while the group
+        is empty; transactions of old clients always. Otherwise a member of this generation, whose
+        assignment is known.
+        """
+        if generation_or_epoch < 0 and self.state is ClassicGroupState.EMPTY:
+            return ErrorCode.NONE
+        if generation_or_epoch >= 0 or member_id or group_instance_id is not None:
+            code = self.validate_member(member_id, group_instance_id)
+            if code is not ErrorCode.NONE:
+                return code
+            if generation_or_epoch != self.generation:
+                return ErrorCode.ILLEGAL_GENERATION
+        elif not transactional and self.state is not ClassicGroupState.EMPTY:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if not transactional and self.state is ClassicGroupState.COMPLETING_REBALANCE:
+            return ErrorCode.REBALANCE_IN_PROGRESS
+        return ErrorCode.NONE
+
+    @override
+    def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode:
+        """Anybody may."""
+        return ErrorCode.NONE
+
+    @override
+    def offset_expiry_base(self) -> int | None:
+        """When offsets' retention begins: a time in ms, -1 each offset's commit, None never."""
+        if self._protocol_type is None:
+            return NO_TIMESTAMP
+        if self.state is ClassicGroupState.EMPTY:
+            return self.current_state_timestamp_ms
+        if (
+            self.state is ClassicGroupState.STABLE
+            and self.uses_consumer_protocol
+            and self.subscribed_topics is not None
+        ):
+            return NO_TIMESTAMP
+        return None
+
+    @override
+    def tombstones(self) -> list[KeyValue]:
+        """The one record that deletes the group."""
+        return [(encode_group_metadata_key(self.group_id), None)]
+
+    @override
+    def die(self, now_ms: int) -> None:
+        """Go to state Dead."""
+        self.transition_to(ClassicGroupState.DEAD, now_ms)
 
     # -- who is in it --
 
@@ -209,7 +315,7 @@ class ClassicGroup:
             assert member.group_instance_id not in self.static_members
             self.static_members[member.group_instance_id] = member.member_id
         if not self.members:
-            self.protocol_type = protocol_type or None
+            self._protocol_type = protocol_type or None
         assert self.protocol_type == (protocol_type or None)
         if self.leader_id is None:
             self.leader_id = member.member_id

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from broker.groups.answer import Answer
-from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_protocol import ClassicProtocol
+from broker.groups.group import Group
 from broker.groups.join_attempt import JoinAttempt
 from broker.groups.loader import LogReader, fill_shard
 from broker.groups.offset_manager import FetchedOffset, OffsetCommit, OffsetManager
@@ -206,10 +206,10 @@ class GroupCoordinator:
 
     def _activate(self, partition_index: int, active: _Active) -> None:
         self._active[partition_index] = active
-        for group in active.shard.groups.values():
+        for group in active.shard.classic_groups():
             for member in group.members.values():
                 member.session.set(member.session_timeout_ms)
-        for group in list(active.shard.groups.values()):
+        for group in list(active.shard.classic_groups()):
             active.protocol.prepare_over_capacity(group)
 
     async def _on_image(self, old: "ClusterImage", new: "ClusterImage") -> None:
@@ -422,14 +422,14 @@ class GroupCoordinator:
         """Whether requests are served."""
         return self._running
 
-    def find_group(self, group_id: str) -> tuple[ErrorCode, ClassicGroup | None]:
+    def find_group(self, group_id: str) -> tuple[ErrorCode, Group | None]:
         """A group to read from; (NONE, None) when there is no such group."""
         active = self._find(group_id)
         if isinstance(active, ErrorCode):
             return active, None
         return ErrorCode.NONE, active.shard.groups.get(group_id)
 
-    def groups(self) -> Iterator[ClassicGroup]:
+    def groups(self) -> Iterator[Group]:
         """All groups that are coordinated here; not to be kept across turns of the loop."""
         for active in self._active.values():
             yield from active.shard.groups.values()
@@ -438,7 +438,7 @@ class GroupCoordinator:
         """How many groups there are in each state, by the state's name."""
         counts: dict[str, int] = {}
         for group in self.groups():
-            counts[group.state.value] = counts.get(group.state.value, 0) + 1
+            counts[group.state_name] = counts.get(group.state_name, 0) + 1
         return counts
 
     def snapshots(self) -> Iterator[GroupSnapshot]:
@@ -447,10 +447,10 @@ class GroupCoordinator:
             for group in active.shard.groups.values():
                 yield GroupSnapshot(
                     group.group_id,
-                    group.state.value,
+                    group.state_name,
                     group.protocol_type or "",
-                    group.generation,
-                    len(group.members),
+                    group.generation_or_epoch,
+                    group.member_count,
                     sum(len(p) for _, p in active.shard.offsets.topics(group.group_id)),
                 )
 

@@ -53,6 +53,20 @@ class Group(ABC):
     def is_empty(self) -> bool:
         """Whether it has no members: only then may it be deleted."""
 
+    @property
+    @abstractmethod
+    def is_expecting_members(self) -> bool:
+        """Whether somebody who is no member yet is about to become one."""
+
+    @property
+    @abstractmethod
+    def generation_or_epoch(self) -> int:
+        """Goes up whenever members change: the generation, or the group epoch."""
+
+    @abstractmethod
+    def die(self, now_ms: int) -> None:
+        """The group was deleted, or somebody else coordinates it: nothing is done with it now."""
+
     @abstractmethod
     def is_subscribed_to(self, topic: str) -> bool:
         """Whether some member reads the topic; its offsets are not to be removed then."""

@@ -46,11 +46,6 @@ def group_record(group: ClassicGroup, assignments: Mapping[str, bytes] | None = 
     return encode_group_metadata_key(group.group_id), encode_group_metadata_value(value)
 
 
-def group_tombstone(group_id: str) -> KeyValue:
-    """The group is deleted."""
-    return encode_group_metadata_key(group_id), None
-
-
 def offset_tombstone(group_id: str, topic: str, partition: int) -> KeyValue:
     """The group's offset of a partition is forgotten."""
     return encode_offset_commit_key(group_id, topic, partition), None

@@ -20,15 +20,16 @@ from typing import NamedTuple
 from uuid import UUID
 
 from broker.groups.classic_group import ClassicGroup
-from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.classic_protocol import ClassicProtocol
-from broker.groups.group_records import group_tombstone, offset_tombstone
+from broker.groups.group import Group
+from broker.groups.group_records import offset_tombstone
 from broker.groups.offset_store import OffsetAndMetadata
 from broker.groups.offsets_log import Done, KeyValue
 from broker.groups.shard import GroupShard, TooManyGroupsError
 from broker.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
+from protocol.internal import consumer_subscription
 from protocol.internal.consumer_offsets import (
     NO_TIMESTAMP,
     STRING_SIZE_MAX,
@@ -163,39 +164,16 @@ class OffsetManager:
                 group = self._shard.create_group(request.group_id)
             except TooManyGroupsError:
                 return ErrorCode.GROUP_MAX_SIZE_REACHED
-        code = self.validate_commit(group, request.member_id, request.group_instance_id, generation)
-        if code is ErrorCode.NONE:
+        code = group.validate_offset_commit(
+            request.member_id,
+            request.group_instance_id,
+            generation,
+            transactional=False,
+            api_version=api_version,
+        )
+        if code is ErrorCode.NONE and isinstance(group, ClassicGroup):
             self._protocol.touch(group, request.member_id)
         return code
-
-    @staticmethod
-    def validate_commit(
-        group: ClassicGroup,
-        member_id: str,
-        group_instance_id: str | None,
-        generation: int,
-        *,
-        transactional: bool = False,
-    ) -> ErrorCode:
-        """Whether this sender may commit now.
-
-        Generation -1 with no member: an administrator or a simple consumer, only while the group
-        is empty; transactions of old clients always. Otherwise a member of this generation, whose
-        assignment is known.
-        """
-        if generation < 0 and group.state is ClassicGroupState.EMPTY:
-            return ErrorCode.NONE
-        if generation >= 0 or member_id or group_instance_id is not None:
-            code = group.validate_member(member_id, group_instance_id)
-            if code is not ErrorCode.NONE:
-                return code
-            if generation != group.generation:
-                return ErrorCode.ILLEGAL_GENERATION
-        elif not transactional and group.state is not ClassicGroupState.EMPTY:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        if not transactional and group.state is ClassicGroupState.COMPLETING_REBALANCE:
-            return ErrorCode.REBALANCE_IN_PROGRESS
-        return ErrorCode.NONE
 
     def _is_too_large(self, metadata: str) -> bool:
         size = len(metadata)
@@ -268,7 +246,7 @@ class OffsetManager:
         if group is None:
             done(ErrorCode.GROUP_ID_NOT_FOUND, [])
             return
-        if group.state is not ClassicGroupState.EMPTY and not group.uses_consumer_protocol:
+        if not group.is_empty and group.protocol_type != consumer_subscription.PROTOCOL_TYPE:
             done(ErrorCode.NON_EMPTY_GROUP, [])
             return
         codes = []
@@ -290,7 +268,7 @@ class OffsetManager:
         group = self._shard.groups.get(group_id)
         if group is None:
             done(ErrorCode.GROUP_ID_NOT_FOUND)
-        elif group.state is not ClassicGroupState.EMPTY:
+        elif not group.is_empty:
             done(ErrorCode.NON_EMPTY_GROUP)
         else:
             doomed = self._all_offsets(group_id)
@@ -320,7 +298,7 @@ class OffsetManager:
         group = self._shard.groups.get(group_id)
         if group is None:
             return 0
-        counted_from = self._expiry_base(group)
+        counted_from = group.offset_expiry_base()
         if counted_from is None:
             return 0
         now_ms = self._clock.now_ms()
@@ -340,28 +318,14 @@ class OffsetManager:
                 ):
                     doomed.append((group_id, topic, partition))
         ends = (
-            group.state is ClassicGroupState.EMPTY
-            and not group.pending_members
+            group.is_empty
+            and not group.is_expecting_members
             and len(doomed) == looked_at
             and not offsets.pending_topics(group_id)
         )
         self._shard.stats.offset_expirations += len(doomed)
         self._remove(doomed, group if ends else None, lambda _: None)
         return looked_at
-
-    def _expiry_base(self, group: ClassicGroup) -> int | None:
-        """When retention begins for this group: a time in ms, or -1 for each offset's commit."""
-        if group.protocol_type is None:
-            return NO_TIMESTAMP
-        if group.state is ClassicGroupState.EMPTY:
-            return group.current_state_timestamp_ms
-        if (
-            group.state is ClassicGroupState.STABLE
-            and group.uses_consumer_protocol
-            and group.subscribed_topics is not None
-        ):
-            return NO_TIMESTAMP
-        return None
 
     def _is_expired(self, value: OffsetCommitValue, counted_from: int, now_ms: int) -> bool:
         if value.expire_timestamp_ms != NO_TIMESTAMP:
@@ -388,7 +352,7 @@ class OffsetManager:
     def _remove(
         self,
         doomed: Sequence[tuple[str, str, int]],
-        group: ClassicGroup | None,
+        group: Group | None,
         done: Done,
     ) -> None:
         """Write tombstones batch after batch, the group's own last; apply each as it commits."""
@@ -397,11 +361,11 @@ class OffsetManager:
         records: list[KeyValue] = [offset_tombstone(*key) for key in batch]
         ends = group is not None and not rest
         if group is not None and ends:
-            records.append(group_tombstone(group.group_id))
+            records.extend(group.tombstones())
         if not records:
             done(ErrorCode.NONE)
             return
-        generation = None if group is None else group.generation
+        generation = None if group is None else group.generation_or_epoch
 
         def committed(base_offset: int) -> None:
             for position, (group_id, topic, partition) in enumerate(batch):
@@ -413,9 +377,9 @@ class OffsetManager:
             if (
                 group is not None
                 and ends
-                and group.generation == generation
-                and group.state is ClassicGroupState.EMPTY
-                and not group.pending_members
+                and group.generation_or_epoch == generation
+                and group.is_empty
+                and not group.is_expecting_members
                 and not self._shard.offsets.has_group(group.group_id)
             ):
                 self._shard.remove_group(group)

@@ -1,7 +1,10 @@
 """What the coordinator knows of one partition of `__consumer_offsets`."""
 
+from collections.abc import Iterator
+
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_group_state import ClassicGroupState
+from broker.groups.group import Group
 from broker.groups.offset_store import OffsetStore
 from broker.groups.offsets_log import OffsetsLog
 from broker.groups.stats import GroupStats
@@ -27,8 +30,17 @@ class GroupShard:
         self.log = log
         self.clock = clock
         self.stats = stats
-        self.groups: dict[str, ClassicGroup] = {}
+        self.groups: dict[str, Group] = {}
         self.offsets = OffsetStore()
+
+    def classic_group(self, group_id: str) -> ClassicGroup | None:
+        """The group of this name if it is a classic one."""
+        group = self.groups.get(group_id)
+        return group if isinstance(group, ClassicGroup) else None
+
+    def classic_groups(self) -> Iterator[ClassicGroup]:
+        """All classic groups; none may come or go meanwhile."""
+        return (group for group in self.groups.values() if isinstance(group, ClassicGroup))
 
     def create_group(self, group_id: str) -> ClassicGroup:
         """Make a new, empty group; nothing is written until it has a generation.
@@ -46,11 +58,11 @@ class GroupShard:
         self.groups[group_id] = group
         return group
 
-    def add_loaded_group(self, group: ClassicGroup) -> None:
+    def add_loaded_group(self, group: Group) -> None:
         """Take in a group that the log knows; it counts, but is never refused."""
         self.groups[group.group_id] = group
 
-    def remove_group(self, group: ClassicGroup) -> None:
+    def remove_group(self, group: Group) -> None:
         """Forget a group that has been deleted from the log."""
-        group.transition_to(ClassicGroupState.DEAD, self.clock.now_ms())
+        group.die(self.clock.now_ms())
         self.groups.pop(group.group_id, None)

@@ -49,7 +49,7 @@ def handle(
     described = []
     for group_id in dict.fromkeys(request.groups):
         code, group = services.groups.find_group(group_id)
-        if group is not None:
+        if isinstance(group, ClassicGroup):
             one = _describe(group)
         elif code is not ErrorCode.NONE:
             one = DescribedGroup(group_id=group_id, error_code=code, error_message=code.message)

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 API_KEY = ApiKey.LIST_GROUPS
 VERSIONS = (0, 5)
 
-CLASSIC = "classic"
-
 
 def handle(
     services: "Services", context: "RequestContext", request: ListGroupsRequest
@@ -36,17 +34,16 @@ def handle(
         return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     states = {state.strip().lower() for state in request.states_filter}
     types = {kind.strip().lower() for kind in request.types_filter}
-    if types and CLASSIC not in types:
-        return ListGroupsResponse(groups=[])
     return ListGroupsResponse(
         groups=[
             ListedGroup(
                 group_id=group.group_id,
                 protocol_type=group.protocol_type or "",
-                group_state=group.state.value,
-                group_type=CLASSIC,
+                group_state=group.state_name,
+                group_type=group.type.value.lower(),
             )
             for group in services.groups.groups()
-            if not states or group.state.value.lower() in states
+            if (not states or group.state_name.lower() in states)
+            and (not types or group.type.value.lower() in types)
         ]
     )

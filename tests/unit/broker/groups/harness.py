@@ -120,7 +120,7 @@ class Harness:
         return shard
 
     def group(self, group_id: str = "g") -> ClassicGroup:
-        return self.shard.groups[group_id]
+        return classic(self.shard, group_id)
 
     # -- requests --
 
@@ -266,6 +266,13 @@ class Harness:
         self.sync(leader, generation, {m: f"of {m}".encode() for m in ids})
         assert all(f.error is ErrorCode.NONE for f in followers)
         return ids, generation
+
+
+def classic(shard: GroupShard, group_id: str = "g") -> ClassicGroup:
+    """A group that is there and is a classic one."""
+    group = shard.classic_group(group_id)
+    assert group is not None
+    return group
 
 
 def stored(shard: GroupShard, group: str = "g") -> dict[tuple[str, int], int]:

@@ -13,6 +13,7 @@ from tests.unit.broker.groups.harness import (
     REBALANCE_MS,
     SESSION_MS,
     Harness,
+    classic,
     subscription,
 )
 
@@ -467,7 +468,7 @@ def test_last_session_that_expires_leaves_an_empty_group(h: Harness) -> None:
     h.stable_group()
     h.timer.advance(SESSION_MS)
     assert h.group().state is EMPTY
-    assert h.reloaded().groups["g"].state is EMPTY
+    assert classic(h.reloaded()).state is EMPTY
 
 
 def test_parked_sync_excuses_from_heartbeats(h: Harness) -> None:
@@ -511,7 +512,7 @@ def test_last_to_leave_empties_the_group(h: Harness) -> None:
     assert h.group().state is EMPTY
     assert h.group().generation == generation + 1
     assert h.group().protocol_type == "consumer"
-    reloaded = h.reloaded().groups["g"]
+    reloaded = classic(h.reloaded())
     assert (reloaded.state, reloaded.generation) == (EMPTY, generation + 1)
 
 
@@ -582,7 +583,7 @@ def test_resigning_answers_everybody(h: Harness) -> None:
     assert sync.error is ErrorCode.NOT_COORDINATOR
     assert join.error is ErrorCode.NOT_COORDINATOR
     assert h.timer.pending == 0
-    assert all(g.state is ClassicGroupState.DEAD for g in h.shard.groups.values())
+    assert all(g.state is ClassicGroupState.DEAD for g in h.shard.classic_groups())
 
 
 def test_group_over_capacity_when_loaded_rebalances() -> None:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from broker.groups.classic_group import ClassicGroup
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.groups.offset_manager import OffsetCommit
 from broker.request import ConnectionInfo, RequestContext
@@ -196,7 +197,7 @@ async def test_member_knows_its_host_and_client(broker: Broker) -> None:
     """As Kafka's tools show them: the address with its slash."""
     await broker.stable_member()
     _, group = broker.groups.find_group("g")
-    assert group is not None
+    assert isinstance(group, ClassicGroup)
     (member,) = group.members.values()
     assert (member.client_id, member.client_host) == ("app", "/10.1.2.3")
 

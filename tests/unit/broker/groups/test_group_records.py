@@ -1,6 +1,6 @@
 """Groups as records."""
 
-from broker.groups.group_records import group_record, group_tombstone, offset_tombstone
+from broker.groups.group_records import group_record, offset_tombstone
 from protocol.internal.consumer_offsets import (
     GroupMetadataKey,
     OffsetCommitKey,
@@ -50,7 +50,9 @@ def test_empty_group_is_recorded_without_protocol_and_leader() -> None:
 
 
 def test_tombstones_have_no_value() -> None:
-    key, value = group_tombstone("g")
+    h = Harness()
+    h.stable_group(1)
+    [(key, value)] = h.group().tombstones()
     assert (decode_key(key), value) == (GroupMetadataKey("g"), None)
     key, value = offset_tombstone("g", "t", 3)
     assert (decode_key(key), value) == (OffsetCommitKey("g", "t", 3), None)

@@ -6,6 +6,7 @@ import pytest
 
 from broker.groups import loader
 from broker.groups.classic_group_state import ClassicGroupState
+from broker.groups.shard import GroupShard
 from protocol.errors import DecodeError
 from protocol.internal.consumer_offsets import (
     GroupMetadataValue,
@@ -20,7 +21,7 @@ from protocol.records.builder import build_batch
 from protocol.records.compression import Codec
 from protocol.records.control import build_end_transaction_marker
 from tests.fakes.offsets_partition import FakeReplicaManager
-from tests.unit.broker.groups.harness import Harness, committed, stored, subscription
+from tests.unit.broker.groups.harness import Harness, classic, committed, stored, subscription
 
 
 def offset_record(partition: int, offset: int, group: str = "g") -> tuple[bytes, bytes]:
@@ -63,7 +64,7 @@ def test_stable_group_comes_back_whole() -> None:
     """Members, assignment, generation, leader, time-outs, subscription."""
     h = Harness()
     ids, generation = h.stable_group(2, protocols=(("range", subscription("t")),))
-    before, after = h.group(), h.reloaded().groups["g"]
+    before, after = h.group(), classic(h.reloaded())
     assert after.state is ClassicGroupState.STABLE
     assert (after.generation, after.leader_id) == (generation, before.leader_id)
     assert (after.protocol_type, after.protocol_name) == ("consumer", "range")
@@ -89,7 +90,7 @@ def test_newest_record_of_a_key_counts(log: FakeReplicaManager) -> None:
     shard = Harness(log).reloaded()
     assert stored(shard) == {("t", 0): 4, ("t", 1): 9}
     assert committed(shard, "t", 0).record_offset == 8
-    assert shard.groups["g"].is_simple
+    assert classic(shard).is_simple
 
 
 def test_tombstones_forget(log: FakeReplicaManager) -> None:
@@ -178,7 +179,7 @@ def test_old_group_without_rebalance_timeout_uses_the_session_timeout(
         "00000000"
     )
     log.add_batch(0, batch((encode_group_metadata_key("g"), value)))
-    member = Harness(log).reloaded().groups["g"].members["m"]
+    member = classic(Harness(log).reloaded()).members["m"]
     assert member.rebalance_timeout_ms == member.session_timeout_ms == 10_000
 
 
@@ -207,18 +208,16 @@ def test_every_prefix_of_the_log_gives_what_was_acknowledged() -> None:
     seen: list[tuple[int, object]] = []
 
     def visible(shard: object) -> object:
-        assert hasattr(shard, "groups")
+        assert isinstance(shard, GroupShard)
         return sorted(
             (
                 group.group_id,
                 group.generation,
                 group.state is ClassicGroupState.EMPTY,
                 sorted((m.member_id, m.assignment) for m in group.members.values()),
-                sorted(h.shard.offsets.offsets(group.group_id))
-                if shard is h.shard
-                else sorted(shard.offsets.offsets(group.group_id)),  # type: ignore[attr-defined]  # because it is a GroupShard
+                sorted(shard.offsets.offsets(group.group_id)),
             )
-            for group in shard.groups.values()
+            for group in shard.classic_groups()
         )
 
     def note() -> None:

@@ -193,7 +193,7 @@ class RebalanceMachine(RuleBasedStateMachine):
 
     @invariant()
     def group_is_sound(self) -> None:
-        group = self.h.shard.groups.get("g")
+        group = self.h.shard.classic_group("g")
         if group is None:
             return
         assert group.generation >= self.highest_generation
@@ -222,7 +222,7 @@ class RebalanceMachine(RuleBasedStateMachine):
 
     @invariant()
     def one_generation_has_one_leader(self) -> None:
-        group = self.h.shard.groups.get("g")
+        group = self.h.shard.classic_group("g")
         if group is None:
             return
         leaders = {
@@ -235,7 +235,7 @@ class RebalanceMachine(RuleBasedStateMachine):
     @invariant()
     def nobody_is_lost_before_its_time(self) -> None:
         """A synced member of the present generation that was heard of stays, though idle."""
-        group = self.h.shard.groups.get("g")
+        group = self.h.shard.classic_group("g")
         if group is None or group.state is not ClassicGroupState.STABLE:
             return
         now_ms = self.h.clock.monotonic_ms()
@@ -265,13 +265,13 @@ class RebalanceMachine(RuleBasedStateMachine):
             assert client.sync is None or not client.sync.is_parked
             client.join = client.sync = None
             client.forget()
-        group = self.h.shard.groups["g"]
+        group = self.h.group()
         assert group.state is ClassicGroupState.EMPTY
         assert not group.pending_members
         assert self.h.timer.pending == 0
         # That a group is empty is only recorded, not insisted on: a lost write leaves the former
         # generation in the log, whose members time out after a restart (as in Kafka).
-        reloaded = self.h.reloaded().groups.get("g")
+        reloaded = self.h.reloaded().classic_group("g")
         if reloaded is not None and not self.has_lost_writes:
             assert reloaded.state is ClassicGroupState.EMPTY
             assert reloaded.generation == group.generation

@@ -4,7 +4,7 @@ import pytest
 
 from broker.groups.classic_group_state import ClassicGroupState
 from protocol.error_codes import ErrorCode
-from tests.unit.broker.groups.harness import SESSION_MS, Harness
+from tests.unit.broker.groups.harness import SESSION_MS, Harness, classic
 
 PREPARING = ClassicGroupState.PREPARING_REBALANCE
 STABLE = ClassicGroupState.STABLE
@@ -116,7 +116,7 @@ def test_new_id_is_in_the_log_before_it_is_told(h: Harness) -> None:
     assert join.is_parked
     h.log.commit_held()
     assert join.error is ErrorCode.NONE
-    reloaded = h.reloaded().groups["g"]
+    reloaded = classic(h.reloaded())
     assert reloaded.static_members[FOLLOWER] == join.response.member_id
     assert reloaded.members[join.response.member_id].assignment == b"F"
 
@@ -193,4 +193,4 @@ def test_administrator_removes_by_instance_id(h: Harness) -> None:
 
 def test_static_members_survive_a_reload(h: Harness) -> None:
     leader, follower, _ = static_group(h)
-    assert h.reloaded().groups["g"].static_members == {LEADER: leader, FOLLOWER: follower}
+    assert classic(h.reloaded()).static_members == {LEADER: leader, FOLLOWER: follower}

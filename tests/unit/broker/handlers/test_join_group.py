@@ -2,6 +2,7 @@
 
 import pytest
 
+from broker.groups.classic_group import ClassicGroup
 from broker.handlers import (
     join_group,
 )
@@ -27,5 +28,5 @@ async def test_join_in_every_version(groups: Groups, version: int) -> None:
 async def test_version_0_rebalances_by_its_session_timeout(groups: Groups) -> None:
     await joined(groups, 0)
     _, group = groups.coordinator.find_group("g")
-    assert group is not None
+    assert isinstance(group, ClassicGroup)
     assert group.rebalance_timeout_ms == 10_000
