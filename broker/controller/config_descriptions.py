@@ -16,7 +16,7 @@ from typing import Final
 
 from broker.controller.cluster_image import ClusterImage, ConfigResource, ResourceType, TopicImage
 from broker.controller.configs import effective_settings
-from broker.controller.resource_configs import CLIENT_METRICS_KEYS, GROUP_KEYS
+from broker.controller.resource_configs import CLIENT_METRICS_KEYS, GROUP_KEYS, broker_default
 from config.broker import BROKER_KEYS, BrokerConfig
 from config.definition import ConfigKey
 from config.errors import InvalidConfigError
@@ -198,7 +198,10 @@ class ConfigDescriptions:
         given = self._image.config(ConfigResource(ResourceType.GROUP, name))
         entries = []
         for _, row in sorted(GROUP_KEYS.items()):
-            text = given.get(row.name, row.format(row.default))
+            default = row.default
+            if isinstance(default, int):
+                default = broker_default(self._static, row.name)
+            text = given.get(row.name, row.format(default))
             source = ConfigSource.GROUP_CONFIG if row.name in given else ConfigSource.DEFAULT_CONFIG
             entries.append(_own_entry(row, text, source, [ConfigSynonym(row.name, text, source)]))
         return entries

@@ -209,7 +209,7 @@ class ConfigRules:
             case ResourceType.GROUP:
                 if not resource.name:
                     raise InvalidResourceConfigError("Default group resources are not allowed.")
-                check_group_config(new)
+                check_group_config(new, self._settings)
             case ResourceType.CLIENT_METRICS:
                 check_client_metrics_config(resource.name, new)
             case ResourceType.BROKER_LOGGER:

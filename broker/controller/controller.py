@@ -32,6 +32,7 @@ from broker.controller.cluster_image import (
     TopicImage,
 )
 from broker.controller.configs import ConfigOperation, ConfigRules
+from broker.controller.group_settings import ConsumerGroupSettings, GroupSettings
 from broker.controller.metadata_records import (
     CLUSTER_ID_KEY,
     ConfigResource,
@@ -135,6 +136,7 @@ class Controller:
         self._blocks = ProducerIdBlocks(store)
         self.producer_ids = ProducerIds(self._blocks)
         self.config_rules = ConfigRules(settings)
+        self._group_settings = GroupSettings(settings)
         self._planner = TopicPlanner(settings, self.config_rules, randomness)
         self._auto_creation = AutoCreation(
             settings,
@@ -210,6 +212,10 @@ class Controller:
     def effective_settings(self) -> BrokerConfig:
         """What this broker uses now: as it was started, then what was set at run time."""
         return self.config_rules.effective(self._image)
+
+    def group_config(self, group_id: str) -> ConsumerGroupSettings:
+        """Settings of a consumer group as they stand; cheap enough for every heartbeat."""
+        return self._group_settings.of(self._image, group_id)
 
     def subscribe(self, listener: Listener) -> None:
         """Have `listener` awaited with (old, new) after every change, in order of subscription.

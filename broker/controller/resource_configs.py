@@ -1,7 +1,9 @@
 """Settings that exist only at run time: of a group, of client metrics.
 
-Kafka bounds a group's settings by broker settings (`group.consumer.min.session.timeout.ms` ...);
-their defaults are the constants here, and the refusals name Kafka's keys.
+A group's settings have their defaults and bounds in broker settings: behind
+`consumer.session.timeout.ms` stand `group.consumer.session.timeout.ms`, `group.consumer.min...` and
+`group.consumer.max.session.timeout.ms`. Share and streams groups are not served, so what is set for
+them is checked and kept but has no effect; their bounds are Kafka's defaults, the constants here.
 
 Source: Kafka 4.2, GroupConfig.java, ClientMetricsConfigs.java; KIP-848, KIP-932, KIP-1071, KIP-714.
 """
@@ -10,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from config.broker import BROKER_KEYS, BrokerConfig
 from config.definition import ConfigKey, Settings, config_key, count, milliseconds
 from config.errors import InvalidConfigError
 from config.kinds import Choice, Integer, WordList
@@ -33,6 +36,10 @@ _MATCH_PARAMETERS: Final = frozenset(
 )
 MATCH_PATTERN_LENGTH_MAX: Final = 1024
 """Longest pattern we try to compile, in characters."""
+
+
+_NO_SHARE_GROUPS: Final = "No effect: there are no share groups."
+_NO_STREAMS_GROUPS: Final = "No effect: there are no streams groups."
 
 
 class InvalidResourceConfigError(Exception):
@@ -62,6 +69,7 @@ class GroupConfig(Settings):
         default="latest",
         text="Where a share group starts on a partition it has not read before.",
         source="KIP-932",
+        difference=_NO_SHARE_GROUPS,
     )
     share_heartbeat_interval_ms: int = config_key(
         "share.heartbeat.interval.ms",
@@ -69,6 +77,7 @@ class GroupConfig(Settings):
         default=5_000,
         text="How often a member of a share group has to report.",
         source="KIP-932",
+        difference=_NO_SHARE_GROUPS,
     )
     share_isolation_level: Literal["read_committed", "read_uncommitted"] = config_key(
         "share.isolation.level",
@@ -76,6 +85,7 @@ class GroupConfig(Settings):
         default="read_uncommitted",
         text="Whether a share group sees records of open and aborted transactions.",
         source="KIP-932",
+        difference=_NO_SHARE_GROUPS,
     )
     share_record_lock_duration_ms: int = config_key(
         "share.record.lock.duration.ms",
@@ -83,6 +93,7 @@ class GroupConfig(Settings):
         default=30_000,
         text="How long a record is one share consumer's before others may get it.",
         source="KIP-932",
+        difference=_NO_SHARE_GROUPS,
     )
     share_session_timeout_ms: int = config_key(
         "share.session.timeout.ms",
@@ -90,6 +101,7 @@ class GroupConfig(Settings):
         default=45_000,
         text="A member of a share group that is silent for longer is removed.",
         source="KIP-932",
+        difference=_NO_SHARE_GROUPS,
     )
     streams_heartbeat_interval_ms: int = config_key(
         "streams.heartbeat.interval.ms",
@@ -97,6 +109,7 @@ class GroupConfig(Settings):
         default=5_000,
         text="How often a member of a streams group has to report.",
         source="KIP-1071",
+        difference=_NO_STREAMS_GROUPS,
     )
     streams_initial_rebalance_delay_ms: int = config_key(
         "streams.initial.rebalance.delay.ms",
@@ -104,6 +117,7 @@ class GroupConfig(Settings):
         default=3_000,
         text="How long a new streams group waits for more members before it assigns tasks.",
         source="KIP-1071",
+        difference=_NO_STREAMS_GROUPS,
     )
     streams_num_standby_replicas: int = config_key(
         "streams.num.standby.replicas",
@@ -111,6 +125,7 @@ class GroupConfig(Settings):
         default=0,
         text="Warm copies of a streams task's state.",
         source="KIP-1071",
+        difference=_NO_STREAMS_GROUPS,
     )
     streams_session_timeout_ms: int = config_key(
         "streams.session.timeout.ms",
@@ -118,6 +133,7 @@ class GroupConfig(Settings):
         default=45_000,
         text="A member of a streams group that is silent for longer is removed.",
         source="KIP-1071",
+        difference=_NO_STREAMS_GROUPS,
     )
 
 
@@ -154,21 +170,57 @@ CLIENT_METRICS_KEYS: Mapping[str, ConfigKey] = ClientMetricsConfig.rows()
 """Every client metrics key by name."""
 
 
-def check_group_config(settings: Mapping[str, str]) -> None:
+def broker_default(settings: BrokerConfig, name: str) -> int:
+    """What holds for groups on which the key `name` is not set: a number."""
+    row = GROUP_KEYS[name]
+    value = _broker_number(settings, f"group.{name}")
+    if value is None:
+        assert isinstance(row.default, int)
+        return row.default
+    return value
+
+
+def _broker_number(settings: BrokerConfig, name: str) -> int | None:
+    row = BROKER_KEYS.get(name)
+    if row is None:
+        return None
+    value = getattr(settings, row.field_name)
+    assert isinstance(value, int)
+    return value
+
+
+def check_group_config(settings: Mapping[str, str], broker: BrokerConfig) -> None:
     """Check all that is set on a group.
+
+    Args:
+        settings: All that would be set on it.
+        broker: Has defaults and bounds.
 
     Raises:
         InvalidConfigError: With Kafka's sentence.
     """
-    values: dict[str, object] = {name: row.default for name, row in GROUP_KEYS.items()}
+    values: dict[str, object] = {
+        name: broker_default(broker, name) if isinstance(row.default, int) else row.default
+        for name, row in GROUP_KEYS.items()
+    }
     for name in settings:
         if name not in GROUP_KEYS:
             raise InvalidConfigError(f"Unknown group config name: {name}")
     for name, text in settings.items():
         values[name] = GROUP_KEYS[name].parse(text)
     for kind in ("consumer", "share", "streams"):
-        _check_bounds(values, kind, "heartbeat.interval.ms", HEARTBEAT_INTERVAL_MS_BOUNDS)
-        _check_bounds(values, kind, "session.timeout.ms", SESSION_TIMEOUT_MS_BOUNDS)
+        for name, bounds in (
+            ("heartbeat.interval.ms", HEARTBEAT_INTERVAL_MS_BOUNDS),
+            ("session.timeout.ms", SESSION_TIMEOUT_MS_BOUNDS),
+        ):
+            low = _broker_number(broker, f"group.{kind}.min.{name}")
+            high = _broker_number(broker, f"group.{kind}.max.{name}")
+            _check_bounds(
+                values,
+                kind,
+                name,
+                (bounds[0] if low is None else low, bounds[1] if high is None else high),
+            )
     _check_bounds(values, "share", "record.lock.duration.ms", SHARE_RECORD_LOCK_DURATION_MS_BOUNDS)
     if _number(values, "streams.num.standby.replicas") > STREAMS_STANDBY_REPLICAS_MAX:
         raise InvalidConfigError(

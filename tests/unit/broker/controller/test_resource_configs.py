@@ -7,6 +7,7 @@ from broker.controller.resource_configs import (
     check_client_metrics_config,
     check_group_config,
 )
+from config.broker import BrokerConfig
 from config.errors import InvalidConfigError
 
 
@@ -20,7 +21,7 @@ from config.errors import InvalidConfigError
     ],
 )
 def test_group_settings(settings: dict[str, str]) -> None:
-    check_group_config(settings)
+    check_group_config(settings, BrokerConfig())
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,7 @@ def test_group_settings(settings: dict[str, str]) -> None:
 def test_refused_group_settings(settings: dict[str, str], message: str) -> None:
     """Kafka's sentences, which name its broker settings."""
     with pytest.raises(InvalidConfigError) as caught:
-        check_group_config(settings)
+        check_group_config(settings, BrokerConfig())
     assert str(caught.value) == message
 
 
@@ -66,7 +67,7 @@ def test_refused_group_settings(settings: dict[str, str], message: str) -> None:
 )
 def test_group_values_of_the_wrong_type(settings: dict[str, str]) -> None:
     with pytest.raises(InvalidConfigError, match=next(iter(settings))):
-        check_group_config(settings)
+        check_group_config(settings, BrokerConfig())
 
 
 def test_client_metrics_settings() -> None:
