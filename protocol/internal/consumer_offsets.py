@@ -49,7 +49,8 @@ Value of a group (3 is written):
        *    assignment             0-    bytes
 
 A record without a value is a tombstone: the key is forgotten. Keys of versions 3 and up belong to
-the newer group types; a reader that does not know them passes over them.
+the newer group types: those of consumer groups are in `consumer_group_records`, the others are
+passed over.
 
 Source: Kafka, group-coordinator/src/main/resources/common/message, GroupCoordinatorRecordHelpers.
 """
@@ -59,12 +60,36 @@ from typing import NamedTuple
 from uuid import UUID
 
 from protocol.errors import DecodeError
+from protocol.internal.consumer_group_records import ConsumerGroupKey, decode_consumer_group_key
+from protocol.internal.record_fields import (
+    STRING_SIZE_MAX,
+    RecordReader,
+    compact_string,
+    nullable_string,
+    string,
+)
+
+__all__ = [
+    "NO_TIMESTAMP",
+    "NO_TOPIC_ID",
+    "STRING_SIZE_MAX",
+    "GroupMetadataKey",
+    "GroupMetadataValue",
+    "Key",
+    "MemberMetadata",
+    "OffsetCommitKey",
+    "OffsetCommitValue",
+    "decode_group_metadata_value",
+    "decode_key",
+    "decode_offset_commit_value",
+    "encode_group_metadata_key",
+    "encode_group_metadata_value",
+    "encode_offset_commit_key",
+    "encode_offset_commit_value",
+]
 
 NO_TOPIC_ID = UUID(int=0)
 NO_TIMESTAMP = -1
-STRING_SIZE_MAX = 0x7FFF
-"""Longest string of these formats, in bytes of UTF-8."""
-
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
 _INT64 = Struct(">q")
@@ -129,7 +154,7 @@ class GroupMetadataValue(NamedTuple):
     members: tuple[MemberMetadata, ...]
 
 
-Key = OffsetCommitKey | GroupMetadataKey
+Key = OffsetCommitKey | GroupMetadataKey | ConsumerGroupKey
 
 
 def encode_offset_commit_key(group: str, topic: str, partition: int) -> bytes:
@@ -141,8 +166,8 @@ def encode_offset_commit_key(group: str, topic: str, partition: int) -> bytes:
     return b"".join(
         (
             _INT16.pack(_OFFSET_KEY_VERSION),
-            _string(group),
-            _string(topic),
+            string(group),
+            string(topic),
             _INT32.pack(partition),
         )
     )
@@ -161,7 +186,7 @@ def encode_offset_commit_value(value: OffsetCommitValue) -> bytes:
         return b"".join(
             (
                 _OFFSET_V1.pack(_OFFSET_VALUE_VERSION_WITH_EXPIRY, offset),
-                _string(metadata),
+                string(metadata),
                 _INT64.pack(commit_timestamp_ms),
                 _INT64.pack(expire_timestamp_ms),
             )
@@ -170,7 +195,7 @@ def encode_offset_commit_value(value: OffsetCommitValue) -> bytes:
     return b"".join(
         (
             _OFFSET_V3.pack(_OFFSET_VALUE_VERSION, offset, leader_epoch),
-            _compact_string(metadata),
+            compact_string(metadata),
             _INT64.pack(commit_timestamp_ms),
             tagged,
         )
@@ -183,7 +208,7 @@ def encode_group_metadata_key(group: str) -> bytes:
     Raises:
         ValueError: The name is longer than `STRING_SIZE_MAX`.
     """
-    return _INT16.pack(_GROUP_KEY_VERSION) + _string(group)
+    return _INT16.pack(_GROUP_KEY_VERSION) + string(group)
 
 
 def encode_group_metadata_value(value: GroupMetadataValue) -> bytes:
@@ -194,19 +219,19 @@ def encode_group_metadata_value(value: GroupMetadataValue) -> bytes:
     """
     pieces = [
         _INT16.pack(_GROUP_VALUE_VERSION),
-        _string(value.protocol_type),
+        string(value.protocol_type),
         _INT32.pack(value.generation),
-        _nullable_string(value.protocol),
-        _nullable_string(value.leader),
+        nullable_string(value.protocol),
+        nullable_string(value.leader),
         _INT64.pack(value.current_state_timestamp_ms),
         _INT32.pack(len(value.members)),
     ]
     for member in value.members:
         pieces += (
-            _string(member.member_id),
-            _nullable_string(member.group_instance_id),
-            _string(member.client_id),
-            _string(member.client_host),
+            string(member.member_id),
+            nullable_string(member.group_instance_id),
+            string(member.client_id),
+            string(member.client_host),
             _INT32.pack(member.rebalance_timeout_ms),
             _INT32.pack(member.session_timeout_ms),
             _INT32.pack(len(member.subscription)),
@@ -223,13 +248,13 @@ def decode_key(data: bytes) -> Key | None:
     Raises:
         DecodeError: The bytes end too early or hold a bad string.
     """
-    reader = _Reader(data)
+    reader = RecordReader(data)
     version = reader.int16()
     if version in (0, 1):
         return OffsetCommitKey(reader.string(), reader.string(), reader.int32())
     if version == _GROUP_KEY_VERSION:
         return GroupMetadataKey(reader.string())
-    return None
+    return decode_consumer_group_key(version, reader)
 
 
 def decode_offset_commit_value(data: bytes) -> OffsetCommitValue:
@@ -238,7 +263,7 @@ def decode_offset_commit_value(data: bytes) -> OffsetCommitValue:
     Raises:
         DecodeError: The version is not known, or the bytes do not fit it.
     """
-    reader = _Reader(data)
+    reader = RecordReader(data)
     version = _value_version(reader)
     reader.flexible = version >= 4
     offset = reader.int64()
@@ -263,7 +288,7 @@ def decode_group_metadata_value(data: bytes) -> GroupMetadataValue:
     Raises:
         DecodeError: The version is not known, or the bytes do not fit it.
     """
-    reader = _Reader(data)
+    reader = RecordReader(data)
     version = _value_version(reader)
     reader.flexible = version >= 4
     protocol_type = reader.string()
@@ -278,7 +303,7 @@ def decode_group_metadata_value(data: bytes) -> GroupMetadataValue:
     )
 
 
-def _read_member(reader: "_Reader", version: int) -> MemberMetadata:
+def _read_member(reader: RecordReader, version: int) -> MemberMetadata:
     member = MemberMetadata(
         member_id=reader.string(),
         group_instance_id=reader.nullable_string() if version >= 3 else None,
@@ -293,106 +318,8 @@ def _read_member(reader: "_Reader", version: int) -> MemberMetadata:
     return member
 
 
-def _value_version(reader: "_Reader") -> int:
+def _value_version(reader: RecordReader) -> int:
     version = reader.int16()
     if not 0 <= version <= _VALUE_VERSION_MAX:
         raise DecodeError(f"value version {version} is not known")
     return version
-
-
-def _string(text: str) -> bytes:
-    octets = text.encode()
-    if len(octets) > STRING_SIZE_MAX:
-        raise ValueError(f"string of {len(octets)} bytes, at most {STRING_SIZE_MAX} fit")
-    return _INT16.pack(len(octets)) + octets
-
-
-def _nullable_string(text: str | None) -> bytes:
-    return b"\xff\xff" if text is None else _string(text)
-
-
-def _compact_string(text: str) -> bytes:
-    octets = text.encode()
-    size = len(octets)
-    if size < 0x7F:
-        return bytes((size + 1,)) + octets
-    if size > STRING_SIZE_MAX:
-        raise ValueError(f"string of {size} bytes, at most {STRING_SIZE_MAX} fit")
-    prefix = bytearray()
-    rest = size + 1
-    while rest > 0x7F:
-        prefix.append((rest & 0x7F) | 0x80)
-        rest >>= 7
-    prefix.append(rest)
-    return bytes(prefix) + octets
-
-
-class _Reader:
-    """Walks over one key or value; every read is checked against what is left."""
-
-    __slots__ = ("_data", "_position", "flexible")
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._position = 0
-        self.flexible = False
-
-    def _take(self, size: int) -> bytes:
-        end = self._position + size
-        if size < 0 or end > len(self._data):
-            raise DecodeError(f"{size} bytes wanted, {len(self._data) - self._position} left")
-        taken = self._data[self._position : end]
-        self._position = end
-        return taken
-
-    def int16(self) -> int:
-        return int.from_bytes(self._take(2), "big", signed=True)
-
-    def int32(self) -> int:
-        return int.from_bytes(self._take(4), "big", signed=True)
-
-    def int64(self) -> int:
-        return int.from_bytes(self._take(8), "big", signed=True)
-
-    def unsigned_varint(self) -> int:
-        value = 0
-        for shift in range(0, 35, 7):
-            byte = self._take(1)[0]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-        raise DecodeError("varint longer than five bytes")
-
-    def nullable_string(self) -> str | None:
-        size = self.unsigned_varint() - 1 if self.flexible else self.int16()
-        if size == -1:
-            return None
-        try:
-            return self._take(size).decode()
-        except UnicodeDecodeError as error:
-            raise DecodeError("string is not UTF-8") from error
-
-    def string(self) -> str:
-        text = self.nullable_string()
-        if text is None:
-            raise DecodeError("null where a string is needed")
-        return text
-
-    def octets(self) -> bytes:
-        size = self.unsigned_varint() - 1 if self.flexible else self.int32()
-        return self._take(size)
-
-    def array_length(self) -> int:
-        length = self.unsigned_varint() - 1 if self.flexible else self.int32()
-        # Every member takes more than one byte, so a longer array cannot be true.
-        if not 0 <= length <= len(self._data) - self._position:
-            raise DecodeError(f"array of {length} elements")
-        return length
-
-    def tagged_fields(self) -> list[tuple[int, bytes]]:
-        if not self.flexible:
-            return []
-        count = self.unsigned_varint()
-        if count > len(self._data) - self._position:
-            raise DecodeError(f"{count} tagged fields")
-        return [(self.unsigned_varint(), self._take(self.unsigned_varint())) for _ in range(count)]

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import DecodeError
+from protocol.internal.consumer_group_records import ConsumerGroupMetadataKey
 from protocol.internal.consumer_offsets import (
     NO_TOPIC_ID,
     GroupMetadataKey,
@@ -90,9 +91,11 @@ def test_keys_are_kafkas() -> None:
     assert decode_key(KAFKA_GROUP_KEY) == GroupMetadataKey("grüppe")
 
 
-def test_keys_of_newer_groups_are_passed_over() -> None:
-    """A key version from 3 up belongs to another kind of group."""
-    assert decode_key(b"\0\3\0\1g") is None
+def test_keys_of_newer_groups() -> None:
+    """Those of consumer groups are read, those of share and streams groups passed over."""
+    assert decode_key(b"\0\3\0\1g") == ConsumerGroupMetadataKey("g")
+    for version in (9, 15, 17, 18, 99, -1):
+        assert decode_key(version.to_bytes(2, "big", signed=True) + b"\0\1g") is None
 
 
 @pytest.mark.parametrize("version", KAFKA_OFFSET_VALUES)
