@@ -3,10 +3,15 @@
     prepare ──> wait for joins ──> complete: new generation, everybody is answered
                                        └──> wait for SyncGroup of all, at most the rebalance timeout
 
-The join phase ends when everybody is there, with the longest rebalance timeout, or, the first time,
-after `group.initial.rebalance.delay.ms`. The first one is extended while new members arrive, by a
-fifth of the delay at a time, where Kafka begins the whole delay again: a hundred consumers that
-start together then wait for a fifth of it, not for a second one.
+The join phase ends when everybody is there, or with the longest rebalance timeout. The first time
+nobody knows how many there will be, and `group.initial.rebalance.delay.ms` says how long to wait:
+
+    |<---------- half of the delay ---------->|
+    |          newcomers ...          |< fifth >| nobody new in it: done; else another fifth
+
+Kafka waits for the whole delay, and for all of it again when somebody has come meanwhile: twice
+3 s where a hundred consumers that start together are served after 1.5 s here. Who comes later than
+that costs one more rebalance, as those do who come after Kafka's delay.
 
 Source: Kafka, GroupMetadataManager.java (prepareRebalance, completeClassicGroupJoin and theirs).
 """
@@ -27,8 +32,11 @@ from storage.clock import Clock
 
 logger = logging.getLogger(__name__)
 
+SETTLING_SHARE = 2
+"""The first join phase lasts at least this part of the initial delay."""
+
 EXTENSION_SHARE = 5
-"""The initial delay is extended by this part of itself while members keep coming."""
+"""It ends when nobody has come for this part of the initial delay."""
 
 _EMPTY = ClassicGroupState.EMPTY
 _PREPARING = ClassicGroupState.PREPARING_REBALANCE
@@ -76,10 +84,11 @@ class Rebalance:
             log_value(reason),
         )
         if is_initial:
-            group.new_member_added = False
+            group.new_member_added = True
             delay_ms = self._initial_delay_ms
-            remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
-            self._schedule_initial(group, delay_ms, remaining_ms)
+            first_ms = delay_ms // SETTLING_SHARE - delay_ms // EXTENSION_SHARE
+            longest_ms = max(group.rebalance_timeout_ms, delay_ms)
+            self._schedule_initial(group, first_ms, longest_ms - first_ms)
         elif group.has_all_members_joined:
             self._complete_join(group)
         else:
@@ -99,12 +108,12 @@ class Rebalance:
         group.join_timer = self._timer.call_later_ms(delay_ms, fire)
 
     def _schedule_initial(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
-        """Complete the first join phase after a delay; start over if somebody new came by."""
+        """Complete the first join phase after a delay; go on if somebody new came by."""
 
         def complete_or_extend(group: ClassicGroup) -> None:
-            if group.new_member_added and remaining_ms > 0:
+            extension_ms = min(self._initial_delay_ms // EXTENSION_SHARE, remaining_ms)
+            if group.new_member_added and extension_ms > 0:
                 group.new_member_added = False
-                extension_ms = min(self._initial_delay_ms // EXTENSION_SHARE, remaining_ms)
                 self._schedule_initial(group, extension_ms, remaining_ms - extension_ms)
             else:
                 self._complete_join(group)

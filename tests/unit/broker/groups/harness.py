@@ -11,7 +11,7 @@ from broker.groups.loader import LogReader, fill_shard
 from broker.groups.offset_manager import OffsetCommit, OffsetManager
 from broker.groups.offset_store import OffsetAndMetadata
 from broker.groups.offsets_log import OffsetsLog
-from broker.groups.rebalance import EXTENSION_SHARE
+from broker.groups.rebalance import EXTENSION_SHARE, SETTLING_SHARE
 from broker.groups.shard import GroupShard
 from broker.groups.stats import GroupStats
 from config.broker import BrokerConfig
@@ -253,7 +253,7 @@ class Harness:
     def settle(self, group: str = "g") -> None:
         """Let a first rebalance come to its end, and not a moment longer than that."""
         while self.group(group).state is ClassicGroupState.PREPARING_REBALANCE:
-            self.timer.advance(INITIAL_DELAY_MS // EXTENSION_SHARE)
+            self.timer.advance(INITIAL_DELAY_MS // (EXTENSION_SHARE * SETTLING_SHARE))
 
     def stable_group(self, count: int = 1, **options: Any) -> tuple[list[str], int]:
         """A group of `count` members that has its assignment; the first one leads."""

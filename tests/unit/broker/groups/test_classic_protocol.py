@@ -150,9 +150,9 @@ def test_expiry_of_a_pending_member_ends_the_wait(h: Harness) -> None:
 
 
 def test_first_rebalance_waits_for_the_initial_delay(h: Harness) -> None:
-    """group.initial.rebalance.delay.ms, KIP-134."""
+    """group.initial.rebalance.delay.ms, KIP-134: half of it when nobody else comes."""
     _, join = h.new_member()
-    h.timer.advance(INITIAL_DELAY_MS - 1)
+    h.timer.advance(INITIAL_DELAY_MS // 2 - 1)
     assert join.is_parked
     h.timer.advance(1)
     assert join.error is ErrorCode.NONE
@@ -171,15 +171,27 @@ def test_newcomers_extend_the_initial_delay(h: Harness) -> None:
     assert [j.error for j in joins] == [ErrorCode.NONE] * 18
 
 
-def test_the_extension_ends_when_nobody_comes_any_more(h: Harness) -> None:
-    """A fifth of the delay after the newcomers have stopped, not a whole one."""
+def test_the_wait_ends_when_nobody_comes_any_more(h: Harness) -> None:
+    """Half of the delay at least, and until a fifth of it has brought nobody."""
     joins = [h.new_member()[1]]
-    h.timer.advance(1)
-    joins.append(h.new_member()[1])
-    h.timer.advance(INITIAL_DELAY_MS + INITIAL_DELAY_MS // 5 - 2)
+    for _ in range(10):
+        h.timer.advance(INITIAL_DELAY_MS // 20)
+        joins.append(h.new_member()[1])
+    # The last one came with the end of the first half: two looks find newcomers, the third none.
+    h.timer.advance(2 * INITIAL_DELAY_MS // 5 - 1)
     assert all(j.is_parked for j in joins)
     h.timer.advance(1)
-    assert [j.error for j in joins] == [ErrorCode.NONE] * 2
+    assert [j.error for j in joins] == [ErrorCode.NONE] * 11
+
+
+def test_a_hundred_that_start_together_wait_for_half_the_delay(h: Harness) -> None:
+    joins = []
+    for _ in range(100):
+        joins.append(h.new_member()[1])
+        h.timer.advance(5)
+    h.timer.advance(INITIAL_DELAY_MS // 2 - 500)
+    assert [j.error for j in joins] == [ErrorCode.NONE] * 100
+    assert {j.response.generation_id for j in joins} == {1}
 
 
 def test_initial_delay_may_be_zero() -> None:
