@@ -64,7 +64,7 @@ A record without a value is a tombstone.
 Source: Kafka, group-coordinator/src/main/resources/common/message/ConsumerGroup*.json.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from struct import Struct
 from typing import ClassVar, NamedTuple, TypeAlias
@@ -84,8 +84,8 @@ from protocol.internal.record_fields import (
     unsigned_varint,
 )
 
-Assignment: TypeAlias = Mapping[UUID, Sequence[int]]
-"""Partitions of topics, by topic id."""
+Assignment: TypeAlias = Mapping[UUID, tuple[int, ...]]
+"""Partitions of topics, by topic id, in the order of the record."""
 
 _VERSION = b"\x00\x00"
 _INT16 = Struct(">h")

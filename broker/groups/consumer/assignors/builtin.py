@@ -1,0 +1,12 @@
+"""The assignors that every broker has, by name; `uniform` is the one nobody has to ask for.
+
+Source: Kafka, GroupCoordinatorConfig.java (group.consumer.assignors).
+"""
+
+from broker.groups.consumer.assignors.assignor import Assignor
+from broker.groups.consumer.assignors.range_assignor import RangeAssignor
+from broker.groups.consumer.assignors.uniform_assignor import UniformAssignor
+
+BUILTIN_ASSIGNORS: dict[str, Assignor] = {
+    assignor.name: assignor for assignor in (UniformAssignor(), RangeAssignor())
+}
