@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from storage.errors import DiskError
     from storage.log import AppendInfo, Log
     from storage.topic_partition import TopicPartition
+    from storage.verification import TransactionTerms
 
 NO_LEADER_EPOCH = -1
 
@@ -120,10 +121,16 @@ class Partition:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         *,
         prepared: bool = False,
+        terms: "TransactionTerms | None" = None,
     ) -> "AppendInfo":
         """Write batches; the caller then asks `is_committed(info.last_offset + 1)`.
 
-        `prepared`: they come out of the log's `preparation`.
+        Args:
+            records: As `Log.append_as_leader` has it.
+            now_ms: Milliseconds since 1970 UTC.
+            origin: Who made them.
+            prepared: They come out of the log's `preparation`.
+            terms: What is known of the batch's transaction.
 
         Raises:
             BatchError, ProducerError: Refused, nothing was written.
@@ -136,6 +143,7 @@ class Partition:
             now_ms=now_ms,
             origin=origin,
             prepared=prepared,
+            terms=terms,
         )
         if info.duplicate:
             return info

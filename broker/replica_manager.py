@@ -23,6 +23,7 @@ from protocol.error_codes import ErrorCode
 from storage.append_origin import AppendOrigin
 from storage.errors import DiskError, StorageError
 from storage.topic_partition import TopicPartition
+from storage.verification import TransactionTerms
 from tiered.remote_read import PausedRead, ReadRequest
 from tiered.segment_metadata import TopicIdPartition
 
@@ -306,27 +307,54 @@ class ReplicaManager:
         they are at once. On failure it gets the error and -1, and nothing was written (except for
         REQUEST_TIMED_OUT, where nobody knows).
         """
+        self.append_coordinated(topic_partition, batch, on_committed)
+
+    def append_coordinated(
+        self,
+        topic_partition: TopicPartition,
+        batch: bytearray,
+        on_committed: Callable[[ErrorCode, int], None],
+        *,
+        terms: TransactionTerms | None = None,
+        timeout_ms: float = INTERNAL_APPEND_TIMEOUT_MS,
+    ) -> int:
+        """Append a coordinator's records, for those who must know where they are at once.
+
+        Args:
+            topic_partition: Where to.
+            batch: One batch.
+            on_committed: As in `append_internal`.
+            terms: What is known of the batch's transaction.
+            timeout_ms: After which `on_committed` gets REQUEST_TIMED_OUT.
+
+        Returns:
+            The base offset, or -1 where nothing was written.
+        """
         partition = self.get_partition(*topic_partition)
         if partition is None:
             on_committed(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
-            return
+            return -1
         try:
             info = partition.append(
-                memoryview(batch), self._clock.now_ms(), AppendOrigin.COORDINATOR
+                memoryview(batch),
+                self._clock.now_ms(),
+                AppendOrigin.COORDINATOR,
+                terms=terms,
             )
         except StorageError as error:
             if isinstance(error, DiskError):
                 self.disk_failed(partition, error)
             on_committed(code_of(error), -1)
-            return
+            return -1
         if partition.is_committed(info.last_offset + 1):
             on_committed(ErrorCode.NONE, info.first_offset)
-            return
+            return info.first_offset
         operation = DelayedCommit(partition, info.first_offset, info.last_offset + 1, on_committed)
-        if not self.delayed_produce.park(operation, INTERNAL_APPEND_TIMEOUT_MS):
+        if not self.delayed_produce.park(operation, timeout_ms):
             on_committed(ErrorCode.REQUEST_TIMED_OUT, -1)
-            return
-        partition.watch_produce().add(operation)
+        else:
+            partition.watch_produce().add(operation)
+        return info.first_offset
 
     def read_internal(
         self, topic_partition: TopicPartition, offset: int, max_bytes: int

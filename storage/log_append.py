@@ -27,6 +27,7 @@ from storage.segment import BatchAppend, Segment
 from storage.segment_recovery import read_marker, replay_batch
 from storage.transaction_index import AbortedTxn
 from storage.validator import BatchValidator, HeaderFields, headers_of
+from storage.verification import TransactionTerms
 
 _OFFSET_LENGTH_EPOCH: Final = Struct(">qii")
 _patch = _OFFSET_LENGTH_EPOCH.pack_into
@@ -48,6 +49,7 @@ class LogAppends(LogFlushes):
         origin: AppendOrigin = _CLIENT,
         verify: bool = True,
         prepared: bool = False,
+        terms: TransactionTerms | None = None,
     ) -> AppendInfo:
         """Check produced batches, give them offsets and write them to the active segment.
 
@@ -63,6 +65,7 @@ class LogAppends(LogFlushes):
             origin: Who made them, which decides what is checked.
             verify: Look at the CRC; False only for batches made in this process.
             prepared: The batches come out of `preparation`: only the time is still to be set.
+            terms: What is known of the batch's transaction.
 
         Returns:
             Offsets given, both inclusive. For a batch that is in the log already, those it got the
@@ -81,13 +84,15 @@ class LogAppends(LogFlushes):
             if self._validator.log_append_time:
                 headers = self._validator.stamp(records, headers, now_ms)
                 append_time_ms = now_ms
-            return self._append_headed(records, headers, leader_epoch, origin, append_time_ms)
+            return self._append_headed(
+                records, headers, leader_epoch, origin, append_time_ms, terms
+            )
         headers = self._validator.check(records, now_ms, origin, verify)
         if self._validator.is_special:
             records, headers = self._validator.prepare(records, headers, now_ms, origin)
             if self._validator.log_append_time:
                 append_time_ms = now_ms
-        return self._append_headed(records, headers, leader_epoch, origin, append_time_ms)
+        return self._append_headed(records, headers, leader_epoch, origin, append_time_ms, terms)
 
     @property
     def works_by_record(self) -> bool:
@@ -109,10 +114,13 @@ class LogAppends(LogFlushes):
         leader_epoch: int,
         origin: AppendOrigin,
         append_time_ms: int,
+        terms: TransactionTerms | None,
     ) -> AppendInfo:
         if len(headers) > 1:
-            return self._append_several(records, headers, leader_epoch, origin, append_time_ms)
-        return self._append_one(records, headers[0], leader_epoch, origin, append_time_ms)
+            return self._append_several(
+                records, headers, leader_epoch, origin, append_time_ms, terms
+            )
+        return self._append_one(records, headers[0], leader_epoch, origin, append_time_ms, terms)
 
     def _append_one(
         self,
@@ -121,6 +129,7 @@ class LogAppends(LogFlushes):
         leader_epoch: int,
         origin: AppendOrigin,
         append_time_ms: int,
+        terms: TransactionTerms | None,
     ) -> AppendInfo:
         """Write one batch that the validator has seen."""
         first_offset = self.log_end_offset
@@ -130,7 +139,7 @@ class LogAppends(LogFlushes):
         if producer_id >= 0:
             if fields[5] & CONTROL_BIT:
                 marker = read_marker(BatchHeader._make(fields), records)
-            duplicate = self._check_producer(fields, origin, marker)
+            duplicate = self._check_producer(fields, origin, marker, terms)
             if duplicate is not None:
                 return AppendInfo(
                     duplicate.first_offset,
@@ -173,9 +182,12 @@ class LogAppends(LogFlushes):
         leader_epoch: int,
         origin: AppendOrigin,
         append_time_ms: int,
+        terms: TransactionTerms | None,
     ) -> AppendInfo:
         if any(fields[9] >= 0 for fields in headers):
-            return self._append_one_by_one(records, headers, leader_epoch, origin, append_time_ms)
+            return self._append_one_by_one(
+                records, headers, leader_epoch, origin, append_time_ms, terms
+            )
         first_offset = offset = self.log_end_offset
         if leader_epoch != self._latest_leader_epoch:
             self._assign_leader_epoch(leader_epoch, first_offset)
@@ -198,6 +210,7 @@ class LogAppends(LogFlushes):
         leader_epoch: int,
         origin: AppendOrigin,
         append_time_ms: int,
+        terms: TransactionTerms | None,
     ) -> AppendInfo:
         """Idempotent batches in one call: each is checked against the ones before it.
 
@@ -208,7 +221,9 @@ class LogAppends(LogFlushes):
         for fields in headers:
             end = position + fields[1] + LOG_OVERHEAD
             batch = records[position:end]
-            infos.append(self._append_one(batch, fields, leader_epoch, origin, append_time_ms))
+            infos.append(
+                self._append_one(batch, fields, leader_epoch, origin, append_time_ms, terms)
+            )
             position = end
         return AppendInfo(
             infos[0].first_offset,
@@ -219,7 +234,11 @@ class LogAppends(LogFlushes):
         )
 
     def _check_producer(
-        self, fields: HeaderFields, origin: AppendOrigin, marker: tuple[int, int] | None
+        self,
+        fields: HeaderFields,
+        origin: AppendOrigin,
+        marker: tuple[int, int] | None,
+        terms: TransactionTerms | None,
     ) -> DuplicateInfo | None:
         base_sequence = fields[11]
         return self.producer_state.check(
@@ -231,6 +250,7 @@ class LogAppends(LogFlushes):
             fields[5] & CONTROL_BIT != 0,
             origin,
             marker[1] if marker is not None else -1,
+            terms,
         )
 
     def _update_producer(

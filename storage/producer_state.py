@@ -49,6 +49,7 @@ from storage.producer_snapshot import (
     snapshot_name,
 )
 from storage.topic_partition import TopicPartition
+from storage.verification import TransactionTerms, VerificationGuard, Verifications
 
 _log = logging.getLogger(__name__)
 
@@ -68,6 +69,8 @@ class ProducerStateManager:
         first_unstable_offset: First offset of the oldest transaction that is open, or ended by a
             marker which is not below the high watermark yet; None without one. Plain attribute:
             it is read for every fetch.
+        requires_verification: `transaction.partition.verification.enable`: a batch that opens a
+            transaction needs a guard (`storage.verification`).
     """
 
     __slots__ = (
@@ -80,8 +83,10 @@ class ProducerStateManager:
         "_snapshots",
         "_topic_partition",
         "_unreplicated",
+        "_verifications",
         "first_unstable_offset",
         "map_end_offset",
+        "requires_verification",
     )
 
     def __init__(
@@ -92,6 +97,7 @@ class ProducerStateManager:
         *,
         producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
         snapshot_offsets: Iterable[int] | None = None,
+        requires_verification: bool = False,
     ) -> None:
         """Start empty; nothing is read before it is needed.
 
@@ -102,6 +108,7 @@ class ProducerStateManager:
             producer_id_expiration_ms: `producer.id.expiration.ms`.
             snapshot_offsets: Offsets of the snapshot files there are, if the caller has listed the
                 directory; else it is listed when first needed.
+            requires_verification: Whether transactions must be verified (KIP-890).
         """
         self._topic_partition = topic_partition
         self._directory = directory
@@ -115,9 +122,95 @@ class ProducerStateManager:
         # order; None instead of an empty dict, since most partitions never see a transaction.
         self._ongoing: dict[int, int] | None = None
         self._unreplicated: dict[int, int] | None = None
+        self._verifications: Verifications | None = None
+        self.requires_verification = requires_verification
         self._last_snapshot_offset = 0
         self.map_end_offset = 0
         self.first_unstable_offset: int | None = None
+
+    # -- verification ------------------------------------------------------------------------
+
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether the producer has a transaction of this epoch open here."""
+        entry = self._producers.get(producer_id)
+        return (
+            entry is not None
+            and entry.txn_first_offset != NO_OFFSET
+            and entry.epoch == producer_epoch
+        )
+
+    def begin_verification(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        now_ms: int,
+        *,
+        supports_epoch_bump: bool,
+    ) -> VerificationGuard | None:
+        """Before a transactional batch: the guard to ask the coordinator under.
+
+        Args:
+            producer_id: Of the batch.
+            producer_epoch: Of the batch.
+            base_sequence: Of the batch; -1 for offset commits, which have none.
+            now_ms: Wall clock.
+            supports_epoch_bump: The client speaks transaction version 2.
+
+        Returns:
+            None: the transaction is open here already, there is nothing to ask.
+
+        Raises:
+            InvalidProducerEpochError: A newer producer with this id has written.
+        """
+        entry = self._producers.get(producer_id)
+        if entry is not None:
+            if producer_epoch < entry.epoch:
+                raise self._stale_epoch(producer_id, producer_epoch, entry.epoch)
+            if entry.txn_first_offset != NO_OFFSET and entry.epoch == producer_epoch:
+                return None
+        if self._verifications is None:
+            self._verifications = Verifications()
+        return self._verifications.begin(
+            producer_id,
+            base_sequence,
+            producer_epoch,
+            now_ms,
+            supports_epoch_bump=supports_epoch_bump,
+        )
+
+    def _check_opening(
+        self,
+        entry: ProducerEntry | None,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        origin: AppendOrigin,
+        guard: VerificationGuard | None,
+    ) -> None:
+        """A batch that would open a transaction; that it is no duplicate is known."""
+        if entry is not None and producer_epoch < entry.epoch:
+            raise self._stale_epoch(producer_id, producer_epoch, entry.epoch)
+        verification = None if self._verifications is None else self._verifications.get(producer_id)
+        if self.requires_verification and (
+            verification is None or guard is None or verification.guard is not guard
+        ):
+            raise InvalidTransactionStateError(
+                f"producer {producer_id} has no verified transaction in {self._topic_partition}"
+            )
+        if verification is None or origin is not AppendOrigin.CLIENT:
+            return
+        if (
+            verification.supports_epoch_bump
+            and base_sequence != 0
+            and (entry is None or not entry.batches)
+        ):
+            raise OutOfOrderSequenceError(
+                f"producer {producer_id} begins with sequence {base_sequence} instead of 0 in "
+                f"{self._topic_partition}"
+            )
+        if base_sequence > verification.lowest_sequence:
+            raise self._out_of_order(producer_id, base_sequence, verification.lowest_sequence)
 
     # -- appending ---------------------------------------------------------------------------
 
@@ -131,7 +224,7 @@ class ProducerStateManager:
         is_control: bool = False,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         coordinator_epoch: int = -1,
-        transaction_version: int = 0,
+        terms: TransactionTerms | None = None,
     ) -> DuplicateInfo | None:
         """Whether a batch may be written; changes nothing.
 
@@ -147,7 +240,7 @@ class ProducerStateManager:
             is_control: A transaction marker (only coordinators write these).
             origin: See `AppendOrigin`.
             coordinator_epoch: Of the marker; only with `is_control`.
-            transaction_version: 2 for markers whose epoch was bumped (KIP-890).
+            terms: What is known of the transaction; None: nothing.
 
         Returns:
             None to go ahead. Else the batch is a retry of one of the last five: do not write it,
@@ -156,14 +249,30 @@ class ProducerStateManager:
         Raises:
             OutOfOrderSequenceError: A batch before it is missing, or it is older than five.
             InvalidProducerEpochError: A newer producer with this id has written.
-            InvalidTransactionStateError: No transactional batch, while a transaction is open.
+            InvalidTransactionStateError: No transactional batch, while a transaction is open; or
+                one that would open a transaction which is not verified.
             TransactionCoordinatorFencedError: A marker of a coordinator that has been replaced.
         """
         entry = self._producers.get(producer_id)
-        if entry is None or origin is AppendOrigin.REPLICATION:
+        if origin is AppendOrigin.REPLICATION:
             return None
         if is_control:
-            self._check_marker(entry, producer_epoch, coordinator_epoch, transaction_version)
+            if entry is not None:
+                version = 0 if terms is None else terms.version
+                self._check_marker(entry, producer_epoch, coordinator_epoch, version)
+            return None
+        if is_transactional and (
+            entry is None or entry.txn_first_offset == NO_OFFSET or entry.epoch != producer_epoch
+        ):
+            if entry is not None and origin is AppendOrigin.CLIENT:
+                duplicate = self._find_duplicate(
+                    entry, producer_epoch, base_sequence, last_sequence
+                )
+                if duplicate is not None:
+                    return duplicate
+            guard = None if terms is None else terms.guard
+            self._check_opening(entry, producer_id, producer_epoch, base_sequence, origin, guard)
+        if entry is None:
             return None
         epoch = entry.epoch
         if origin is AppendOrigin.CLIENT:
@@ -171,9 +280,11 @@ class ProducerStateManager:
                 batches = entry.batches
                 last = batches[-1][0] if batches else -1
                 if base_sequence != last + 1 and (base_sequence != 0 or last != SEQUENCE_MAX):
-                    for batch in batches:
-                        if batch[0] == last_sequence and batch.first_sequence == base_sequence:
-                            return DuplicateInfo(batch.first_offset, batch[1], batch[3])
+                    duplicate = self._find_duplicate(
+                        entry, producer_epoch, base_sequence, last_sequence
+                    )
+                    if duplicate is not None:
+                        return duplicate
                     raise self._out_of_order(producer_id, base_sequence, last)
             elif producer_epoch < epoch:
                 raise self._stale_epoch(producer_id, producer_epoch, epoch)
@@ -190,6 +301,16 @@ class ProducerStateManager:
                 f"producer {producer_id} has a transaction open since offset "
                 f"{entry.txn_first_offset} in {self._topic_partition}, the batch is not part of it"
             )
+        return None
+
+    @staticmethod
+    def _find_duplicate(
+        entry: ProducerEntry, producer_epoch: int, base_sequence: int, last_sequence: int
+    ) -> DuplicateInfo | None:
+        if producer_epoch == entry.epoch:
+            for batch in entry.batches:
+                if batch[0] == last_sequence and batch.first_sequence == base_sequence:
+                    return DuplicateInfo(batch.first_offset, batch[1], batch[3])
         return None
 
     def _check_marker(
@@ -250,13 +371,16 @@ class ProducerStateManager:
         entry.add_batch(
             BatchMetadata(last_sequence, last_offset, last_offset - first_offset, timestamp)
         )
-        if is_transactional and entry.txn_first_offset == NO_OFFSET:
-            entry.txn_first_offset = first_offset
-            if self._ongoing is None:
-                self._ongoing = {}
-            self._ongoing[first_offset] = producer_id
-            if self.first_unstable_offset is None:
-                self.first_unstable_offset = first_offset
+        if is_transactional:
+            if self._verifications is not None:
+                self._verifications.end(producer_id)
+            if entry.txn_first_offset == NO_OFFSET:
+                entry.txn_first_offset = first_offset
+                if self._ongoing is None:
+                    self._ongoing = {}
+                self._ongoing[first_offset] = producer_id
+                if self.first_unstable_offset is None:
+                    self.first_unstable_offset = first_offset
         self.map_end_offset = last_offset + 1
 
     def append_control(
@@ -285,6 +409,8 @@ class ProducerStateManager:
         self.map_end_offset = offset + 1
         if control_type not in (ABORT_MARKER, COMMIT_MARKER):
             return None
+        if self._verifications is not None:
+            self._verifications.end(producer_id)
         entry = self._producers.get(producer_id)
         if entry is None:
             entry = self._producers[producer_id] = ProducerEntry(producer_id, producer_epoch)
@@ -439,6 +565,8 @@ class ProducerStateManager:
         expired = [entry for entry in self._producers.values() if self._is_expired(entry, now_ms)]
         for entry in expired:
             del self._producers[entry.producer_id]
+        if self._verifications is not None:
+            self._verifications.remove_expired(now_ms, self._expiration_ms)
         return len(expired)
 
     def _is_expired(self, entry: ProducerEntry, now_ms: int) -> bool:
@@ -495,6 +623,7 @@ class ProducerStateManager:
 
     def _clear(self) -> None:
         self._producers.clear()
+        self._verifications = None
         self._ongoing = None
         self._unreplicated = None
         self.first_unstable_offset = None

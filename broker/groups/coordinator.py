@@ -26,6 +26,7 @@ from broker.groups.offsets_log import Done, OffsetsLog
 from broker.groups.partitioner import partition_for_group
 from broker.groups.shard import GroupShard
 from broker.groups.stats import CommittedOffset, GroupSnapshot, GroupStats
+from broker.groups.transactional_offsets import TransactionalOffsetCommit, TransactionalOffsets
 from broker.request import RequestContext
 from broker.timer import Timer, TimerHandle
 from config.broker import BrokerConfig
@@ -36,10 +37,12 @@ from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from protocol.messages.leave_group import MemberIdentity, MemberResponse
 from protocol.messages.offset_commit import OffsetCommitRequest
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from storage.clock import Clock
 from storage.errors import StorageError
 from storage.randomness import Randomness
 from storage.topic_partition import TopicPartition
+from storage.verification import VerificationGuard
 
 if TYPE_CHECKING:
     from broker.controller.cluster_image import ClusterImage
@@ -66,6 +69,7 @@ class _Active(NamedTuple):
     shard: GroupShard
     protocol: ClassicProtocol
     offsets: OffsetManager
+    transactional: TransactionalOffsets
 
 
 class GroupCoordinator:
@@ -202,7 +206,10 @@ class GroupCoordinator:
         offsets = OffsetManager(
             shard, protocol, settings=settings, clock=self._clock, timer=self._timer
         )
-        return _Active(shard, protocol, offsets)
+        transactional = TransactionalOffsets(
+            shard, self._replica_manager, settings=settings, clock=self._clock
+        )
+        return _Active(shard, protocol, offsets, transactional)
 
     def _activate(self, partition_index: int, active: _Active) -> None:
         self._active[partition_index] = active
@@ -362,6 +369,34 @@ class GroupCoordinator:
             done(ErrorCode.INVALID_GROUP_ID)
         else:
             active.offsets.commit(request, api_version, commits, done)
+
+    def commit_transactional_offsets(
+        self,
+        request: TxnOffsetCommitRequest,
+        api_version: int,
+        commits: Sequence[TransactionalOffsetCommit],
+        done: Done,
+        *,
+        guard: VerificationGuard | None = None,
+    ) -> None:
+        """TxnOffsetCommit; `done` gets what holds for all that have no error of their own."""
+        active = self._find(request.group_id)
+        if not request.group_id or not can_be_recorded(request.group_id):
+            done(ErrorCode.INVALID_GROUP_ID)
+        elif isinstance(active, ErrorCode):
+            done(active)
+        else:
+            active.transactional.commit(request, api_version, commits, done, guard=guard)
+
+    def end_transaction(self, partition_index: int, producer_id: int, *, commit: bool) -> None:
+        """A producer's marker is in an offsets partition: what its transaction holds is decided."""
+        active = self._active.get(partition_index)
+        if active is not None:
+            active.transactional.end_transaction(producer_id, commit=commit)
+
+    def is_loading_partition(self, partition_index: int) -> bool:
+        """Whether a record appended now may be missed by the shard that is being read back."""
+        return partition_index in self._loading
 
     def fetch_offsets(
         self,

@@ -18,6 +18,7 @@ from storage.errors import (
 from storage.producer_entry import SEQUENCE_MAX, CompletedTxn, DuplicateInfo
 from storage.producer_state import ABORT_MARKER, COMMIT_MARKER, ProducerStateManager
 from storage.topic_partition import TopicPartition
+from storage.verification import TransactionTerms
 from tests.fakes.filesystem import FakeFilesystem
 
 TP = TopicPartition("events", 0)
@@ -266,9 +267,9 @@ def test_second_version_marker_needs_a_bumped_epoch(state: ProducerStateManager)
     write(state, 0, epoch=3, transactional=True)
     origin = AppendOrigin.COORDINATOR
     with pytest.raises(InvalidProducerEpochError):
-        state.check(PID, 3, -1, -1, True, True, origin, 0, 2)
-    assert state.check(PID, 4, -1, -1, True, True, origin, 0, 2) is None
-    assert state.check(PID, 3, -1, -1, True, True, origin, 0, 1) is None
+        state.check(PID, 3, -1, -1, True, True, origin, 0, TransactionTerms(version=2))
+    assert state.check(PID, 4, -1, -1, True, True, origin, 0, TransactionTerms(version=2)) is None
+    assert state.check(PID, 3, -1, -1, True, True, origin, 0, TransactionTerms(version=1)) is None
 
 
 def test_other_control_records_change_nothing(state: ProducerStateManager) -> None:
