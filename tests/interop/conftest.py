@@ -24,6 +24,17 @@ PROPERTIES = {
     "offsets.topic.num.partitions": "4",
 }
 
+# For tests of groups and transactions: what is looked for periodically is found at once, what a
+# group may ask for is short enough to wait for.
+COORDINATOR_PROPERTIES = {
+    "transaction.state.log.num.partitions": "4",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+    "group.min.session.timeout.ms": "1000",
+    "group.consumer.min.session.timeout.ms": "600",
+    "group.consumer.min.heartbeat.interval.ms": "200",
+    "group.consumer.heartbeat.interval.ms": "500",
+}
+
 _ran = pytest.StashKey[set[str]]()
 
 
@@ -65,10 +76,8 @@ def ran(request: pytest.FixtureRequest) -> Callable[[str], None]:
     return request.config.stash[_ran].add
 
 
-@pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnedNode]:
-    """A running broker; its log is printed when it does not come up or ends badly."""
-    node = new_node(tmp_path_factory.mktemp("broker"))
+def _running(node: OwnedNode) -> Iterator[OwnedNode]:
+    """Start, stop; its log is printed when it does not come up or ends badly."""
     node.start()
     yield node
     alive = node.is_running
@@ -77,6 +86,18 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnedNode]:
     assert alive, f"the broker ended during the tests:\n{tail}"
     if BROKER == "varve":
         assert code == 0, f"exit {code} after SIGTERM:\n{node.log_tail()}"
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnedNode]:
+    """A running broker."""
+    yield from _running(new_node(tmp_path_factory.mktemp("broker")))
+
+
+@pytest.fixture(scope="session")
+def coordinators(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnedNode]:
+    """A running broker whose groups and transactions need no long waits."""
+    yield from _running(new_node(tmp_path_factory.mktemp("coordinators"), COORDINATOR_PROPERTIES))
 
 
 @pytest.fixture
