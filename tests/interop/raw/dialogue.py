@@ -23,9 +23,15 @@ from protocol.error_codes import ErrorCode
 from protocol.headers import decode_response_header, encode_request_header
 from protocol.message import Message
 from protocol.messages import module_of
+from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from protocol.messages.find_coordinator import FindCoordinatorRequest
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from protocol.primitives import NIL_UUID
 from protocol.records.batch import iterate_batches
 from protocol.records.control import parse_control_type
@@ -63,6 +69,20 @@ PRODUCER_ID_FIELDS = {"producer_id", "ongoing_txn_producer_id"}
 ERROR_FIELDS = {"error_code", "partition_error_code"}
 _MADE_UP = re.compile(r"(?:.*-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _KAFKA_UUID = re.compile(r"[A-Za-z0-9_-]{22}")
+
+
+def _java_hash(text: str) -> int:
+    value = 0
+    for character in text:
+        value = (31 * value + ord(character)) & 0xFFFF_FFFF
+    return value
+
+
+GROUP_OF_EACH_PARTITION = [
+    next(name for name in (f"probe{n}" for n in range(1000)) if _java_hash(name) % 4 == partition)
+    for partition in range(4)
+]
+"""A group for each of four partitions of `__consumer_offsets`."""
 
 
 class Dialogue:
@@ -177,20 +197,58 @@ class Dialogue:
     # -- what every script needs -------------------------------------------------------------------
 
     def create_topic(self, suffix: str = "", partitions: int = 1) -> str:
-        """A topic of the script's own, led."""
+        """A topic of the script's own, that partition leaders and group coordinators know."""
         name = f"{self.name}{suffix}"
         topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
         (result,) = self.ask_quietly(CreateTopicsRequest(topics=[topic]), 7).topics
         assert result.error_code == 0, ErrorCode(result.error_code)
         self._topic_names[result.topic_id] = f"<id of {name}>"
+        ends = ListOffsetsRequest(
+            topics=[
+                ListOffsetsTopic(
+                    name=name,
+                    partitions=[
+                        ListOffsetsPartition(partition_index=index, timestamp=-1)
+                        for index in range(partitions)
+                    ],
+                )
+            ]
+        )
+        led = DescribeProducersRequest(
+            topics=[TopicRequest(name=name, partition_indexes=list(range(partitions)))]
+        )
+        self._wait(lambda: not any(codes_of(self.ask_quietly(ends, 7))), f"leaders of {name}")
+        # Kafka answers ListOffsets a little before it accepts records.
+        self._wait(
+            lambda: ErrorCode.NOT_LEADER_OR_FOLLOWER not in codes_of(self.ask_quietly(led)),
+            f"leaders of {name}",
+        )
+        for group in GROUP_OF_EACH_PARTITION:
+            self._wait(lambda group=group: self._is_assigned(group, name), f"assignment of {name}")
+        return name
+
+    def _wait(self, is_there: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
-        while True:
-            request = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
-            (found,) = self.ask_quietly(request, 9).topics
-            if found.error_code == 0 and all(p.error_code == 0 for p in found.partitions):
-                return name
-            assert time.monotonic() < deadline, f"{name} has no leader"
-            time.sleep(0.02)
+        while not is_there():
+            assert time.monotonic() < deadline, f"waited in vain for {what}"
+            time.sleep(0.01)
+
+    def _is_assigned(self, group: str, topic: str) -> bool:
+        """Whether a group coordinator gives out the topic's partitions; it learns of them late."""
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=group,
+            member_id=f"{group}-{topic}",
+            member_epoch=0,
+            rebalance_timeout_ms=5_000,
+            subscribed_topic_names=[topic],
+            topic_partitions=[],
+        )
+        answer = self.ask_quietly(request)
+        if answer is None or ErrorCode(answer.error_code) not in NOT_YET | {ErrorCode.NONE}:
+            return True  # It has no such groups.
+        request.member_epoch = -1
+        self.ask_quietly(request)
+        return answer.assignment is not None and bool(answer.assignment.topic_partitions)
 
     def topic_id(self, name: str) -> UUID:
         """The id of a topic this script created."""
@@ -260,7 +318,7 @@ def records_text(data: bytes | bytearray | memoryview) -> list[str]:
 
 
 def codes_of(value: Any) -> Iterable[int]:
-    """All error codes anywhere in an answer."""
+    """All error codes anywhere in an answer; none in no answer."""
     if isinstance(value, Message):
         for name in _fields(value):
             inner = getattr(value, name)
