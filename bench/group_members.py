@@ -1,8 +1,8 @@
 """A hundred consumers of one group (classic protocol), in one process that is not the bottleneck.
 
-Each member has a connection of its own and behaves as a client library does:
+Each member behaves as a client library does:
 
-    connect -> FindCoordinator -> JoinGroup -> (member id required) -> JoinGroup
+    FindCoordinator -> JoinGroup -> (member id required) -> JoinGroup
             -> SyncGroup -> stable: Heartbeat every 3 s
                  ^                     |
                  +---- JoinGroup <-----+  REBALANCE_IN_PROGRESS
@@ -13,21 +13,173 @@ Source: KIP-62, KIP-394; Kafka's ConsumerCoordinator and AbstractCoordinator.
 """
 
 import enum
-import errno
-import select
-import socket
-import struct
 import time
 from dataclasses import dataclass
 
-from bench import wire
+from bench import group_wire
+from bench.coordinator_lookup import RETRIABLE, RETRY_S, find_coordinator
 from bench.generator import GeneratorError
+from bench.pipeline import Connection, Loop
 from bench.process import cpu_seconds
 
 HEARTBEAT_INTERVAL_S = 3.0
 MEMBER_ID_REQUIRED, REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION = 79, 27, 25, 22
-COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR = 15, 14, 16
-_RETRY = {COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR}
+
+
+class MemberState(enum.Enum):
+    """What a member waits for."""
+
+    FINDING = enum.auto()
+    JOINING = enum.auto()
+    SYNCING = enum.auto()
+    STABLE = enum.auto()
+    LEFT = enum.auto()
+
+
+class ClassicGroup:
+    """What the members of one group have in common; `sizes` is what leaders saw."""
+
+    def __init__(self, name: str, topic: str, partitions: int) -> None:
+        self.name, self.topic, self.partitions = name, topic, partitions
+        self.sizes: dict[int, int] = {}
+        self.members: list[ClassicMember] = []
+
+    def is_balanced(self, count: int) -> bool:
+        """Whether `count` members, all that have not left, share the topic in one generation."""
+        alive = [m for m in self.members if m.state is not MemberState.LEFT]
+        if len(alive) != count or any(m.state is not MemberState.STABLE for m in alive):
+            return False
+        generations = {m.generation for m in alive}
+        return (
+            len(generations) == 1
+            and self.sizes.get(generations.pop()) == count
+            and sorted(one for m in alive for one in m.partitions) == list(range(self.partitions))
+        )
+
+
+class ClassicMember:
+    """One member; `laps` get the seconds of every heartbeat, from the moment it was due."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        connection: Connection,
+        group: ClassicGroup,
+        *,
+        laps: list[float] | None = None,
+    ) -> None:
+        self.member_id = ""
+        self.generation = -1
+        self.state = MemberState.FINDING
+        self.partitions: list[int] = []
+        self._loop, self._connection, self._group = loop, connection, group
+        self._laps = laps
+        self._number = len(group.members)
+        self._is_beating = False
+        group.members.append(self)
+
+    def start(self) -> None:
+        """Find the coordinator and join."""
+        self.state = MemberState.FINDING
+        find_coordinator(self._loop, self._connection, self._group.name, self.join)
+
+    def join(self) -> None:
+        """Join, or join again."""
+        self.state = MemberState.JOINING
+        frame = group_wire.join_frame(
+            self._group.name, self.member_id, self._group.topic, self._number
+        )
+        self._connection.send(frame, self._on_joined)
+
+    def leave(self) -> None:
+        """Say goodbye; the answer is not waited for."""
+        self.state = MemberState.LEFT
+        frame = group_wire.classic_leave_frame(self._group.name, self.member_id, self._number)
+        self._connection.send(frame, lambda _: None)
+
+    def _on_joined(self, data: bytes) -> None:
+        if self.state is not MemberState.JOINING:
+            return
+        answer = group_wire.Joined.read(data)
+        if answer.error_code == MEMBER_ID_REQUIRED:
+            self.member_id = answer.member_id
+            self.join()
+        elif not self._goes_on(answer.error_code):
+            return
+        else:
+            self.generation, self.member_id = answer.generation, answer.member_id
+            self._sync(answer)
+
+    def _sync(self, answer: group_wire.Joined) -> None:
+        self.state = MemberState.SYNCING
+        owned = {}
+        if answer.leader == self.member_id:
+            count = len(answer.members)
+            self._group.sizes[self.generation] = count
+            owned = {
+                member: range(position, self._group.partitions, count)
+                for position, member in enumerate(answer.members)
+            }
+        frame = group_wire.sync_frame(
+            self._group.name,
+            self.generation,
+            self.member_id,
+            self._number,
+            topic=self._group.topic,
+            owned=owned,
+        )
+        self._connection.send(frame, self._on_synced)
+
+    def _on_synced(self, data: bytes) -> None:
+        if self.state is not MemberState.SYNCING:
+            return
+        code, partitions = group_wire.assigned_partitions(data)
+        if not self._goes_on(code):
+            return
+        self.partitions = partitions
+        self.state = MemberState.STABLE
+        self._plan_heartbeat(time.perf_counter())
+
+    def _plan_heartbeat(self, now: float) -> None:
+        """At most one is planned; a member that rejoins keeps the beat it had."""
+        if not self._is_beating:
+            self._is_beating = True
+            due = now + HEARTBEAT_INTERVAL_S
+            self._loop.call_at(due, lambda: self._heartbeat(due))
+
+    def _heartbeat(self, due: float) -> None:
+        self._is_beating = False
+        if self.state is not MemberState.STABLE:
+            return
+        frame = group_wire.classic_heartbeat_frame(
+            self._group.name, self.generation, self.member_id, self._number
+        )
+        generation = self.generation
+
+        def on_answer(data: bytes) -> None:
+            if self._laps is not None:
+                self._laps.append(time.perf_counter() - due)
+            if self.state is MemberState.STABLE and generation == self.generation:
+                self._goes_on(group_wire.plain_error(data))
+
+        self._connection.send(frame, on_answer)
+        self._plan_heartbeat(due)
+
+    def _goes_on(self, code: int) -> bool:
+        """Whether there was no error; otherwise does what a client does about it."""
+        if not code:
+            return True
+        if code in RETRIABLE:
+            self.state = MemberState.FINDING
+            self._loop.call_at(time.perf_counter() + RETRY_S, self.start)
+        elif code in {REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION}:
+            self.join()
+        elif code == UNKNOWN_MEMBER_ID:
+            self.member_id = ""
+            self.join()
+        else:
+            raise GeneratorError(f"member {self._number}, {self.state.name}: error {code}")
+        return False
 
 
 @dataclass(slots=True)
@@ -38,232 +190,9 @@ class GroupResult:
     leave_s: float
     broker_cpu_join_s: float
     broker_cpu_leave_s: float
-
-
-class _State(enum.Enum):
-    CONNECTING = enum.auto()
-    FINDING = enum.auto()
-    JOINING = enum.auto()
-    SYNCING = enum.auto()
-    STABLE = enum.auto()
-    LEFT = enum.auto()
-
-
-class _Member:
-    def __init__(self, run: "_Run", index: int) -> None:
-        self.run = run
-        self.index = index
-        self.member_id = ""
-        self.generation = -1
-        self.size = 0
-        self.state = _State.CONNECTING
-        self.next_heartbeat = 0.0
-        self.retry_at = 0.0
-        self.partitions = 0
-        self.buffer = bytearray()
-        self.socket = socket.socket()
-        self.socket.setblocking(False)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        code = self.socket.connect_ex((run.host, run.port))
-        if code not in (0, errno.EINPROGRESS):
-            raise GeneratorError(f"connect: {errno.errorcode[code]}")
-
-    def send(self, api_key: int, version: int, body: bytes) -> None:
-        self.socket.sendall(wire.frame(api_key, version, self.index, body))
-
-    def find(self) -> None:
-        self.state = _State.FINDING
-        self.send(wire.FIND_COORDINATOR, 2, wire.string(self.run.group) + b"\x00")
-
-    def join(self) -> None:
-        self.state = _State.JOINING
-        subscription = struct.pack(">h", 1) + wire.array([wire.string(self.run.topic)])
-        subscription += wire.blob(b"") + wire.array([])
-        self.send(
-            wire.JOIN_GROUP,
-            5,
-            wire.string(self.run.group)
-            + struct.pack(">ii", 45_000, 60_000)
-            + wire.string(self.member_id)
-            + wire.string(None)
-            + wire.string("consumer")
-            + wire.array([wire.string("range") + wire.blob(subscription)]),
-        )
-
-    def sync(self, members: list[str]) -> None:
-        self.state = _State.SYNCING
-        assignments = []
-        for position, member in enumerate(members):
-            owned = range(position, self.run.partitions, len(members))
-            assignment = struct.pack(">h", 1)
-            assignment += wire.array(
-                [wire.string(self.run.topic) + wire.array(struct.pack(">i", p) for p in owned)]
-            )
-            assignments.append(wire.string(member) + wire.blob(assignment + wire.blob(b"")))
-        self.send(
-            wire.SYNC_GROUP,
-            3,
-            wire.string(self.run.group)
-            + struct.pack(">i", self.generation)
-            + wire.string(self.member_id)
-            + wire.string(None)
-            + wire.array(assignments),
-        )
-
-    def heartbeat(self, now: float) -> None:
-        self.next_heartbeat = now + HEARTBEAT_INTERVAL_S
-        self.send(
-            wire.HEARTBEAT,
-            3,
-            wire.string(self.run.group)
-            + struct.pack(">i", self.generation)
-            + wire.string(self.member_id)
-            + wire.string(None),
-        )
-
-    def leave(self) -> None:
-        self.state = _State.LEFT
-        body = wire.string(self.run.group) + wire.string(self.member_id)
-        self.send(wire.LEAVE_GROUP, 1, body)
-
-    def on_readable(self) -> None:
-        data = self.socket.recv(1 << 20)
-        if not data:
-            raise GeneratorError("the broker closed a member's connection")
-        self.buffer += data
-        while len(self.buffer) >= 4:
-            (size,) = struct.unpack_from(">i", self.buffer)
-            if len(self.buffer) < size + 4:
-                return
-            answer = wire.Reader(bytes(self.buffer[8 : size + 4]))
-            del self.buffer[: size + 4]
-            self._on_answer(answer)
-
-    def _on_answer(self, answer: wire.Reader) -> None:
-        if self.state is _State.LEFT:
-            return
-        answer.int32()  # throttle time, first in every answer used here
-        code = answer.int16()
-        if code in _RETRY:
-            self.state = _State.FINDING
-            self.retry_at = time.perf_counter() + 0.1
-        elif self.state is _State.FINDING:
-            self._expect(code, 0)
-            self.join()
-        elif self.state is _State.JOINING:
-            self._on_joined(code, answer)
-        elif self.state is _State.SYNCING:
-            if code in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION):
-                self.join()
-                return
-            self._expect(code, 0)
-            self._on_assigned(answer.blob())
-        elif code == REBALANCE_IN_PROGRESS:
-            self.join()
-        else:
-            self._expect(code, 0)
-
-    def _on_joined(self, code: int, answer: wire.Reader) -> None:
-        if code == MEMBER_ID_REQUIRED:
-            answer.int32()
-            answer.string()
-            answer.string()
-            self.member_id = answer.string() or ""
-            self.join()
-            return
-        if code == UNKNOWN_MEMBER_ID:
-            self.member_id = ""
-            self.join()
-            return
-        self._expect(code, 0)
-        self.generation = answer.int32()
-        answer.string()
-        leader, self.member_id = answer.string(), answer.string() or ""
-        members = []
-        for _ in answer.times():
-            members.append(answer.string() or "")
-            answer.string()
-            answer.blob()
-        if leader == self.member_id:
-            self.run.group_size[self.generation] = len(members)
-        self.sync(members)
-
-    def _on_assigned(self, assignment: bytes) -> None:
-        reader = wire.Reader(assignment)
-        reader.int16()
-        self.partitions = 0
-        for _ in reader.times():
-            reader.string()
-            count = len(reader.times_then_skip(4))
-            self.partitions += count
-        self.state = _State.STABLE
-        self.next_heartbeat = time.perf_counter() + HEARTBEAT_INTERVAL_S
-
-    def _expect(self, code: int, wanted: int) -> None:
-        if code != wanted:
-            raise GeneratorError(f"member {self.index}, {self.state.name}: error {code}")
-
-
-class _Run:
-    def __init__(
-        self, host: str, port: int, topic: str, partitions: int, group: str, stagger_s: float
-    ) -> None:
-        self.host, self.port, self.topic, self.group = host, port, topic, group
-        self.partitions = partitions
-        self.stagger_s = stagger_s
-        self.group_size: dict[int, int] = {}
-        self.members: list[_Member] = []
-        self.poll = select.epoll()
-        self.by_fd: dict[int, _Member] = {}
-
-    def add_member(self) -> None:
-        member = _Member(self, len(self.members))
-        self.members.append(member)
-        self.by_fd[member.socket.fileno()] = member
-        self.poll.register(member.socket.fileno(), select.EPOLLOUT)
-
-    def is_balanced(self, count: int) -> bool:
-        alive = [m for m in self.members if m.state is not _State.LEFT]
-        if len(alive) != count or any(m.state is not _State.STABLE for m in alive):
-            return False
-        generations = {m.generation for m in alive}
-        return (
-            len(generations) == 1
-            and self.group_size.get(generations.pop()) == count
-            and sum(m.partitions for m in alive) == self.partitions
-        )
-
-    def turn(self) -> None:
-        for fd, events in self.poll.poll(0.01):
-            member = self.by_fd[fd]
-            if member.state is _State.CONNECTING and events & select.EPOLLOUT:
-                self.poll.modify(fd, select.EPOLLIN)
-                # Requests are small and few: sending may block.
-                member.socket.setblocking(True)
-                member.find()
-            elif events & select.EPOLLIN:
-                member.on_readable()
-            elif events & (select.EPOLLHUP | select.EPOLLERR):
-                raise GeneratorError("the broker closed a member's connection")
-        now = time.perf_counter()
-        for member in self.members:
-            if member.state is _State.STABLE and now >= member.next_heartbeat:
-                member.heartbeat(now)
-            elif member.retry_at and now >= member.retry_at:
-                member.retry_at = 0.0
-                member.find()
-
-    def run_until_balanced(self, count: int, timeout_s: float = 120.0) -> float:
-        begin = time.perf_counter()
-        while not self.is_balanced(count):
-            now = time.perf_counter()
-            if now - begin > timeout_s:
-                states = {m.state.name for m in self.members}
-                raise GeneratorError(f"not balanced after {timeout_s} s: {states}")
-            if len(self.members) < count and now - begin >= len(self.members) * self.stagger_s:
-                self.add_member()
-            self.turn()
-        return time.perf_counter() - begin
+    generations: int
+    """How many there were until the group was balanced for the first time."""
+    generator_busy: float
 
 
 def join_group(
@@ -272,21 +201,35 @@ def join_group(
     pid: int,
     topic: str,
     partitions: int,
-    group: str,
+    name: str,
     members: int,
     stagger_s: float,
 ) -> GroupResult:
-    """Let `members` join, one every `stagger_s`; wait until balanced; then one leaves."""
-    run = _Run(host, port, topic, partitions, group, stagger_s)
-    cpu_0 = cpu_seconds(pid)
-    join_s = run.run_until_balanced(members)
+    """Let `members` join, one every `stagger_s`; wait until balanced; then one leaves.
+
+    Each has a connection of its own.
+    """
+    loop = Loop()
+    group = ClassicGroup(name, topic, partitions)
+
+    def add() -> None:
+        connection = loop.connect(host, port, lambda: member.start())
+        member = ClassicMember(loop, connection, group)
+
+    cpu_0, own_0 = cpu_seconds(pid), time.process_time()
+    begin = time.perf_counter()
+    for index in range(members):
+        loop.call_at(begin + index * stagger_s, add)
+    loop.run_until(lambda: group.is_balanced(members), 120.0, f"joining {name}")
+    join_s = time.perf_counter() - begin
+    busy = (time.process_time() - own_0) / join_s
     cpu_1 = cpu_seconds(pid)
-    run.members[0].leave()
-    leave_s = run.run_until_balanced(members - 1)
+    generations = len(group.sizes)
+    group.members[0].leave()
+    leave_s = loop.run_until(lambda: group.is_balanced(members - 1), 120.0, f"leaving {name}")
     cpu_2 = cpu_seconds(pid)
-    for member in run.members:
-        if member.state is not _State.LEFT:
-            member.leave()
-    for member in run.members:
-        member.socket.close()
-    return GroupResult(join_s, leave_s, cpu_1 - cpu_0, cpu_2 - cpu_1)
+    for member in group.members[1:]:
+        member.leave()
+    loop.turn()
+    loop.close()
+    return GroupResult(join_s, leave_s, cpu_1 - cpu_0, cpu_2 - cpu_1, generations, busy)
