@@ -11,16 +11,19 @@ from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
+from broker.controller.features import MAXIMUM
 from broker.controller.metadata_records import (
     CLUSTER_ID_KEY,
     CONFIGS,
     DELETED_TOPICS,
+    FEATURES_KEY,
     PARTITIONS,
     TOPICS,
     ConfigResource,
     PartitionImage,
     ResourceType,
     decode_config,
+    decode_features,
     decode_partitions,
     decode_topic,
     parse_config_key,
@@ -87,6 +90,7 @@ class ClusterImage:
         revision: Grows with every change; two images of one revision are equal, except for brokers
             (`broker_revision`), which are not in the store.
         broker_revision: Grows with every change of the brokers.
+        features: Finalised level of every feature there is (`broker.controller.features`).
     """
 
     cluster_id: str
@@ -98,6 +102,7 @@ class ClusterImage:
     configs: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=dict)
     broker_revision: int = 0
     deleted_topics: frozenset[UUID] = frozenset()
+    features: Mapping[str, int] = field(default_factory=lambda: MAXIMUM)
 
     @classmethod
     def empty(cls, *, controller_id: int = -1) -> "ClusterImage":
@@ -158,6 +163,7 @@ class _Update:
         self._chunks: dict[UUID, dict[int, list[PartitionImage]]] = {}
         self._overrides: dict[str, Mapping[str, str]] = {}
         self._deleted_topics = image.deleted_topics
+        self._features = image.features
 
     def add(self, key: str, value: bytes | None) -> None:
         if key.startswith(TOPICS):
@@ -175,6 +181,8 @@ class _Update:
             one = frozenset({parse_deleted_topic_key(key)})
             before = self._deleted_topics
             self._deleted_topics = before - one if value is None else before | one
+        elif key == FEATURES_KEY and value is not None:
+            self._features = MappingProxyType(decode_features(value))
         elif key == CLUSTER_ID_KEY and value is not None:
             self._cluster_id = value.decode()
 
@@ -217,6 +225,7 @@ class _Update:
             configs=image.configs if self._configs is None else self._configs,
             revision=revision,
             deleted_topics=self._deleted_topics,
+            features=self._features,
         )
 
     def _topic(self, name: str, old: TopicImage | None) -> TopicImage | None:

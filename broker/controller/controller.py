@@ -32,14 +32,17 @@ from broker.controller.cluster_image import (
     TopicImage,
 )
 from broker.controller.configs import ConfigOperation, ConfigRules
+from broker.controller.features import MAXIMUM, FeatureUpdate, Refusal, plan_update
 from broker.controller.group_settings import ConsumerGroupSettings, GroupSettings
 from broker.controller.metadata_records import (
     CLUSTER_ID_KEY,
+    FEATURES_KEY,
     ConfigResource,
     ResourceType,
     config_key,
     deleted_topic_key,
     encode_config,
+    encode_features,
     partitions_prefix,
     topic_key,
 )
@@ -189,6 +192,14 @@ class Controller:
             image = image.updated([(CLUSTER_ID_KEY, chosen.encode())], result.revision)
         elif wanted and wanted != image.cluster_id:
             raise ClusterIdError(wanted, image.cluster_id)
+        if all(item.key != FEATURES_KEY for item in content.items):
+            levels = encode_features(MAXIMUM)
+            result = await store.txn(
+                compare=[key_absent(FEATURES_KEY)], then=[Put(FEATURES_KEY, levels)]
+            )
+            if not result.succeeded:
+                raise StoreError("another broker has given the cluster features in the same moment")
+            image = image.updated([(FEATURES_KEY, levels)], result.revision)
         check_remote_storage(image, settings)
         if endpoints is None:
             endpoints = {
@@ -375,6 +386,30 @@ class Controller:
         return result.topic
 
     # -- settings ----------------------------------------------------------------------------------
+
+    # -- features --------------------------------------------------------------------------------
+
+    async def update_features(
+        self, updates: Sequence[FeatureUpdate], *, validate_only: bool = False
+    ) -> tuple[ErrorCode, str | None]:
+        """Change finalised levels, all that are asked for or none; the error and why."""
+        return await self._run(self._update_features(updates, validate_only))
+
+    async def _update_features(
+        self, updates: Sequence[FeatureUpdate], validate_only: bool
+    ) -> tuple[ErrorCode, str | None]:
+        current = self._image.features
+        planned = plan_update(current, updates, node_id=self._settings.node_id)
+        if isinstance(planned, Refusal):
+            return planned
+        if validate_only or planned == current:
+            return ErrorCode.NONE, None
+        put = Put(FEATURES_KEY, encode_features(planned))
+        (error,) = await self._commit([Unit(compare=(), operations=(put,))])
+        result = result_of(error)
+        if error is None:
+            LOGGER.info("features changed levels=%s", planned)
+        return result.error, result.message
 
     async def alter_configs(
         self,

@@ -10,6 +10,7 @@
     deleted-topics/<topic id>            the name of a topic that had remote storage, plain text:
                                          what it has there is being removed
     producer-ids                         {"v": 1, "next": <first producer id nobody was given>}
+    features                             {"v": 1, "f": {<name>: <level>, ...}}  finalised levels
 
 Values are UTF-8 JSON; a topic id is written as Kafka does, 22 characters of URL-safe base64.
 Partitions lie together so that a topic of 10,000 fits one transaction (128 operations, 1.5 MiB),
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from broker.controller.features import SUPPORTED, SupportedRange
 from storage.uuid_text import format_uuid, parse_uuid
 
 RECORD_VERSION = 1
@@ -37,6 +39,7 @@ PARTITIONS = "partitions/"
 CONFIGS = "configs/"
 DELETED_TOPICS = "deleted-topics/"
 PRODUCER_IDS_KEY = "producer-ids"
+FEATURES_KEY = "features"
 
 
 class MetadataFormatError(Exception):
@@ -236,6 +239,33 @@ def decode_next_producer_id(value: bytes) -> int:
         return int(_decode(PRODUCER_IDS_KEY, value)["next"])
     except (KeyError, TypeError, ValueError) as error:
         raise MetadataFormatError(f"{PRODUCER_IDS_KEY}: {error!r}") from error
+
+
+def encode_features(levels: Mapping[str, int]) -> bytes:
+    """Value of the features' key."""
+    return _encode({"f": dict(sorted(levels.items()))})
+
+
+def decode_features(value: bytes) -> dict[str, int]:
+    """Finalised levels; a supported feature that is not named has level 0.
+
+    Raises:
+        MetadataFormatError: Damaged, or a level that this release cannot work at.
+    """
+    try:
+        stored = {
+            str(name): int(level) for name, level in _decode(FEATURES_KEY, value)["f"].items()
+        }
+    except (KeyError, AttributeError, TypeError, ValueError) as error:
+        raise MetadataFormatError(f"{FEATURES_KEY}: {error!r}") from error
+    for name, level in stored.items():
+        levels = SUPPORTED.get(name, SupportedRange(0, 0))
+        if not levels.lowest <= level <= levels.highest:
+            raise MetadataFormatError(
+                f"the cluster has feature {name} at level {level}; "
+                f"this release supports {levels.lowest} to {levels.highest}"
+            )
+    return {name: stored.get(name, 0) for name in SUPPORTED}
 
 
 def _encode(fields: dict[str, object]) -> bytes:

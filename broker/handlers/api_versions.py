@@ -11,15 +11,23 @@ Behaviour:
 
 Versions:
 - 3   flexible; name and version of the client's software   KIP-511
+      features                                               KIP-584
 - 4   features whose lowest version is 0                     KAFKA-17011
 """
 
 import re
 from typing import TYPE_CHECKING
 
+from broker.controller.features import SUPPORTED
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
-from protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 
 if TYPE_CHECKING:
     from broker.request import RequestContext
@@ -27,6 +35,7 @@ if TYPE_CHECKING:
 
 API_KEY = ApiKey.API_VERSIONS
 VERSIONS = (0, 4)
+FEATURES_FROM_ZERO_VERSION = 4
 
 SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 """What Kafka accepts as name and version of a client's software."""
@@ -47,9 +56,21 @@ def handle(
         and SOFTWARE_NAME.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=int(ErrorCode.INVALID_REQUEST))
+    image = services.controller.image
     return ApiVersionsResponse(
         api_keys=[
             ApiVersion(api_key=key, min_version=low, max_version=high)
             for key, low, high in services.advertised_apis
-        ]
+        ],
+        supported_features=[
+            SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
+            for name, (lowest, highest) in SUPPORTED.items()
+            if lowest > 0 or context.api_version >= FEATURES_FROM_ZERO_VERSION
+        ],
+        finalized_features_epoch=image.revision,
+        finalized_features=[
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in image.features.items()
+            if level > 0
+        ],
     )

@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
+from broker.controller.cluster_image import ClusterImage
 from broker.disk import Disk
 from broker.fetch_sessions import FetchSessionCache
 from broker.handlers import (
@@ -53,6 +55,7 @@ class ServicesOfWorld:
         self.lookups = Lookups()
         self.remote: Any = None
         self.advertised_apis: list[tuple[int, int, int]] = []
+        self.controller = SimpleNamespace(image=ClusterImage.empty())
 
 
 class World:

@@ -1,7 +1,10 @@
 """ApiVersions: what is served, and how a client from the future gets to know it."""
 
+from dataclasses import replace
+
 import pytest
 
+from broker.controller.cluster_image import ClusterImage
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.headers import encode_request_header
@@ -56,3 +59,29 @@ async def test_names_of_real_clients_pass(world: World, name: str) -> None:
 
 async def test_old_versions_have_no_name_to_check(world: World) -> None:
     assert world.ask(ApiKey.API_VERSIONS, 2, request(name="")).error_code == 0
+
+
+@pytest.mark.parametrize("version", [3, 4])
+async def test_features_are_told(world: World, version: int) -> None:
+    """Those whose lowest level is 0 break older clients, who get no range (KAFKA-17492)."""
+    image = replace(ClusterImage.empty(), revision=77)
+    world.services.controller.image = image
+    answer = world.ask(ApiKey.API_VERSIONS, version, request())
+    supported = {f.name: (f.min_version, f.max_version) for f in answer.supported_features}
+    ranges = {"group.version": (0, 1), "transaction.version": (0, 2)}
+    assert supported == (ranges if version == 4 else {})
+    finalized = {
+        f.name: (f.min_version_level, f.max_version_level) for f in answer.finalized_features
+    }
+    assert finalized == {"group.version": (1, 1), "transaction.version": (2, 2)}
+    assert answer.finalized_features_epoch == 77
+
+
+async def test_a_feature_at_level_0_is_not_finalized(world: World) -> None:
+    """It is as if it did not exist."""
+    levels = {"group.version": 0, "transaction.version": 1}
+    world.services.controller.image = replace(ClusterImage.empty(), features=levels)
+    answer = world.ask(ApiKey.API_VERSIONS, 4, request())
+    assert [(f.name, f.max_version_level) for f in answer.finalized_features] == [
+        ("transaction.version", 1)
+    ]

@@ -1,0 +1,104 @@
+"""Features: what the whole cluster has agreed to do, as numbered levels (KIP-584, KIP-1022).
+
+    name                 level  means
+    group.version            1  consumer groups of the new protocol (KIP-848)
+    transaction.version      1  flexible records in the transaction log (KIP-890)
+    transaction.version      2  an epoch for each transaction, partitions added by Produce (KIP-890)
+
+Level 0 is a feature that nobody uses. Clients see the finalised levels in ApiVersions and speak
+accordingly; an operator changes them with UpdateFeatures. A new cluster begins with the highest
+levels, and so does one whose metadata was written before features were.
+
+Source: Kafka, FeatureControlManager.java, QuorumFeatures.java, TransactionVersion.java.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from protocol.error_codes import ErrorCode
+
+GROUP_VERSION: Final = "group.version"
+TRANSACTION_VERSION: Final = "transaction.version"
+
+
+class SupportedRange(NamedTuple):
+    """Levels that this release can work at, both inclusive."""
+
+    lowest: int
+    highest: int
+
+
+SUPPORTED: Final[Mapping[str, SupportedRange]] = MappingProxyType(
+    {GROUP_VERSION: SupportedRange(0, 1), TRANSACTION_VERSION: SupportedRange(0, 2)}
+)
+
+MAXIMUM: Final[Mapping[str, int]] = MappingProxyType(
+    {name: levels.highest for name, levels in SUPPORTED.items()}
+)
+"""What a new cluster is given."""
+
+
+class UpgradeType(IntEnum):
+    """How far an update may go (KIP-778)."""
+
+    UNKNOWN = 0
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+class FeatureUpdate(NamedTuple):
+    """A level somebody asks for."""
+
+    name: str
+    level: int
+    upgrade_type: int
+
+
+class Refusal(NamedTuple):
+    """Why nothing of a request is done."""
+
+    error: ErrorCode
+    message: str
+
+
+def plan_update(
+    current: Mapping[str, int], updates: Sequence[FeatureUpdate], *, node_id: int
+) -> dict[str, int] | Refusal:
+    """All levels after the updates: all of them are made, or none."""
+    planned = dict(current)
+    for update in updates:
+        reason = _reason_against(current.get(update.name, 0), update, node_id)
+        if reason is not None:
+            message = f"Invalid update version {update.level} for feature {update.name}. {reason}"
+            return Refusal(ErrorCode.INVALID_UPDATE_VERSION, message)
+        planned[update.name] = update.level
+    return planned
+
+
+def _reason_against(current: int, update: FeatureUpdate, node_id: int) -> str | None:
+    try:
+        upgrade_type = UpgradeType(update.upgrade_type)
+    except ValueError:
+        upgrade_type = UpgradeType.UNKNOWN
+    if upgrade_type is UpgradeType.UNKNOWN:
+        return "The controller does not support the given upgrade type."
+    if update.level < 0:
+        return "A feature version cannot be less than 0."
+    levels = SUPPORTED.get(update.name, SupportedRange(0, 0))
+    if not levels.lowest <= update.level <= levels.highest:
+        if levels.highest == 0:
+            return f"Local controller {node_id} does not support this feature."
+        return f"Local controller {node_id} only supports versions {levels.lowest}-{levels.highest}"
+    if update.name not in SUPPORTED:
+        return f"Local controller {node_id} does not support this feature."
+    if update.level < current and upgrade_type is UpgradeType.UPGRADE:
+        return (
+            "Can't downgrade the version of this feature without setting the upgrade type to "
+            "either safe or unsafe downgrade."
+        )
+    if update.level > current and upgrade_type is not UpgradeType.UPGRADE:
+        return "Can't downgrade to a newer version."
+    return None
