@@ -102,9 +102,9 @@ def check_reachable(addresses: str) -> None:
 def open_admin(**settings: Any) -> Any:
     """A `KafkaAdminClient`; raises CommandError when nobody listens."""
     check_reachable(settings["bootstrap_servers"])
-    from cli.kafka_library import KafkaAdminClient
+    from cli.consumer_group_describe import AdminClient
 
-    return KafkaAdminClient(**settings)
+    return AdminClient(**settings)
 
 
 def open_producer(**settings: Any) -> Any:

@@ -1,15 +1,19 @@
 """What a broker knows about a consumer group: members, assignments, offsets, lag.
 
+Groups of both protocols: what DescribeGroups calls dead may be a group of KIP-848, which only
+ConsumerGroupDescribe knows.
+
 The group comes from its coordinator, the end offsets from the leaders of the partitions; the
 answers are not of one moment, so a lag may be a little off, but it is never shown below 0.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from cli.connection import CommandError
+from cli.connection import CommandError, answer_text
 from cli.table import ranges
+from protocol.error_codes import ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +26,26 @@ class MemberDescription:
     client_id: str
     host: str
     assignment: dict[str, tuple[int, ...]]
+    target: dict[str, tuple[int, ...]] | None = None
+    """What the coordinator wants it to have; None in a classic group."""
+    epoch: int | None = None
+    """Of the member; None in a classic group."""
+    protocol: str | None = None
+    """`classic` or `consumer`: both may be in one group while it migrates; None if not known."""
 
     @property
     def assignment_text(self) -> str:
         """`first:0-3,7 second:0`."""
-        return " ".join(f"{topic}:{ranges(held)}" for topic, held in self.assignment.items())
+        return _partitions_text(self.assignment)
+
+    @property
+    def target_text(self) -> str:
+        """As `assignment_text`."""
+        return _partitions_text(self.target or {})
+
+
+def _partitions_text(assignment: dict[str, tuple[int, ...]]) -> str:
+    return " ".join(f"{topic}:{ranges(held)}" for topic, held in assignment.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +76,11 @@ class GroupDescription:
     """Broker id with host and port."""
     members: tuple[MemberDescription, ...]
     offsets: tuple[OffsetDescription, ...]
+    type: str = "classic"
+    epoch: int | None = None
+    """Of the group; None for a classic group."""
+    target_epoch: int | None = None
+    """Of the target assignment."""
 
     def as_document(self) -> dict[str, object]:
         """For JSON."""
@@ -72,7 +96,7 @@ def describe_group(admin: Any, group: str) -> GroupDescription:
     answer = admin.describe_groups([group])[group]
     if answer["group_state"] == "Dead":
         # An unknown group is described as dead; from version 6 with an error beside it (KIP-1043).
-        raise CommandError(f"group {group!r} does not exist")
+        return _describe_consumer_group(admin, group)
     if answer["error"] is not None:
         raise CommandError(f"group {group!r}: {answer['error']}")
     members = tuple(map(_member, answer["members"]))
@@ -82,9 +106,65 @@ def describe_group(admin: Any, group: str) -> GroupDescription:
         protocol_type=answer["protocol_type"],
         protocol=answer["protocol_data"],
         coordinator=_coordinator(admin, group),
-        members=tuple(sorted(members, key=lambda m: (m.client_id, m.host, m.member_id))),
+        members=_sorted(members),
         offsets=_offsets(admin, group, members),
     )
+
+
+def group_states(admin: Any, groups: Sequence[str]) -> dict[str, str]:
+    """State of each group; one nobody has heard of is dead."""
+    if not groups:
+        return {}
+    states = {
+        group: str(answer["group_state"]) for group, answer in admin.describe_groups(groups).items()
+    }
+    # Of the new protocol, perhaps.
+    dead = [group for group, state in states.items() if state == "Dead"]
+    for group, answer in _consumer_answers(admin, dead).items():
+        if answer["error_code"] == 0:
+            states[group] = answer["group_state"]
+    return states
+
+
+def _consumer_answers(admin: Any, groups: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What ConsumerGroupDescribe says; nothing if the broker does not know it."""
+    from cli.kafka_library import KafkaError
+
+    if not groups:
+        return {}
+    try:
+        answers: dict[str, dict[str, Any]] = admin.describe_consumer_groups(groups)
+    except KafkaError as error:
+        if type(error).__name__ not in ("UnsupportedVersionError", "IncompatibleBrokerVersion"):
+            raise
+        return {}
+    return answers
+
+
+def _describe_consumer_group(admin: Any, group: str) -> GroupDescription:
+    answer = _consumer_answers(admin, [group]).get(group)
+    if answer is None or answer["error_code"] == ErrorCode.GROUP_ID_NOT_FOUND:
+        raise CommandError(f"group {group!r} does not exist")
+    if answer["error_code"] != 0:
+        said = answer_text(f"group {group!r}", answer["error_code"], answer["error_message"])
+        raise CommandError(said)
+    members = tuple(map(_consumer_member, answer["members"]))
+    return GroupDescription(
+        group=group,
+        state=answer["group_state"],
+        protocol_type="consumer",
+        protocol=answer["assignor_name"],
+        coordinator=_coordinator(admin, group),
+        members=_sorted(members),
+        offsets=_offsets(admin, group, members),
+        type="consumer",
+        epoch=answer["group_epoch"],
+        target_epoch=answer["assignment_epoch"],
+    )
+
+
+def _sorted(members: Iterable[MemberDescription]) -> tuple[MemberDescription, ...]:
+    return tuple(sorted(members, key=lambda m: (m.client_id, m.host, m.member_id)))
 
 
 def _member(answer: dict[str, Any]) -> MemberDescription:
@@ -97,11 +177,31 @@ def _member(answer: dict[str, Any]) -> MemberDescription:
         client_id=answer["client_id"],
         # Kafka writes an address with the slash of Java's InetAddress.
         host=answer["client_host"].removeprefix("/"),
-        assignment={
-            held["topic"]: tuple(sorted(held["partitions"]))
-            for held in sorted(topics, key=lambda held: str(held["topic"]))
-        },
+        assignment=_by_topic(topics, "topic"),
     )
+
+
+_MEMBER_TYPES = {0: "classic", 1: "consumer"}
+
+
+def _consumer_member(answer: dict[str, Any]) -> MemberDescription:
+    return MemberDescription(
+        member_id=answer["member_id"],
+        instance_id=answer["instance_id"],
+        client_id=answer["client_id"],
+        host=answer["client_host"].removeprefix("/"),
+        assignment=_by_topic(answer["assignment"]["topic_partitions"], "topic_name"),
+        target=_by_topic(answer["target_assignment"]["topic_partitions"], "topic_name"),
+        epoch=answer["member_epoch"],
+        protocol=_MEMBER_TYPES.get(answer.get("member_type", -1)),
+    )
+
+
+def _by_topic(topics: Iterable[dict[str, Any]], name: str) -> dict[str, tuple[int, ...]]:
+    return {
+        held[name]: tuple(sorted(held["partitions"]))
+        for held in sorted(topics, key=lambda held: str(held[name]))
+    }
 
 
 def _coordinator(admin: Any, group: str) -> str:

@@ -1,4 +1,4 @@
-"""`varve groups`: list, describe and delete consumer groups, delete and reset their offsets.
+"""`varve groups`: list, describe and delete consumer groups, remove members, handle offsets.
 
 Exit status: 0 done, 1 the broker is out of reach or has refused, 2 mistaken options.
 """
@@ -7,27 +7,37 @@ import argparse
 from typing import Any
 
 from cli.actions import Action, add_actions, run_action
-from cli.connection import FAILED, ClientFactory, CommandError, client, complain, open_admin
-from cli.group_descriptions import GroupDescription, describe_group
-from cli.moments import datetime_ms, duration_ms
-from cli.offset_resets import (
-    OffsetChange,
-    Reset,
-    ResetRule,
-    apply_changes,
-    check_inactive,
-    plan_changes,
-    selected_partitions,
+from cli.connection import (
+    FAILED,
+    ClientFactory,
+    CommandError,
+    answer_text,
+    client,
+    complain,
+    open_admin,
 )
-from cli.options import topic_partitions, whole_number
-from cli.table import Cell, counted, format_json, format_table
+from cli.group_descriptions import GroupDescription, describe_group
+from cli.groups_reset import reset, reset_arguments
+from cli.options import topic_partitions
+from cli.table import Cell, format_json, format_table
 from protocol.error_codes import ErrorCode
-from storage.clock import SystemClock
 
-STATES = ("Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Dead", "Assigning")
+STATES = (
+    "Stable",
+    "Empty",
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "Dead",
+    "Assigning",
+    "Reconciling",
+)
 """States a group can be listed by (KIP-518, KIP-848)."""
 
+TYPES = ("classic", "consumer")
+"""Protocols a group can be listed by (KIP-848)."""
+
 MEMBER_HEADINGS = ("CLIENT", "HOST", "MEMBER", "INSTANCE", "ASSIGNMENT")
+VERBOSE_MEMBER_HEADINGS = (*MEMBER_HEADINGS, "PROTOCOL", "EPOCH", "TARGET")
 OFFSET_HEADINGS = ("TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "CLIENT")
 
 
@@ -56,11 +66,18 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="STATE",
         help=f"only groups in this state ({', '.join(STATES)}); may be repeated",
     )
+    parser.add_argument(
+        "--type",
+        type=str.lower,
+        choices=TYPES,
+        action="append",
+        help="only groups of this protocol; may be repeated",
+    )
 
 
 def _list(args: argparse.Namespace, connect: ClientFactory) -> int:
     with client(connect, args) as admin:
-        groups = admin.list_groups(states_filter=args.state)
+        groups = admin.list_groups(states_filter=args.state, types_filter=args.type)
     groups.sort(key=lambda group: str(group["group_id"]))
     rows = [
         {
@@ -82,42 +99,92 @@ def _list(args: argparse.Namespace, connect: ClientFactory) -> int:
 
 
 def _describe_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("group", metavar="GROUP")
+    parser.add_argument("groups", metavar="GROUP", nargs="*")
+    parser.add_argument("--all-groups", action="store_true", help="every group")
+    parts = parser.add_argument_group("what to show (everything when none is given)")
+    parts.add_argument("--state", action="store_true", help="the line about the group itself")
+    parts.add_argument("--members", action="store_true", help="members and what they were given")
+    parts.add_argument("--offsets", action="store_true", help="committed offsets and lag")
+    parser.add_argument(
+        "--verbose", action="store_true", help="also epochs, protocols and target assignments"
+    )
 
 
 def _describe(args: argparse.Namespace, connect: ClientFactory) -> int:
+    if bool(args.groups) == args.all_groups:
+        raise CommandError("name groups, or --all-groups", status=2)
+    described, problems = [], []
     with client(connect, args) as admin:
-        group = describe_group(admin, args.group)
-    print(format_json(group.as_document()) if args.json else _description_text(group))
-    return 0
+        names = list(dict.fromkeys(args.groups)) or sorted(
+            str(group["group_id"]) for group in admin.list_groups()
+        )
+        for name in names:
+            try:
+                described.append(describe_group(admin, name))
+            except CommandError as problem:
+                problems.append(str(problem))
+    if args.json:
+        documents = [group.as_document() for group in described]
+        if len(args.groups) != 1:
+            print(format_json(documents))
+        elif documents:
+            print(format_json(documents[0]))
+    elif described:
+        print("\n\n\n".join(_description_text(group, args) for group in described))
+    elif not problems:
+        print("no groups")
+    for text in problems:
+        complain(text)
+    return FAILED if problems else 0
 
 
-def _description_text(group: GroupDescription) -> str:
+def _description_text(group: GroupDescription, args: argparse.Namespace) -> str:
+    everything = not (args.state or args.members or args.offsets)
+    blocks = [_state_text(group, verbose=args.verbose)]
+    if everything or args.members:
+        blocks.append(_members_text(group, verbose=args.verbose))
+    if everything or args.offsets:
+        blocks.append(_offsets_text(group))
+    return "\n\n".join(blocks)
+
+
+def _state_text(group: GroupDescription, *, verbose: bool) -> str:
     protocol = "/".join(filter(None, (group.protocol_type, group.protocol)))
-    facts = (
+    facts = [
         f"group {group.group}",
         f"state {group.state}",
         f"protocol {protocol or '-'}",
         f"coordinator {group.coordinator}",
-    )
-    blocks = ["   ".join(facts)]
-    if group.members:
-        members: list[list[Cell]] = [
-            [m.client_id, m.host, m.member_id, m.instance_id, m.assignment_text or None]
-            for m in group.members
-        ]
-        blocks.append(format_table(MEMBER_HEADINGS, members))
-    else:
-        blocks.append("no members")
-    if group.offsets:
-        rows: list[list[Cell]] = [
-            [o.topic, o.partition, o.committed, o.end_offset, o.lag, o.client_id]
-            for o in group.offsets
-        ]
-        blocks.append(format_table(OFFSET_HEADINGS, rows))
-    else:
-        blocks.append("no offsets")
-    return "\n\n".join(blocks)
+    ]
+    if verbose:
+        facts.append(f"type {group.type}")
+        facts.append(f"members {len(group.members)}")
+        if group.epoch is not None:
+            facts.append(f"epoch {group.epoch}")
+            facts.append(f"target assignment epoch {group.target_epoch}")
+    return "   ".join(facts)
+
+
+def _members_text(group: GroupDescription, *, verbose: bool) -> str:
+    if not group.members:
+        return "no members"
+    rows: list[list[Cell]] = []
+    for m in group.members:
+        row: list[Cell] = [m.client_id, m.host, m.member_id, m.instance_id]
+        row.append(m.assignment_text or None)
+        if verbose:
+            row += [m.protocol or group.type, m.epoch, m.target_text or None]
+        rows.append(row)
+    return format_table(VERBOSE_MEMBER_HEADINGS if verbose else MEMBER_HEADINGS, rows)
+
+
+def _offsets_text(group: GroupDescription) -> str:
+    if not group.offsets:
+        return "no offsets"
+    rows: list[list[Cell]] = [
+        [o.topic, o.partition, o.committed, o.end_offset, o.lag, o.client_id] for o in group.offsets
+    ]
+    return format_table(OFFSET_HEADINGS, rows)
 
 
 def _delete_arguments(parser: argparse.ArgumentParser) -> None:
@@ -198,77 +265,66 @@ def _offset_problem(error_code: int) -> str:
     return f"{code.message.rstrip('.')} ({code.name})"
 
 
-def _reset_arguments(parser: argparse.ArgumentParser) -> None:
+def _remove_members_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("group", metavar="GROUP")
     which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--all", action="store_true", help="every member there is")
     which.add_argument(
-        "--topic", type=topic_partitions, action="append", metavar="TOPIC[:P,P]", help=_TOPIC_HELP
+        "--instance",
+        action="append",
+        metavar="ID",
+        help="a static member, by its group.instance.id; may be repeated",
     )
     which.add_argument(
-        "--all-topics", action="store_true", help="every partition the group has an offset of"
+        "--member", action="append", metavar="ID", help="by its member id; may be repeated"
     )
-    rule = parser.add_mutually_exclusive_group(required=True)
-    rule.add_argument("--to-earliest", action="store_true", help="the first record there is")
-    rule.add_argument("--to-latest", action="store_true", help="behind the last record")
-    rule.add_argument("--to-offset", type=whole_number, metavar="N")
-    rule.add_argument("--shift-by", type=int, metavar="N", help="N records on, or back if below 0")
-    rule.add_argument(
-        "--to-datetime",
-        type=datetime_ms,
-        metavar="TIME",
-        help="the first record of that time or later: 2026-01-31T12:00:00, in UTC without a zone",
-    )
-    rule.add_argument(
-        "--by-duration", type=duration_ms, metavar="SPAN", help="so long ago: PT2H30M, P7D"
-    )
-    parser.add_argument(
-        "--execute", action="store_true", help="change the offsets; else they are only shown"
-    )
+    parser.add_argument("--reason", help="for the broker's log")
 
 
-def _rule(args: argparse.Namespace, now_ms: int) -> ResetRule:
-    if args.to_earliest:
-        return ResetRule(Reset.EARLIEST)
-    if args.to_latest:
-        return ResetRule(Reset.LATEST)
-    if args.to_offset is not None:
-        return ResetRule(Reset.OFFSET, args.to_offset)
-    if args.shift_by is not None:
-        return ResetRule(Reset.SHIFT, args.shift_by)
-    if args.to_datetime is not None:
-        return ResetRule(Reset.TIME, args.to_datetime)
-    return ResetRule(Reset.TIME, now_ms - args.by_duration)
+def _remove_members(args: argparse.Namespace, connect: ClientFactory) -> int:
+    from cli.kafka_library import MemberToRemove
 
-
-def _reset(args: argparse.Namespace, connect: ClientFactory) -> int:
-    rule = _rule(args, SystemClock().now_ms())
     with client(connect, args) as admin:
-        check_inactive(admin, args.group)
-        wanted = selected_partitions(admin, args.group, None if args.all_topics else args.topic)
-        changes = plan_changes(admin, args.group, wanted, rule)
-        if args.execute:
-            apply_changes(admin, args.group, changes)
+        if args.all:
+            # By what names them for good: a static member may come back with a new member id.
+            wanted = [
+                MemberToRemove(
+                    member_id=None if m.instance_id else m.member_id,
+                    group_instance_id=m.instance_id,
+                    reason=args.reason,
+                )
+                for m in describe_group(admin, args.group).members
+            ]
+        elif args.instance:
+            wanted = [
+                MemberToRemove(group_instance_id=name, reason=args.reason)
+                for name in dict.fromkeys(args.instance)
+            ]
+        else:
+            wanted = [
+                MemberToRemove(member_id=name, reason=args.reason)
+                for name in dict.fromkeys(args.member)
+            ]
+        answers = admin.remove_group_members(args.group, wanted)
+    removed, problems = [], []
+    for member, error in answers.items():
+        name = member.group_instance_id or member.member_id
+        if error.errno == 0:
+            removed.append(name)
+        elif error.errno == ErrorCode.UNKNOWN_MEMBER_ID:
+            problems.append(f"group {args.group!r} has no member {name!r}")
+        else:
+            problems.append(answer_text(f"member {name!r}", error.errno))
     if args.json:
-        document = {
-            "group": args.group,
-            "executed": args.execute,
-            "offsets": [change.as_document() for change in changes],
-        }
-        print(format_json(document))
+        print(format_json({"removed": removed}))
     else:
-        print(_changes_text(changes))
-        done = f"reset {counted(len(changes), 'offset')} of group {args.group}"
-        print("\n" + (done if args.execute else "nothing is changed yet: add --execute"))
-    return 0
-
-
-def _changes_text(changes: list[OffsetChange]) -> str:
-    rows: list[list[Cell]] = [
-        [change.topic, change.partition, change.old_offset, change.new_offset, change.remark]
-        for change in changes
-    ]
-    headings = ("TOPIC", "PARTITION", "OLD", "NEW", "")
-    return format_table(headings, rows)
+        for name in removed:
+            print(f"removed member {name}")
+        if not answers:
+            print("no members")
+    for text in problems:
+        complain(text)
+    return FAILED if problems else 0
 
 
 ACTIONS = {
@@ -278,7 +334,8 @@ ACTIONS = {
     "delete-offsets": Action(
         "delete offsets of a group", _delete_offsets_arguments, _delete_offsets
     ),
-    "reset-offsets": Action(
-        "set where a stopped group will go on reading", _reset_arguments, _reset
+    "reset-offsets": Action("set where a stopped group will go on reading", reset_arguments, reset),
+    "remove-members": Action(
+        "remove members, as of consumers that hang", _remove_members_arguments, _remove_members
     ),
 }

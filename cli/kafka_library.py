@@ -23,7 +23,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetSpec, TopicPartition
     from kafka import codec as codec_module
-    from kafka.admin import AlterConfigOp, ConfigResource
+    from kafka.admin import AlterConfigOp, ConfigResource, MemberToRemove
     from kafka.errors import KafkaError
     from kafka.structs import OffsetAndMetadata
 
@@ -34,6 +34,7 @@ __all__ = [
     "KafkaConsumer",
     "KafkaError",
     "KafkaProducer",
+    "MemberToRemove",
     "OffsetAndMetadata",
     "OffsetSpec",
     "TopicPartition",

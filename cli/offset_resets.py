@@ -6,7 +6,8 @@ becomes the nearest one inside; a time behind the last record is the end.
 Source: Kafka, ConsumerGroupCommand.java.
 """
 
-from collections.abc import Sequence
+import csv
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any, NamedTuple
@@ -27,6 +28,9 @@ class Reset(Enum):
     OFFSET = "offset"
     SHIFT = "shift"
     TIME = "time"
+    CURRENT = "current"
+    PLAN = "plan"
+    """Each partition to the offset that a file gives it."""
 
 
 class ResetRule(NamedTuple):
@@ -53,18 +57,59 @@ class OffsetChange:
         return asdict(self)
 
 
-def check_inactive(admin: Any, group: str) -> None:
-    """Refuse while the group has members.
+def inactive_problem(group: str, state: str) -> str:
+    """Why a group with members is left alone: their next commit would undo the reset."""
+    return (
+        f"offsets can only be reset while the group is inactive: {group!r} is {state}, "
+        "stop its consumers first"
+    )
+
+
+def read_plan(path: str, groups: Sequence[str]) -> dict[str, dict[Any, int]]:
+    """New offsets by group and partition, as `--export` and Kafka's tool write them.
+
+    Args:
+        path: A file with lines `topic,partition,offset`, when there is one group, or
+            `group,topic,partition,offset`.
+        groups: What the command line names.
 
     Raises:
-        CommandError: It has; their next commit would undo the reset.
+        CommandError: It cannot be read, or a line is something else.
     """
-    state = admin.describe_groups([group])[group]["group_state"]
-    if state not in INACTIVE:
-        raise CommandError(
-            f"offsets can only be reset while the group is inactive: {group!r} is {state}, "
-            "stop its consumers first"
-        )
+    from cli.kafka_library import TopicPartition
+
+    plans: dict[str, dict[Any, int]] = {}
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise CommandError(f"{path}: {reason}") from error
+    for number, row in enumerate(rows, 1):
+        words = [word.strip() for word in row]
+        if len(words) == 3 and len(groups) == 1:
+            words = [groups[0], *words]
+        if len(words) != 4 or not (words[2].isdecimal() and words[3].isdecimal()):
+            raise CommandError(
+                f"{path}: line {number} is not [group,]topic,partition,offset"
+                + (": with several groups each line needs its group" if len(words) == 3 else "")
+            )
+        group, topic, partition, offset = words
+        plans.setdefault(group, {})[TopicPartition(topic, int(partition))] = int(offset)
+    return plans
+
+
+def planned_partitions(admin: Any, plan: Mapping[Any, int]) -> list[Any]:
+    """The partitions of a plan, in order.
+
+    Raises:
+        CommandError: One of them does not exist.
+    """
+    led = led_partitions(admin, {at.topic for at in plan})
+    for at in sorted(plan):
+        if at not in led:
+            raise CommandError(f"partition {at.topic}-{at.partition} does not exist")
+    return sorted(plan)
 
 
 def selected_partitions(
@@ -104,9 +149,13 @@ def selected_partitions(
 
 
 def plan_changes(
-    admin: Any, group: str, partitions: Sequence[Any], rule: ResetRule
+    admin: Any,
+    group: str,
+    partitions: Sequence[Any],
+    rule: ResetRule,
+    plan: Mapping[Any, int] | None = None,
 ) -> list[OffsetChange]:
-    """Old and new offset of each partition; changes nothing.
+    """Old and new offset of each partition; changes nothing. `plan` is for Reset.PLAN.
 
     Raises:
         CommandError: To shift an offset there must be one.
@@ -135,6 +184,15 @@ def plan_changes(
             wanted = end if at_time[at].offset < 0 else at_time[at].offset
         elif rule.reset is Reset.OFFSET:
             wanted = rule.value
+        elif rule.reset is Reset.PLAN:
+            assert plan is not None
+            wanted = plan[at]
+        elif rule.reset is Reset.CURRENT:
+            # Kafka does not look whether the offset is still there; it is what is committed.
+            changes.append(
+                OffsetChange(at.topic, at.partition, old, end if old is None else old, "")
+            )
+            continue
         elif old is None:
             raise CommandError(
                 f"{at.topic}-{at.partition}: there is no committed offset that could be shifted"

@@ -60,6 +60,8 @@ class FakeGroup:
     state: str = "Empty"
     members: list[dict[str, Any]] = field(default_factory=list)
     offsets: dict[Any, int] = field(default_factory=dict)
+    type: str = "classic"
+    """Or `consumer`; its members are then as ConsumerGroupDescribe has them."""
 
 
 class FakeCluster:
@@ -259,17 +261,21 @@ class FakeAdmin(FakeClient):
         return {kind: {resource.name: "OK"}}
 
     def list_groups(
-        self, broker_ids: Sequence[int] | None = None, states_filter: Sequence[str] | None = None
+        self,
+        broker_ids: Sequence[int] | None = None,
+        states_filter: Sequence[str] | None = None,
+        types_filter: Sequence[str] | None = None,
     ) -> list[dict[str, Any]]:
         return [
             {
                 "group_id": name,
                 "group_state": group.state,
-                "group_type": "classic",
+                "group_type": group.type,
                 "protocol_type": "consumer",
             }
             for name, group in self.cluster.groups.items()
             if states_filter is None or group.state in states_filter
+            if types_filter is None or group.type in types_filter
             if broker_ids is None or 1 in broker_ids
         ]
 
@@ -278,6 +284,8 @@ class FakeAdmin(FakeClient):
 
     def _group(self, name: str) -> dict[str, Any]:
         group = self.cluster.groups.get(name)
+        if group is not None and group.type != "classic":
+            group = None
         return {
             "group_state": "Dead" if group is None else group.state,
             "error": "[Error 69] GroupIdNotFoundError" if group is None else None,
@@ -285,6 +293,39 @@ class FakeAdmin(FakeClient):
             "protocol_data": "range" if group and group.members else "",
             "members": [] if group is None else group.members,
         }
+
+    def describe_consumer_groups(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+        return {name: self._consumer_group(name) for name in names}
+
+    def _consumer_group(self, name: str) -> dict[str, Any]:
+        group = self.cluster.groups.get(name)
+        if group is None or group.type != "consumer":
+            return {"error_code": 69, "error_message": f"Group {name} not found."}
+        return {
+            "error_code": 0,
+            "error_message": None,
+            "group_state": group.state,
+            "group_epoch": 7,
+            "assignment_epoch": 6,
+            "assignor_name": "uniform",
+            "members": group.members,
+        }
+
+    def remove_group_members(self, name: str, members: Sequence[Any]) -> dict[Any, Any]:
+        group = self.cluster.groups[name]
+        return {member: error_class(self._remove_member(group, member)) for member in members}
+
+    @staticmethod
+    def _remove_member(group: FakeGroup, member: Any) -> int:
+        for one in group.members:
+            if member.group_instance_id:
+                found = one.get("group_instance_id") == member.group_instance_id
+            else:
+                found = one["member_id"] == member.member_id
+            if found:
+                group.members.remove(one)
+                return 0
+        return 25
 
     def list_group_offsets(self, wanted: Mapping[str, Any]) -> dict[str, dict[Any, Any]]:
         ((name, partitions),) = wanted.items()

@@ -50,6 +50,79 @@ def test_list_shows_the_groups_in_a_state(cluster: FakeCluster, shell: Shell) ->
     assert shell("list", "--state", "asleep").status == 2
 
 
+def test_list_shows_groups_of_a_type(cluster: FakeCluster, shell: Shell) -> None:
+    cluster.groups["new"] = FakeGroup("Reconciling", type="consumer")
+    (only,) = shell("list", "--type", "Consumer", "--json").document
+    assert (only["group"], only["type"], only["state"]) == ("new", "consumer", "Reconciling")
+    assert shell("list", "--type", "stream").status == 2
+
+
+def consumer_member(name: str, member_type: int, **target: list[int]) -> dict[str, Any]:
+    """A member as ConsumerGroupDescribe has it; it owns the first partition of its target."""
+    return {
+        "member_id": f"{name}-id",
+        "instance_id": None,
+        "rack_id": None,
+        "member_epoch": 5,
+        "client_id": name,
+        "client_host": "/10.0.0.1",
+        "assignment": {
+            "topic_partitions": [
+                {"topic_name": topic, "partitions": numbers[:1]}
+                for topic, numbers in target.items()
+            ]
+        },
+        "target_assignment": {
+            "topic_partitions": [
+                {"topic_name": topic, "partitions": numbers} for topic, numbers in target.items()
+            ]
+        },
+        "member_type": member_type,
+    }
+
+
+def test_describe_knows_groups_of_the_new_protocol(cluster: FakeCluster, shell: Shell) -> None:
+    """And with --verbose how far each member has come."""
+    cluster.groups["new"] = FakeGroup(
+        "Reconciling",
+        [consumer_member("a", 1, t=[0, 1]), consumer_member("b", 0)],
+        {TopicPartition("t", 0): 6},
+        type="consumer",
+    )
+    blocks = shell("describe", "new", "--verbose").out.split("\n\n")
+    assert blocks[0] == (
+        "group new   state Reconciling   protocol consumer/uniform   coordinator 1 (h:9)   "
+        "type consumer   members 2   epoch 7   target assignment epoch 6"
+    )
+    assert [line.split() for line in blocks[1].splitlines()[1:]] == [
+        ["a", "10.0.0.1", "a-id", "-", "t:0", "consumer", "5", "t:0-1"],
+        ["b", "10.0.0.1", "b-id", "-", "-", "classic", "5", "-"],
+    ]
+    assert blocks[2].splitlines()[1].split() == ["t", "0", "6", "10", "4", "a"]
+    document = shell("describe", "new", "--json").document
+    assert (document["type"], document["epoch"], document["target_epoch"]) == ("consumer", 7, 6)
+    assert document["members"][0]["target"] == {"t": [0, 1]}
+
+
+def test_describe_shows_the_parts_asked_for(cluster: FakeCluster, shell: Shell) -> None:
+    cluster.groups["g"].members = [member("c", t=[0])]
+    assert shell("describe", "g", "--state").out.count("\n") == 1
+    assert "TOPIC" not in shell("describe", "g", "--members").out
+    assert "MEMBER" not in shell("describe", "g", "--offsets").out
+
+
+def test_describe_of_several_groups(cluster: FakeCluster, shell: Shell) -> None:
+    """What is missing does not hide the rest."""
+    cluster.groups["h"] = FakeGroup("Stable", [member("c")])
+    done = shell("describe", "g", "nope", "h", "--state")
+    assert [line[:7] for line in done.out.splitlines() if line] == ["group g", "group h"]
+    assert (done.status, done.err) == (1, "varve: group 'nope' does not exist\n")
+    everything = shell("describe", "--all-groups", "--json").document
+    assert [one["group"] for one in everything] == ["g", "h"]
+    for words in ((), ("g", "--all-groups")):
+        assert shell("describe", *words).status == 2
+
+
 def test_describe_shows_members_and_lag(cluster: FakeCluster, shell: Shell) -> None:
     """What is assigned is shown also before the first commit."""
     cluster.groups["g"].state = "Stable"
@@ -118,70 +191,16 @@ def test_delete_offsets_of_a_running_group_is_refused(cluster: FakeCluster, shel
     assert cluster.groups["g"].offsets
 
 
-def test_reset_is_a_dry_run_until_executed(cluster: FakeCluster, shell: Shell) -> None:
-    """It shows the same either way."""
-    words = ("reset-offsets", "g", "--topic", "t:0", "--to-earliest")
-    dry = shell(*words)
-    assert dry.out.splitlines()[1].split() == ["t", "0", "6", "0"]
-    assert "--execute" in dry.out
-    assert cluster.groups["g"].offsets == {TopicPartition("t", 0): 6}
-    done = shell(*words, "--execute")
-    assert done.out.splitlines()[:2] == dry.out.splitlines()[:2]
-    assert done.out.endswith("reset 1 offset of group g\n")
-    assert cluster.groups["g"].offsets == {TopicPartition("t", 0): 0}
-
-
-@pytest.mark.parametrize(
-    ("rule", "expected"),
-    [
-        (("--to-earliest",), [0, 0]),
-        (("--to-latest",), [10, 4]),
-        (("--to-offset", "3"), [3, 3]),
-        (("--to-datetime", "1970-01-01T00:00:02"), [2, 2]),
-        (("--by-duration", "PT1S"), [10, 4]),
-    ],
-)
-def test_reset_goes_where_it_is_told(
-    shell: Shell, rule: tuple[str, ...], expected: list[int]
-) -> None:
-    """Records carry the seconds after 1970 of their offset, so a second ago is behind them all."""
-    done = shell("reset-offsets", "g", "--topic", "t", *rule, "--json").document
-    assert [change["new_offset"] for change in done["offsets"]] == expected
-    assert (done["group"], done["executed"]) == ("g", False)
-
-
-def test_reset_of_all_topics_shifts_what_is_committed(cluster: FakeCluster, shell: Shell) -> None:
-    """Backwards too; the numbers may begin with a minus."""
-    done = shell("reset-offsets", "g", "--all-topics", "--shift-by", "-2", "--execute", "--json")
-    (change,) = done.document["offsets"]
-    assert (change["old_offset"], change["new_offset"]) == (6, 4)
-    assert cluster.groups["g"].offsets == {TopicPartition("t", 0): 4}
-
-
-def test_reset_refuses_a_running_group(cluster: FakeCluster, shell: Shell) -> None:
-    """A dry run as well, as Kafka's tool."""
-    cluster.groups["g"].state = "Stable"
-    refused = shell("reset-offsets", "g", "--topic", "t", "--to-latest")
-    assert (refused.status, refused.out) == (1, "")
-    assert "'g' is Stable" in refused.err
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("g", "--topic", "t"),
-        ("g", "--to-latest"),
-        ("g", "--topic", "t", "--all-topics", "--to-latest"),
-        ("g", "--topic", "t", "--to-latest", "--to-earliest"),
-        ("g", "--topic", "t", "--to-offset", "-1"),
-        ("g", "--topic", "t", "--by-duration", "3h"),
-        ("g", "--topic", "t", "--to-datetime", "noon"),
-        ("g", "--topic", "t:x", "--to-latest"),
-    ],
-)
-def test_mistaken_resets_are_refused(
-    cluster: FakeCluster, shell: Shell, words: tuple[str, ...]
-) -> None:
-    """One rule and one choice of partitions; before a client is opened."""
-    assert shell("reset-offsets", *words).status == 2
-    assert cluster.opened == []
+def test_members_can_be_removed(cluster: FakeCluster, shell: Shell) -> None:
+    """By id, by instance, or all: then static ones by their instance."""
+    static = member("s") | {"group_instance_id": "i"}
+    cluster.groups["g"].members = [member("a"), member("b"), static]
+    assert shell("remove-members", "g", "--member", "a-id").out == "removed member a-id\n"
+    missing = shell("remove-members", "g", "--member", "a-id", "--instance", "i")
+    assert missing.status == 2
+    missing = shell("remove-members", "g", "--instance", "x")
+    assert (missing.status, missing.err) == (1, "varve: group 'g' has no member 'x'\n")
+    done = shell("remove-members", "g", "--all", "--reason", "stuck", "--json")
+    assert sorted(done.document["removed"]) == ["b-id", "i"]
+    assert cluster.groups["g"].members == []
+    assert shell("remove-members", "g", "--all").out == "no members\n"

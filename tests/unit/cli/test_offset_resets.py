@@ -1,5 +1,7 @@
 """A reset is planned, shown, and committed as it was shown."""
 
+from pathlib import Path
+
 import pytest
 
 from cli.connection import CommandError
@@ -9,8 +11,9 @@ from cli.offset_resets import (
     Reset,
     ResetRule,
     apply_changes,
-    check_inactive,
     plan_changes,
+    planned_partitions,
+    read_plan,
     selected_partitions,
 )
 from cli.options import TopicPartitions
@@ -86,15 +89,49 @@ def test_selection_of_whatever_is_committed(cluster: FakeCluster) -> None:
             selected_partitions(admin, group, None)
 
 
-def test_groups_without_members_are_inactive(cluster: FakeCluster) -> None:
-    """One nobody has heard of too: it may get its offsets before it starts."""
+def test_a_plan_has_the_lines_of_kafkas_tool(tmp_path: Path) -> None:
+    """The group's name stands first where there are several, and may where there is one."""
+    file = tmp_path / "plan.csv"
+    file.write_text("t,0,3\n\nt,1,4\n")
+    assert read_plan(str(file), ["g"]) == {"g": {T0: 3, T1: 4}}
+    file.write_text("g,t,0,3\nh,t,1,4\n")
+    assert read_plan(str(file), ["g"]) == {"g": {T0: 3}, "h": {T1: 4}}
+
+
+@pytest.mark.parametrize(
+    ("text", "groups", "problem"),
+    [
+        ("t,0,3\n", ["g", "h"], "line 1 is not .* each line needs its group"),
+        ("g,t,0,3\ng,t,x,3\n", ["g"], "line 2 is not"),
+        ("t,0,-1\n", ["g"], "line 1 is not"),
+        ("t\n", ["g"], "line 1 is not"),
+    ],
+)
+def test_mistaken_plans(tmp_path: Path, text: str, groups: list[str], problem: str) -> None:
+    file = tmp_path / "plan.csv"
+    file.write_text(text)
+    with pytest.raises(CommandError, match=problem):
+        read_plan(str(file), groups)
+
+
+def test_a_plan_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="No such file"):
+        read_plan(str(tmp_path / "none.csv"), ["g"])
+
+
+def test_a_plan_names_partitions_that_are_there(cluster: FakeCluster) -> None:
     admin = cluster.admin()
-    check_inactive(admin, "g")
-    check_inactive(admin, "unknown")
-    for state in ("Stable", "PreparingRebalance", "CompletingRebalance"):
-        cluster.groups["g"].state = state
-        with pytest.raises(CommandError, match=f"'g' is {state}"):
-            check_inactive(admin, "g")
+    assert planned_partitions(admin, {T1: 2, T0: 1}) == [T0, T1]
+    with pytest.raises(CommandError, match="partition gone-0 does not exist"):
+        planned_partitions(admin, {GONE: 1})
+
+
+def test_current_offsets_stay_and_missing_ones_become_the_end(cluster: FakeCluster) -> None:
+    """Kafka's rule for --to-current."""
+    cluster.groups["g"].offsets = {T0: 6}
+    changes = plan_changes(cluster.admin(), "g", [T0, T1], ResetRule(Reset.CURRENT))
+    end = cluster.partition(T1).end
+    assert [(c.old_offset, c.new_offset) for c in changes] == [(6, 6), (None, end)]
 
 
 def test_changes_are_committed_as_shown(cluster: FakeCluster) -> None:

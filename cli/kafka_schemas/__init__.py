@@ -1,0 +1,1 @@
+"""Messages the client library does not know, as JSON in Kafka's form: the library reads them."""
