@@ -1,0 +1,129 @@
+"""Writes of the coordinator to one partition of `__transaction_state`.
+
+The log is the truth; memory follows it, and never goes ahead:
+
+    append ──┬── committed ──────────────> the transition is true, `done(NONE)`
+             ├── refused, not written ───> nothing has changed, `done(why)`
+             └── nobody knows ───────────> the log is closed and given up: the shard is read anew
+
+Nobody knows when the time for the commit is up, or when the disk fails in the middle. To guess
+either way could tell two clients two outcomes.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from broker.groups.offsets_log import InternalAppender, KeyValue, code_for_clients
+from broker.transactions.transaction_metadata import TransactionMetadata, Transition
+from protocol.error_codes import ErrorCode
+from protocol.internal.transaction_log import (
+    FLEXIBLE_VALUE_VERSION,
+    encode_transaction_log_key,
+    encode_transaction_log_value,
+)
+from protocol.records.builder import build_batch
+from storage.clock import Clock
+from storage.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+Done = Callable[[ErrorCode], None]
+"""Called once with what the client is to be told."""
+
+_OUTCOME_UNKNOWN = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.KAFKA_STORAGE_ERROR})
+
+FLEXIBLE_FROM = 1
+"""The transaction.version from which on records are flexible."""
+
+
+class TransactionLog:
+    """See the module."""
+
+    __slots__ = ("_appender", "_clock", "_give_up", "_version", "is_closed", "topic_partition")
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        *,
+        appender: InternalAppender,
+        clock: Clock,
+        transaction_version: Callable[[], int],
+        give_up: Callable[[ErrorCode], None],
+    ) -> None:
+        """A log whose shard is about to be, or has been, loaded.
+
+        Args:
+            topic_partition: Of `__transaction_state`.
+            appender: Writes batches.
+            clock: For the records' timestamps.
+            transaction_version: The cluster's, asked for every record.
+            give_up: Called at most once, after `is_closed` was set, when what is in memory may not
+                be what is in the log.
+        """
+        self.topic_partition = topic_partition
+        self.is_closed = False
+        self._appender = appender
+        self._clock = clock
+        self._version = transaction_version
+        self._give_up = give_up
+
+    def append(self, metadata: TransactionMetadata, transition: Transition, done: Done) -> None:
+        """Write what was prepared, and complete or cancel it."""
+        if self.is_closed:
+            done(ErrorCode.NOT_COORDINATOR)
+            return
+        version = FLEXIBLE_VALUE_VERSION if self._version() >= FLEXIBLE_FROM else 0
+        key = encode_transaction_log_key(metadata.transactional_id)
+        value = encode_transaction_log_value(transition.to_record(), version)
+        self._write([(key, value)], partial(self._appended, metadata, transition, done))
+
+    def append_tombstones(self, expired: Sequence[TransactionMetadata], done: Done) -> None:
+        """Forget transactional ids that were prepared for it; all of them or none."""
+        if self.is_closed:
+            done(ErrorCode.NOT_COORDINATOR)
+            return
+        records: list[KeyValue] = [
+            (encode_transaction_log_key(metadata.transactional_id), None) for metadata in expired
+        ]
+
+        def appended(code: ErrorCode) -> None:
+            if code is not ErrorCode.NONE:
+                for metadata in expired:
+                    metadata.cancel()
+            done(code_for_clients(code))
+
+        self._write(records, appended)
+
+    def close(self) -> None:
+        """Somebody else goes on from here: whatever is still under way changes nothing any more."""
+        self.is_closed = True
+
+    def _write(self, records: Sequence[KeyValue], done: Done) -> None:
+        now_ms = self._clock.now_ms()
+        batch = build_batch([(key, value, (), now_ms) for key, value in records])
+        self._appender.append_internal(self.topic_partition, batch, partial(self._written, done))
+
+    def _written(self, done: Done, code: ErrorCode, _base_offset: int) -> None:
+        if self.is_closed:
+            done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            return
+        if code in _OUTCOME_UNKNOWN:
+            logger.warning("record may be lost partition=%s error=%s", self.topic_partition, code)
+            self.close()
+            done(code)
+            self._give_up(code)
+            return
+        done(code)
+
+    def _appended(
+        self, metadata: TransactionMetadata, transition: Transition, done: Done, code: ErrorCode
+    ) -> None:
+        if self.is_closed:
+            done(code_for_clients(code))
+            return
+        if code is ErrorCode.NONE:
+            metadata.complete(transition)
+        else:
+            metadata.cancel()
+        done(code_for_clients(code))
