@@ -1,10 +1,9 @@
 """FindCoordinator (API key 10), versions 0 to 6.
 
 Behaviour:
-- A group's coordinator is the leader of its partition of `__consumer_offsets`. The first request
-  creates the topic and is answered when it is there.
-- Transactions: UNSUPPORTED_VERSION, as long as there is no transaction coordinator. It is final, so
-  that `init_transactions` fails at once; COORDINATOR_NOT_AVAILABLE would be tried again and again.
+- A group's coordinator is the leader of its partition of `__consumer_offsets`, that of a
+  transactional id the leader of its partition of `__transaction_state`. The first request creates
+  the topic and is answered when it is there.
 - Share groups: INVALID_REQUEST, what Kafka says without a share coordinator.
 
 Versions:
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from broker.errors import ApiError
 from broker.groups.coordinator import OFFSETS_TOPIC
+from broker.transactions.coordinator import TRANSACTION_TOPIC
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.find_coordinator import (
@@ -42,25 +42,31 @@ GROUP = 0
 TRANSACTION = 1
 SHARE = 2
 
+TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTION_TOPIC}
+"""Where the state of each kind is kept."""
+
 
 def handle(
     services: "Services", context: "RequestContext", request: FindCoordinatorRequest
 ) -> "FindCoordinatorResponse | asyncio.Future[FindCoordinatorResponse]":
     """Name the broker that coordinates each key."""
-    topics = services.controller.image.topics
-    if request.key_type == GROUP and OFFSETS_TOPIC not in topics:
-        return asyncio.ensure_future(_create_and_answer(services, context, request))
+    topic = TOPICS.get(request.key_type)
+    if topic is not None and topic not in services.controller.image.topics:
+        return asyncio.ensure_future(_create_and_answer(services, context, request, topic))
     return _answer(services, context, request)
 
 
 async def _create_and_answer(
-    services: "Services", context: "RequestContext", request: FindCoordinatorRequest
+    services: "Services", context: "RequestContext", request: FindCoordinatorRequest, topic: str
 ) -> FindCoordinatorResponse:
     try:
-        await services.groups.ensure_topic()
+        if request.key_type == TRANSACTION:
+            await services.transactions.ensure_topic()
+        else:
+            await services.groups.ensure_topic()
     except ApiError as error:
         # The client is told to ask again; why it failed is for the operator.
-        logger.warning("topic cannot be created topic=%s error=%s", OFFSETS_TOPIC, error)
+        logger.warning("topic cannot be created topic=%s error=%s", topic, error)
     return _answer(services, context, request)
 
 
@@ -87,26 +93,29 @@ def _answer(
 def _coordinator(
     services: "Services", context: "RequestContext", key_type: int, key: str
 ) -> Coordinator:
-    if key_type == GROUP:
-        image = services.controller.image
-        partition = image.partition(OFFSETS_TOPIC, services.groups.partition_for(key))
-        broker = None if partition is None else image.brokers.get(partition.leader)
-        endpoint = None
-        if broker is not None:
-            endpoint = broker.listeners.get(context.connection.listener_name)
-        if broker is not None and endpoint is not None:
-            return Coordinator(
-                key=key,
-                node_id=broker.node_id,
-                host=endpoint.host,
-                port=endpoint.port,
-                error_code=ErrorCode.NONE,
-                error_message=ErrorCode.NONE.name,
-            )
-        return _refusal(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    topic = TOPICS.get(key_type)
+    if topic is None:
+        return _refusal(key, ErrorCode.INVALID_REQUEST)
     if key_type == TRANSACTION:
-        return _refusal(key, ErrorCode.UNSUPPORTED_VERSION)
-    return _refusal(key, ErrorCode.INVALID_REQUEST)
+        index = services.transactions.partition_for(key)
+    else:
+        index = services.groups.partition_for(key)
+    image = services.controller.image
+    partition = image.partition(topic, index)
+    broker = None if partition is None else image.brokers.get(partition.leader)
+    if broker is None:
+        return _refusal(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    endpoint = broker.listeners.get(context.connection.listener_name)
+    if endpoint is None:
+        return _refusal(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return Coordinator(
+        key=key,
+        node_id=broker.node_id,
+        host=endpoint.host,
+        port=endpoint.port,
+        error_code=ErrorCode.NONE,
+        error_message=ErrorCode.NONE.name,
+    )
 
 
 def _refusal(key: str, code: ErrorCode) -> Coordinator:

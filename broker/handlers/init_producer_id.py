@@ -3,18 +3,18 @@
 Behaviour:
 - Without a transactional id: a producer id nobody has had before, epoch 0, whatever producer id and
   epoch the client says it has.
-- With one: UNSUPPORTED_VERSION. There is no transaction coordinator yet, and this is the answer at
-  which clients give up at once with a true reason; COORDINATOR_NOT_AVAILABLE is retriable, so a
-  producer would hang in `initTransactions` until its timeout, a minute by default.
+- With one: the transaction coordinator begins a new life of its producer, see
+  `broker.transactions.init_producer_id`; answered when that is committed.
 - An empty transactional id, or a producer id without an epoch or the other way round:
   INVALID_REQUEST.
+- A timeout that is not positive or above `transaction.max.timeout.ms`: INVALID_TRANSACTION_TIMEOUT.
 - While ids cannot be had from the metadata store: COORDINATOR_LOAD_IN_PROGRESS, clients retry.
 
 Versions:
 - 2  flexible
-- 3  the client's producer id and epoch         KIP-360
-- 4  PRODUCER_FENCED                            KIP-588
-- 5  TRANSACTION_ABORTABLE                      KIP-890
+- 3  the client's producer id and epoch                           KIP-360
+- 4  PRODUCER_FENCED; older ones are told INVALID_PRODUCER_EPOCH  KIP-588
+- 5  TRANSACTION_ABORTABLE                                        KIP-890
 """
 
 import asyncio
@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING
 
 from broker.controller.metadata_store import StoreError
 from broker.errors import ApiError
+from broker.groups.answer import Answer
+from broker.transactions.parts import ProducerIdAndEpoch
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -37,22 +39,56 @@ VERSIONS = (0, 5)
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 
+FENCED_FROM = 4
+"""The first version that knows PRODUCER_FENCED."""
+
 
 def handle(
     services: "Services", context: "RequestContext", request: InitProducerIdRequest
 ) -> "InitProducerIdResponse | asyncio.Future[InitProducerIdResponse]":
-    """Answer at once, or when the next block of ids is there."""
+    """Answer at once, or when ids are there, or when what was decided is committed."""
     has_id = request.producer_id != NO_PRODUCER_ID
     has_epoch = request.producer_epoch != NO_PRODUCER_EPOCH
-    if has_id != has_epoch or request.transactional_id == "":
+    if has_id != has_epoch:
         return _failure(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
-        return _failure(ErrorCode.UNSUPPORTED_VERSION)
+        return _begin(services, context, request, request.transactional_id, has_id=has_id)
     producer_ids = services.controller.producer_ids
     producer_id = producer_ids.try_next()
     if producer_id is None:
         return asyncio.get_running_loop().create_task(_later(producer_ids))
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+
+
+def _begin(
+    services: "Services",
+    context: "RequestContext",
+    request: InitProducerIdRequest,
+    transactional_id: str,
+    *,
+    has_id: bool,
+) -> "InitProducerIdResponse | asyncio.Future[InitProducerIdResponse]":
+    answer: Answer[InitProducerIdResponse] = Answer()
+
+    def done(code: ErrorCode, producer: ProducerIdAndEpoch) -> None:
+        if code is ErrorCode.NONE:
+            answer(
+                InitProducerIdResponse(
+                    producer_id=producer.producer_id, producer_epoch=producer.epoch
+                )
+            )
+            return
+        if code is ErrorCode.PRODUCER_FENCED and context.api_version < FENCED_FROM:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        answer(_failure(code))
+
+    services.transactions.init_producer_id(
+        transactional_id,
+        request.transaction_timeout_ms,
+        ProducerIdAndEpoch(request.producer_id, request.producer_epoch) if has_id else None,
+        done,
+    )
+    return answer.result()
 
 
 async def _later(producer_ids: "ProducerIds") -> InitProducerIdResponse:

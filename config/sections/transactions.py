@@ -14,15 +14,14 @@ class TransactionSettings(Settings):
         text="Longest transaction timeout a producer may ask for; a longer one is answered with "
         "INVALID_TRANSACTION_TIMEOUT.",
         source="KIP-98",
-        difference="Accepted; the transaction coordinator that uses it is not there yet.",
     )
     transactional_id_expiration_ms: int = config_key(
         "transactional.id.expiration.ms",
         milliseconds(1, bits=32),
         default=604_800_000,
-        text="Forget a transactional id that has not been used for this long.",
+        text="Forget a transactional id that has not been used for this long; one with an open "
+        "transaction stays.",
         source="KIP-98",
-        difference="Accepted; the transaction coordinator that uses it is not there yet.",
     )
     transaction_state_log_num_partitions: int = config_key(
         "transaction.state.log.num.partitions",
@@ -30,7 +29,6 @@ class TransactionSettings(Settings):
         default=50,
         text="Partitions of `__transaction_state`; must not change once the topic is there.",
         source="KIP-98",
-        difference="Accepted; the transaction coordinator that uses it is not there yet.",
     )
     transaction_state_log_replication_factor: int = config_key(
         "transaction.state.log.replication.factor",
@@ -38,8 +36,8 @@ class TransactionSettings(Settings):
         default=1,
         text="Replicas of `__transaction_state`.",
         source="KIP-98",
-        difference="Kafka's default is 3, which a single node cannot meet. Accepted; the "
-        "transaction coordinator that uses it is not there yet.",
+        difference="Kafka's default is 3, which a single node cannot meet; a larger number is "
+        "lowered to the number of brokers there are.",
     )
     transaction_state_log_min_isr: int = config_key(
         "transaction.state.log.min.isr",
@@ -47,8 +45,7 @@ class TransactionSettings(Settings):
         default=1,
         text="In-sync replicas that `__transaction_state` needs for a write.",
         source="KIP-98",
-        difference="Kafka's default is 2, which a single node cannot meet. Accepted; the "
-        "transaction coordinator that uses it is not there yet.",
+        difference="Kafka's default is 2, which a single node cannot meet.",
     )
     transaction_state_log_segment_bytes: int = config_key(
         "transaction.state.log.segment.bytes",
@@ -56,7 +53,6 @@ class TransactionSettings(Settings):
         default=104_857_600,
         text="Segment size of `__transaction_state`.",
         source="KIP-98",
-        difference="Accepted; the transaction coordinator that uses it is not there yet.",
     )
     transaction_state_log_load_buffer_size: int = config_key(
         "transaction.state.log.load.buffer.size",
@@ -64,15 +60,14 @@ class TransactionSettings(Settings):
         default=5_242_880,
         text="Bytes read at a time when a coordinator loads its transactions.",
         source="KIP-98",
-        difference="Accepted; the transaction coordinator that uses it is not there yet.",
     )
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = config_key(
         "transaction.abort.timed.out.transaction.cleanup.interval.ms",
         milliseconds(1, bits=32),
         default=10_000,
-        text="How often transactions past their timeout are looked for.",
+        text="How often transactions past their timeout are looked for, and aborted. So much "
+        "longer than its timeout may a transaction live.",
         source="KIP-98",
-        difference="Accepted; the transaction coordinator that uses it is not there yet.",
     )
     transaction_remove_expired_transaction_cleanup_interval_ms: int = config_key(
         "transaction.remove.expired.transaction.cleanup.interval.ms",
@@ -80,7 +75,6 @@ class TransactionSettings(Settings):
         default=3_600_000,
         text="How often expired transactional ids are looked for.",
         source="KIP-98",
-        difference="Accepted; the transaction coordinator that uses it is not there yet.",
     )
     transaction_partition_verification_enable: bool = config_key(
         "transaction.partition.verification.enable",
@@ -89,7 +83,6 @@ class TransactionSettings(Settings):
         text="Check that a partition is part of the transaction before a transactional batch is "
         "appended.",
         source="KIP-890",
-        difference="Accepted; the transaction coordinator that uses it is not there yet.",
         dynamic=True,
     )
     transaction_two_phase_commit_enable: bool = config_key(
@@ -98,5 +91,5 @@ class TransactionSettings(Settings):
         default=False,
         text="Allow transactions that outlive their client.",
         source="KIP-939",
-        difference="Accepted; the transaction coordinator that uses it is not there yet.",
+        difference="Accepted; InitProducerId v6, with which clients ask for it, is not stable yet.",
     )

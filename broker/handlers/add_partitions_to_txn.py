@@ -1,0 +1,158 @@
+"""AddPartitionsToTxn (API key 24), versions 0 to 5.
+
+Behaviour:
+- Makes partitions part of a producer's transaction; answered when that is committed.
+- All or none: where a partition does not exist it gets UNKNOWN_TOPIC_OR_PARTITION, the others of
+  its transaction OPERATION_NOT_ATTEMPTED.
+- With `verify_only` (brokers ask so for old clients) nothing is added: partitions that are not part
+  of the transaction get TRANSACTION_ABORTABLE.
+
+Versions:
+- 2  PRODUCER_FENCED; older ones are told INVALID_PRODUCER_EPOCH  KIP-588
+- 3  flexible
+- 4  several transactions, verify_only; between brokers           KIP-890
+- 5  TRANSACTION_ABORTABLE                                        KIP-890
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from broker.groups.answer import Answer
+from broker.transactions.parts import ProducerIdAndEpoch
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+from storage.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.services import Services
+
+API_KEY = ApiKey.ADD_PARTITIONS_TO_TXN
+VERSIONS = (0, 5)
+
+FENCED_FROM = 2
+"""The first version that knows PRODUCER_FENCED."""
+
+BATCHED_FROM = 4
+"""The first version that carries several transactions."""
+
+
+def handle(
+    services: "Services", context: "RequestContext", request: AddPartitionsToTxnRequest
+) -> "AddPartitionsToTxnResponse | asyncio.Future[AddPartitionsToTxnResponse]":
+    """Add or verify; answered when every transaction has its outcome."""
+    version = context.api_version
+    if version >= BATCHED_FROM:
+        transactions = list({t.transactional_id: t for t in request.transactions}.values())
+    else:
+        transactions = [
+            AddPartitionsToTxnTransaction(
+                transactional_id=request.v3_and_below_transactional_id,
+                producer_id=request.v3_and_below_producer_id,
+                producer_epoch=request.v3_and_below_producer_epoch,
+                topics=request.v3_and_below_topics,
+            )
+        ]
+    answer: Answer[AddPartitionsToTxnResponse] = Answer()
+    results: list[AddPartitionsToTxnResult | None] = [None] * len(transactions)
+    if not transactions:
+        return AddPartitionsToTxnResponse()
+
+    def done(position: int, errors: Mapping[TopicPartition, ErrorCode]) -> None:
+        transaction = transactions[position]
+        results[position] = AddPartitionsToTxnResult(
+            transactional_id=transaction.transactional_id,
+            topic_results=_topic_results(transaction.topics, errors, version),
+        )
+        if all(results):
+            answer(_response(version, [result for result in results if result is not None]))
+
+    for position, transaction in enumerate(transactions):
+        _add_or_verify(services, version, transaction, partial(done, position))
+    return answer.result()
+
+
+def _add_or_verify(
+    services: "Services",
+    version: int,
+    transaction: AddPartitionsToTxnTransaction,
+    done: "partial[None]",
+) -> None:
+    partitions = [
+        TopicPartition(topic.name, index)
+        for topic in transaction.topics
+        for index in topic.partitions
+    ]
+    image = services.controller.image
+    missing = {p for p in partitions if image.partition(*p) is None}
+    producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
+    if missing:
+        done(
+            {
+                p: (
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    if p in missing
+                    else ErrorCode.OPERATION_NOT_ATTEMPTED
+                )
+                for p in partitions
+            }
+        )
+    elif transaction.verify_only:
+        done(
+            services.transactions.verify_partitions(
+                transaction.transactional_id, producer, partitions
+            )
+        )
+    else:
+        services.transactions.add_partitions(
+            transaction.transactional_id,
+            producer,
+            partitions,
+            client_transaction_version=2 if version >= BATCHED_FROM else 0,
+            done=lambda code: done(dict.fromkeys(partitions, code)),
+        )
+
+
+def _topic_results(
+    topics: Sequence[AddPartitionsToTxnTopic],
+    errors: Mapping[TopicPartition, ErrorCode],
+    version: int,
+) -> list[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnPartitionResult(
+                    partition_index=index,
+                    partition_error_code=_code(errors[TopicPartition(topic.name, index)], version),
+                )
+                for index in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]
+
+
+def _code(code: ErrorCode, version: int) -> ErrorCode:
+    if code is ErrorCode.PRODUCER_FENCED and version < FENCED_FROM:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if code is ErrorCode.TRANSACTION_ABORTABLE and version < BATCHED_FROM:
+        return ErrorCode.INVALID_REQUEST
+    return code
+
+
+def _response(version: int, results: list[AddPartitionsToTxnResult]) -> AddPartitionsToTxnResponse:
+    if version >= BATCHED_FROM:
+        return AddPartitionsToTxnResponse(results_by_transaction=results)
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)

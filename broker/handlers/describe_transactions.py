@@ -1,0 +1,64 @@
+"""DescribeTransactions (API key 65), version 0 (KIP-664).
+
+Behaviour:
+- Producer, state, timeout, start and partitions of each transactional id asked for. While markers
+  are written, the partitions are those that still miss theirs.
+- TRANSACTIONAL_ID_NOT_FOUND for one that has never been used, or has expired.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from broker.transactions.transaction_metadata import TransactionMetadata
+from protocol.api_keys import ApiKey
+from protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+    TransactionState,
+)
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.services import Services
+
+API_KEY = ApiKey.DESCRIBE_TRANSACTIONS
+VERSIONS = (0, 0)
+
+PARTITIONS_PER_SLICE = 2_000
+"""Partitions that are listed before the loop gets its turn."""
+
+
+async def handle(
+    services: "Services", context: "RequestContext", request: DescribeTransactionsRequest
+) -> DescribeTransactionsResponse:
+    """Describe from memory, in slices."""
+    states = []
+    since_pause = 0
+    for transactional_id in dict.fromkeys(request.transactional_ids):
+        code, metadata = services.transactions.find_transaction(transactional_id)
+        if metadata is None:
+            states.append(TransactionState(error_code=code, transactional_id=transactional_id))
+            since_pause += 1
+        else:
+            states.append(_describe(metadata))
+            since_pause += 1 + len(metadata.partitions)
+        if since_pause >= PARTITIONS_PER_SLICE:
+            since_pause = 0
+            await asyncio.sleep(0)
+    return DescribeTransactionsResponse(transaction_states=states)
+
+
+def _describe(metadata: TransactionMetadata) -> TransactionState:
+    topics: dict[str, list[int]] = {}
+    for topic, index in sorted(metadata.partitions):
+        topics.setdefault(topic, []).append(index)
+    return TransactionState(
+        transactional_id=metadata.transactional_id,
+        transaction_state=metadata.state.label,
+        transaction_timeout_ms=metadata.timeout_ms,
+        transaction_start_time_ms=metadata.start_timestamp_ms,
+        producer_id=metadata.producer_id,
+        producer_epoch=metadata.producer_epoch,
+        topics=[TopicData(topic=topic, partitions=indexes) for topic, indexes in topics.items()],
+    )
