@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from broker.partition import Partition
     from storage.append_info import AppendInfo
     from storage.clock import Clock
+    from storage.verification import TransactionTerms
 
 INLINE_SIZE_MAX = 4 * 1024
 """Batches up to this many bytes are worked on in place: a hop to a thread costs more."""
@@ -55,7 +56,7 @@ class Preparation:
         self._disk = disk
         self._clock = clock
         self._budget = budget
-        self._queue: deque[tuple[bytearray, Done]] = deque()
+        self._queue: deque[tuple[bytearray, Done, TransactionTerms | None]] = deque()
         self._running = False
 
     @property
@@ -63,13 +64,18 @@ class Preparation:
         """Whether a batch that comes now must wait for others."""
         return self._running
 
-    def submit(self, records: memoryview, done: Done) -> bool:
-        """Copy a batch and queue it; False when too much waits already."""
+    def submit(
+        self, records: memoryview, done: Done, terms: "TransactionTerms | None" = None
+    ) -> bool:
+        """Copy a batch and queue it; False when too much waits already.
+
+        `terms`: what is known of the batch's transaction.
+        """
         if self._budget.queued_bytes + len(records) > QUEUED_BYTES_MAX:
             self._budget.refused += 1
             return False
         self._budget.queued_bytes += len(records)
-        self._queue.append((bytearray(records), done))
+        self._queue.append((bytearray(records), done, terms))
         if not self._running:
             self._next()
         return True
@@ -79,7 +85,7 @@ class Preparation:
             self._running = False
             return
         self._running = True
-        records, done = self._queue.popleft()
+        records, done, terms = self._queue.popleft()
         prepare = self._partition.log.preparation()
         now_ms = self._clock.now_ms()
 
@@ -97,7 +103,7 @@ class Preparation:
                     if self._partition.gone:
                         # Deleted, or its disk failed, while a thread was at work.
                         raise ApiError(self._partition.gone)
-                    info = self._partition.append(prepared, now_ms, prepared=True)
+                    info = self._partition.append(prepared, now_ms, prepared=True, terms=terms)
                 except Exception as raised:  # noqa: BLE001  because it is handed on to the answer
                     error = raised
             done(info, error)

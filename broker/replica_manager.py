@@ -63,6 +63,7 @@ class ReplicaManager:
         "remote_fetch_paused",
         "remote_reader",
         "stats",
+        "timer",
     )
 
     def __init__(
@@ -71,6 +72,7 @@ class ReplicaManager:
         self._clock = clock
         self._disk = disk
         self._loop = loop
+        self.timer = timer
         self._topics: dict[str, list[Partition | None]] = {}
         self._ready_to_wake: list[Partition] = []
         self.is_known: Callable[[str, int], bool] = _nothing_known

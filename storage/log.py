@@ -63,6 +63,7 @@ class Log(LogCuts, LogReads):
         high_watermark: int = 0,
         clean_shutdown: bool = False,
         producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
+        requires_verification: bool = False,
         randomness: Randomness | None = None,
         on_progress: Progress | None = None,
     ) -> "Log":
@@ -82,6 +83,7 @@ class Log(LogCuts, LogReads):
             high_watermark: From its checkpoint, 0 if there is none; brought into the log's range.
             clean_shutdown: The directory was closed cleanly, so nothing is scanned.
             producer_id_expiration_ms: `producer.id.expiration.ms`.
+            requires_verification: `transaction.partition.verification.enable`.
             randomness: For `segment.jitter.ms`; None: no jitter.
             on_progress: Called with (bytes scanned, bytes to scan).
 
@@ -113,6 +115,7 @@ class Log(LogCuts, LogReads):
                 filesystem,
                 producer_id_expiration_ms=producer_id_expiration_ms,
                 snapshot_offsets=snapshots,
+                requires_verification=requires_verification,
             ),
             clean_shutdown=clean_shutdown,
             recovery_point=recovery_point,

@@ -104,6 +104,7 @@ class LogManagerSettings:
     """Broker settings that concern all logs, by Kafka's names."""
 
     producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS
+    transaction_partition_verification_enable: bool = False
     log_cleaner_enable: bool = True
     log_cleaner_dedupe_buffer_size: int = CLEANER_DEDUPE_BUFFER_BYTES
     log_cleaner_io_buffer_size: int = 512 * 1024
@@ -114,6 +115,9 @@ class LogManagerSettings:
         """Those of a broker. One cleaner runs, whatever `log.cleaner.threads` says."""
         return cls(
             producer_id_expiration_ms=config.producer_id_expiration_ms,
+            transaction_partition_verification_enable=(
+                config.transaction_partition_verification_enable
+            ),
             log_cleaner_enable=config.log_cleaner_enable,
             log_cleaner_dedupe_buffer_size=config.log_cleaner_dedupe_buffer_size,
             log_cleaner_io_buffer_size=config.log_cleaner_io_buffer_size,
@@ -403,6 +407,7 @@ class LogManager:
             high_watermark=checkpointed(HIGH_WATERMARK_CHECKPOINT),
             clean_shutdown=job is None or directory.had_clean_shutdown,
             producer_id_expiration_ms=self._settings.producer_id_expiration_ms,
+            requires_verification=self._settings.transaction_partition_verification_enable,
             on_progress=None if job is None else job.advance,
         )
 

@@ -9,8 +9,9 @@ Behaviour:
 - Topics that cost CPU by the record (`compression.type` other than the producer's,
   `record.validation=full`, compacted ones) have their larger batches prepared by a thread; every
   other append stays on the loop.
-- Clients may not write internal topics; transactional batches are refused until there is a
-  transaction coordinator.
+- Clients may not write internal topics.
+- A request with a transactional id is verified first (`broker.transactions.transactional_produce`):
+  a batch opens a transaction in a partition only if the transaction coordinator knows of it.
 
 Versions:
 - 3   record batch v2, transactional id           KIP-98
@@ -19,6 +20,8 @@ Versions:
 - 8   errors of single records                    KIP-467
 - 9   flexible
 - 10  current leader                              KIP-951
+- 11  TRANSACTION_ABORTABLE                       KIP-890
+- 12  partitions are added to the transaction     KIP-890
 - 13  topic ids                                   KIP-516
 
 librdkafka before 2.11.1 turns compression off unless versions 0 to 2 are offered (KAFKA-18659), so
@@ -34,6 +37,8 @@ from broker.errors import ApiError, code_of
 from broker.preparation import INLINE_SIZE_MAX
 from broker.reply import PARKED, HotResult, Reply
 from broker.request_limits import ELEMENTS_MAX, check_partitions
+from broker.transactions.transactional_produce import TransactionalProduce, terms_of
+from broker.transactions.verification import operation_of_produce
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.hot.produce import ProducePartitionResponse, decode_request, encode_response
@@ -51,9 +56,12 @@ if TYPE_CHECKING:
     from broker.partition import Partition
     from broker.replica_manager import ReplicaManager
     from broker.request import RequestContext
+    from broker.transactions.parts import PartitionRegistrar
+    from broker.transactions.verification import Verdicts
     from protocol.hot.produce import ProduceRequest, ProduceTopic
     from storage.append_info import AppendInfo
     from storage.clock import Clock
+    from storage.verification import TransactionTerms
 
 LOGGER = logging.getLogger(__name__)
 
@@ -73,8 +81,8 @@ BATCH_OVERHEAD = 12
 Waiting = list[tuple["Partition", int, ProducePartitionResponse]]
 """(partition, offset that must be committed, its part of the response)."""
 
-Apart = list[tuple["Partition", memoryview, ProducePartitionResponse]]
-"""(partition, batch for a thread to prepare, its part of the response)."""
+Apart = list[tuple["Partition", memoryview, ProducePartitionResponse, "TransactionTerms | None"]]
+"""(partition, batch for a thread to prepare, its part of the response, of its transaction)."""
 
 TopicResponses = list[tuple[str | bytes, list[ProducePartitionResponse]]]
 
@@ -82,26 +90,52 @@ TopicResponses = list[tuple[str | bytes, list[ProducePartitionResponse]]]
 class ProduceHandler:
     """See the module."""
 
-    __slots__ = ("_clock", "_open_reply", "_replicas")
+    __slots__ = ("_clock", "_open_reply", "_replicas", "_transactional")
 
     def __init__(
         self,
         replicas: "ReplicaManager",
         clock: "Clock",
         open_reply: "Callable[[Connection, RequestContext], Reply]",
+        registrar: "PartitionRegistrar | None" = None,
     ) -> None:
+        """`registrar`: who knows of transactions; without one none can begin."""
         self._replicas = replicas
         self._clock = clock
         self._open_reply = open_reply
+        self._transactional = TransactionalProduce(
+            replicas, clock, open_reply, registrar, self._append
+        )
 
     def __call__(
         self, connection: "Connection", context: "RequestContext", frame: memoryview, position: int
     ) -> HotResult:
         """Handle one request in place."""
-        version = context.api_version
-        request = decode_request(frame, position, version)
+        request = decode_request(frame, position, context.api_version)
         if len(frame) > ELEMENTS_MAX:
             check_partitions(sum(len(topic.partitions) + 1 for topic in request.topics))
+        if request.transactional_id is not None:
+            return self._transactional.handle(connection, context, request)
+        return self._append(connection, context, request, None, None)
+
+    def _append(
+        self,
+        connection: "Connection",
+        context: "RequestContext",
+        request: "ProduceRequest",
+        verdicts: "Verdicts | None",
+        reply: Reply | None,
+    ) -> HotResult:
+        """Append every batch and answer.
+
+        Args:
+            connection: Whose request it is.
+            context: Of the request.
+            request: Its records are not used after this returns.
+            verdicts: Of the transactional batches; None: nothing had to be verified.
+            reply: The place of the answer, if it has been taken already.
+        """
+        version = context.api_version
         now_ms = self._clock.now_ms()
         topics: TopicResponses = []
         waiting: Waiting = []
@@ -115,10 +149,15 @@ class ProduceHandler:
                     assert records is not None
                     response = ProducePartitionResponse(index, 0, -1)
                     log = partition.log
+                    terms = None
+                    if verdicts is not None:
+                        verdict = verdicts.get(partition.topic_partition)
+                        if verdict is not None:
+                            terms = terms_of(verdict, operation_of_produce(version))
                     if log.works_by_record and self._goes_apart(partition, records, apart):
-                        apart.append((partition, records, response))
+                        apart.append((partition, records, response, terms))
                     else:
-                        info = partition.append(records, now_ms)
+                        info = partition.append(records, now_ms, terms=terms)
                         response.base_offset = info.first_offset
                         response.log_append_time_ms = info.log_append_time_ms
                         response.log_start_offset = info.log_start_offset
@@ -130,13 +169,15 @@ class ProduceHandler:
                     responses.append(self._refusal(topic, index, error))
             topics.append((topic.topic_id if version >= 13 else topic.name or "", responses))
         if apart:
-            return self._work_apart(connection, context, request, topics, waiting, apart)
+            return self._work_apart(connection, context, request, topics, waiting, apart, reply)
         if request.acks == 0:
             if failed:
                 connection.close(ACKS_0_FAILED)
             return None
         if waiting:
-            self._wait(self._open_reply(connection, context), version, request, topics, waiting)
+            if reply is None:
+                reply = self._open_reply(connection, context)
+            self._wait(reply, version, request, topics, waiting)
             return PARKED
         return encode_response(topics, version)
 
@@ -169,10 +210,8 @@ class ProduceHandler:
             )
         check_single_batch(records, context.api_version)
         assert records is not None
-        if request.transactional_id is not None or records[22] & 0x10:
-            raise ApiError(
-                ErrorCode.INVALID_TXN_STATE, "No transaction coordinator has begun this transaction"
-            )
+        if records[22] & 0x10 and request.transactional_id is None:
+            raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         partition.stats.produces += 1
         return partition
 
@@ -183,7 +222,7 @@ class ProduceHandler:
             len(records) > INLINE_SIZE_MAX
             or (preparation is not None and preparation.busy)
             # Named twice in one request: the second batch must not overtake the first.
-            or any(other is partition for other, _, _ in apart)
+            or any(other is partition for other, _, _, _ in apart)
         )
 
     def _refusal(
@@ -221,9 +260,11 @@ class ProduceHandler:
         topics: TopicResponses,
         waiting: Waiting,
         apart: Apart,
+        reply: Reply | None,
     ) -> HotResult:
         """Have threads prepare some batches; answer when the last of them is written."""
-        reply = self._open_reply(connection, context) if request.acks != 0 else None
+        if request.acks != 0 and reply is None:
+            reply = self._open_reply(connection, context)
         left = len(apart)
 
         def done_with(
@@ -249,9 +290,9 @@ class ProduceHandler:
 
             return done
 
-        for partition, records, response in apart:
+        for partition, records, response, terms in apart:
             done = done_with(partition, response)
-            if not self._replicas.preparation_of(partition).submit(records, done):
+            if not self._replicas.preparation_of(partition).submit(records, done, terms):
                 # Retriable, and nothing was written.
                 done(None, ApiError(ErrorCode.REQUEST_TIMED_OUT))
         return PARKED if reply is not None else None

@@ -76,7 +76,7 @@ async def test_failed_acks_0_closes_the_connection(world: World) -> None:
         ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT), (bytes(batch(b"x" * 2000)),
         ErrorCode.MESSAGE_TOO_LARGE), (bytes(batch(b"a", transactional=True, producer_id=1,
         producer_epoch=0, base_sequence=0)),
-         ErrorCode.INVALID_TXN_STATE),
+         ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
     ],
 )  # fmt: skip
 async def test_bad_batches_are_refused_and_nothing_is_written(
