@@ -348,15 +348,35 @@ class ReplicaManager:
                 self.disk_failed(partition, error)
             on_committed(code_of(error), -1)
             return -1
-        if partition.is_committed(info.last_offset + 1):
-            on_committed(ErrorCode.NONE, info.first_offset)
-            return info.first_offset
-        operation = DelayedCommit(partition, info.first_offset, info.last_offset + 1, on_committed)
+        self.when_committed(
+            partition, info.first_offset, info.last_offset + 1, on_committed, timeout_ms
+        )
+        return info.first_offset
+
+    def when_committed(
+        self,
+        partition: Partition,
+        first_offset: int,
+        end_offset: int,
+        on_committed: Callable[[ErrorCode, int], None],
+        timeout_ms: float,
+    ) -> None:
+        """Call `on_committed(NONE, first_offset)` when everything below `end_offset` is committed.
+
+        Before this returns if it is already; with an error and -1 as in `append_internal`.
+        """
+        if partition.is_committed(end_offset):
+            on_committed(ErrorCode.NONE, first_offset)
+            return
+        operation = DelayedCommit(partition, first_offset, end_offset, on_committed)
         if not self.delayed_produce.park(operation, timeout_ms):
             on_committed(ErrorCode.REQUEST_TIMED_OUT, -1)
-        else:
-            partition.watch_produce().add(operation)
-        return info.first_offset
+            return
+        partition.watch_produce().add(operation)
+
+    def now_ms(self) -> int:
+        """Wall clock, for records that coordinators make."""
+        return self._clock.now_ms()
 
     def read_internal(
         self, topic_partition: TopicPartition, offset: int, max_bytes: int

@@ -1,0 +1,112 @@
+"""TxnOffsetCommit (API key 28), versions 0 to 5.
+
+Behaviour:
+- Offsets become part of the producer's transaction: they are written to `__consumer_offsets` under
+  its id, and count once its commit marker is there. Until then OffsetFetch with `require_stable`
+  says UNSTABLE_OFFSET_COMMIT.
+- The group's partition must be part of the transaction (`broker.transactions.verification`).
+- A member commits under its generation or member epoch; without one it is not checked, as with
+  producers that know nothing of their consumer.
+- Partitions that do not exist are answered UNKNOWN_TOPIC_OR_PARTITION.
+
+Versions:
+- 2   leader epoch; COORDINATOR_LOAD_IN_PROGRESS        KIP-320, KAFKA-7296
+- 3   flexible; member, generation, instance id         KIP-447
+- 4   TRANSACTION_ABORTABLE                             KIP-890
+- 5   adds the group's partition to the transaction     KIP-890
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from broker.groups.answer import Answer
+from broker.groups.coordinator import OFFSETS_TOPIC
+from broker.groups.offsets_log import code_for_clients
+from broker.groups.transactional_offsets import TransactionalOffsetCommit
+from broker.transactions.parts import ProducerIdAndEpoch
+from broker.transactions.verification import (
+    TransactionVerifier,
+    Verdicts,
+    operation_of_txn_offset_commit,
+)
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.services import Services
+
+API_KEY = ApiKey.TXN_OFFSET_COMMIT
+VERSIONS = (0, 5)
+LOADING_IS_KNOWN_FROM_VERSION = 2
+NO_SEQUENCE = -1
+
+
+def handle(
+    services: "Services", context: "RequestContext", request: TxnOffsetCommitRequest
+) -> "TxnOffsetCommitResponse | asyncio.Future[TxnOffsetCommitResponse]":
+    """Store offsets of a group as part of a transaction."""
+    topics = services.controller.image.topics
+    response = TxnOffsetCommitResponse(topics=[])
+    commits: list[TransactionalOffsetCommit] = []
+    for topic in request.topics:
+        found = topics.get(topic.name)
+        partition_count = 0 if found is None else len(found.partitions)
+        results = []
+        for partition in topic.partitions:
+            result = TxnOffsetCommitResponsePartition(partition_index=partition.partition_index)
+            results.append(result)
+            if 0 <= partition.partition_index < partition_count:
+                commits.append(TransactionalOffsetCommit(topic.name, partition, result))
+            else:
+                result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        response.topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=results))
+    if not commits:
+        return response
+    answer: Answer[TxnOffsetCommitResponse] = Answer()
+
+    def done(code: ErrorCode) -> None:
+        if code is not ErrorCode.NONE:
+            if (
+                code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+                and context.api_version < LOADING_IS_KNOWN_FROM_VERSION
+            ):
+                code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            for commit in commits:
+                commit.response.error_code = code
+        answer(response)
+
+    offsets = services.replica_manager.get_partition(
+        OFFSETS_TOPIC, services.groups.partition_for(request.group_id)
+    )
+    if offsets is None or not request.group_id:
+        # The group coordinator says what is wrong.
+        services.groups.commit_transactional_offsets(request, context.api_version, commits, done)
+        return answer.result()
+    topic_partition = offsets.topic_partition
+
+    def verified(verdicts: Verdicts) -> None:
+        verdict = verdicts[topic_partition]
+        if verdict.error is ErrorCode.NETWORK_EXCEPTION:
+            done(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        elif verdict.error is not ErrorCode.NONE:
+            done(code_for_clients(verdict.error))
+        else:
+            services.groups.commit_transactional_offsets(
+                request, context.api_version, commits, done, guard=verdict.guard
+            )
+
+    TransactionVerifier(services.transactions, services.clock).verify(
+        request.transactional_id,
+        ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
+        [(offsets, NO_SEQUENCE)],
+        operation_of_txn_offset_commit(context.api_version),
+        verified,
+    )
+    return answer.result()

@@ -1,0 +1,93 @@
+"""WriteTxnMarkers (API key 27), versions 1 to 2.
+
+Behaviour:
+- Coordinators end transactions in the partitions of other brokers with it; administrators use it
+  to abort a hanging transaction (KIP-664).
+- Every partition of every marker has its own outcome: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_
+  FOLLOWER while it cannot be written, INVALID_PRODUCER_EPOCH and TRANSACTION_COORDINATOR_FENCED
+  where somebody newer has written.
+- The answer comes when all markers are committed.
+
+Versions:
+- 1   flexible
+- 2   transaction version: an equal epoch is a late marker   KIP-1228
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from broker.groups.answer import Answer
+from broker.transactions.markers import LocalMarkerWriter
+from broker.transactions.parts import PartitionErrors, TransactionMarker
+from protocol.api_keys import ApiKey
+from protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from storage.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.services import Services
+
+API_KEY = ApiKey.WRITE_TXN_MARKERS
+VERSIONS = (1, 2)
+
+
+def handle(
+    services: "Services", context: "RequestContext", request: WriteTxnMarkersRequest
+) -> "WriteTxnMarkersResponse | asyncio.Future[WriteTxnMarkersResponse]":
+    """Write the markers."""
+    answer: Answer[WriteTxnMarkersResponse] = Answer()
+    response = WriteTxnMarkersResponse(markers=[])
+    if not request.markers:
+        return response
+    writer = LocalMarkerWriter(services.replica_manager, services.groups)
+    left = len(request.markers)
+
+    def write(marker: WritableTxnMarker) -> None:
+        result = WritableTxnMarkerResult(producer_id=marker.producer_id)
+        response.markers.append(result)
+
+        def done(errors: PartitionErrors) -> None:
+            nonlocal left
+            result.topics = [
+                WritableTxnMarkerTopicResult(
+                    name=topic.name,
+                    partitions=[
+                        WritableTxnMarkerPartitionResult(
+                            partition_index=index,
+                            error_code=errors[TopicPartition(topic.name, index)],
+                        )
+                        for index in topic.partition_indexes
+                    ],
+                )
+                for topic in marker.topics
+            ]
+            left -= 1
+            if not left:
+                answer(response)
+
+        writer.write(
+            TransactionMarker(
+                marker.producer_id,
+                marker.producer_epoch,
+                marker.transaction_result,
+                marker.coordinator_epoch,
+                marker.transaction_version,
+            ),
+            [
+                TopicPartition(topic.name, index)
+                for topic in marker.topics
+                for index in topic.partition_indexes
+            ],
+            done,
+        )
+
+    for marker in request.markers:
+        write(marker)
+    return answer.result()
