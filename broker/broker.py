@@ -25,7 +25,7 @@ from broker.controller.sqlite_store import SqliteStore
 from broker.disk import Disk
 from broker.dynamic_settings import DynamicSettings
 from broker.fetch_sessions import FetchSessionCache
-from broker.groups.coordinator import GroupCoordinator
+from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.handlers.fetch import FetchHandler
 from broker.handlers.produce import ProduceHandler
 from broker.kafka_apis import Api, KafkaApis
@@ -41,6 +41,8 @@ from broker.replica_manager import ReplicaManager
 from broker.services import Services
 from broker.startup_errors import StartupError
 from broker.timer import TimerWheel
+from broker.transactions.coordinator import TRANSACTION_TOPIC, TransactionCoordinator
+from broker.transactions.markers import LocalMarkerWriter
 from config.broker import BROKER_KEYS
 from config.version import VERSION
 from protocol.api_keys import ApiKey
@@ -69,7 +71,6 @@ REMOTE_KEYS = tuple(
 )
 """Settings of remote storage that take effect while the broker runs."""
 
-OFFSETS_TOPIC = "__consumer_offsets"
 DISK_THREADS_MIN = 4
 STOP_TIMEOUT_S = 10.0
 
@@ -109,6 +110,7 @@ class Broker:
         self._store: SqliteStore | None = None
         self.controller: Controller | None = None
         self.groups: GroupCoordinator | None = None
+        self.transactions: TransactionCoordinator | None = None
         self.network: NetworkServer | None = None
         self.background: Background | None = None
         self.apis: KafkaApis | None = None
@@ -224,6 +226,16 @@ class Broker:
             settings, self.clock, self.timer, self.randomness, self.replicas, controller
         )
         await self.groups.start()
+        self.transactions = TransactionCoordinator(
+            settings,
+            self.clock,
+            self.timer,
+            self.randomness,
+            self.replicas,
+            controller,
+            LocalMarkerWriter(self.replicas, self.groups),
+        )
+        await self.transactions.start()
         self._build_apis(controller)
         await self._listen(controller)
         self.lag.start()
@@ -269,6 +281,7 @@ class Broker:
 
     def _build_apis(self, controller: Controller) -> None:
         assert self.groups is not None
+        assert self.transactions is not None
         services = Services(
             settings=self.settings,
             clock=self.clock,
@@ -279,11 +292,14 @@ class Broker:
             controller=controller,
             replica_manager=self.replicas,
             groups=self.groups,
+            transactions=self.transactions,
             lookups=self.lookups,
             remote=self.remote,
         )
         apis = KafkaApis(services, map(Api, handler_modules()), self.clock)
-        apis.by_key[ApiKey.PRODUCE].hot = ProduceHandler(self.replicas, self.clock, apis.open_reply)
+        apis.by_key[ApiKey.PRODUCE].hot = ProduceHandler(
+            self.replicas, self.clock, apis.open_reply, self.transactions
+        )
         apis.by_key[ApiKey.FETCH].hot = FetchHandler(
             self.replicas, self.sessions, apis.open_reply, max_bytes=self.settings.fetch_max_bytes
         )
@@ -384,8 +400,15 @@ class Broker:
             partition = self.replicas.get_partition(*topic_partition)
             if partition is not None:
                 self.remote.on_serving(partition)
-        if topic_partition.topic == OFFSETS_TOPIC and self.groups is not None:
-            self.groups.on_elected(topic_partition.partition)
+        coordinator = self._coordinator_of(topic_partition.topic)
+        if coordinator is not None:
+            coordinator.on_elected(topic_partition.partition)
+
+    def _coordinator_of(self, topic: str) -> GroupCoordinator | TransactionCoordinator | None:
+        """Whose state lies in the topic."""
+        if topic == OFFSETS_TOPIC:
+            return self.groups
+        return self.transactions if topic == TRANSACTION_TOPIC else None
 
     # -- trouble ---------------------------------------------------------------------------------
 
@@ -400,8 +423,9 @@ class Broker:
             self.remote.on_resigned(one for one in served if one is not None)
         self.replicas.remove_partitions(partitions)
         for topic_partition in partitions:
-            if topic_partition.topic == OFFSETS_TOPIC and self.groups is not None:
-                self.groups.on_resigned(topic_partition.partition)
+            coordinator = self._coordinator_of(topic_partition.topic)
+            if coordinator is not None:
+                coordinator.on_resigned(topic_partition.partition)
         if len(self.log_manager.offline_directories) == len(self.log_manager.directories):
             self._fail("every log directory is offline")
         elif path == self.log_dirs[0]:
@@ -419,7 +443,8 @@ class Broker:
     async def _readyz(self, _query: Query) -> Page:
         if self._stopping:
             return Page(503, b"stopping\n")
-        if self.ready and not (self.groups is not None and self.groups.is_loading):
+        coordinators = (self.groups, self.transactions)
+        if self.ready and not any(one is not None and one.is_loading for one in coordinators):
             return Page(200, b"ready\n")
         progress = self.log_manager.progress
         return Page(
@@ -439,9 +464,11 @@ class Broker:
         from broker.metrics.network import NetworkMetrics
         from broker.metrics.page import MetricsPage, Source
         from broker.metrics.partitions import PartitionMetrics
+        from broker.metrics.transactions import TransactionMetrics
 
         assert self.apis is not None
         assert self.groups is not None
+        assert self.transactions is not None
         assert self.network is not None
         assert self.controller is not None
         sources: list[Source] = []
@@ -461,6 +488,7 @@ class Broker:
                 ),
                 PartitionMetrics(self.replicas, self.controller, self.sessions, self.log_manager),
                 GroupMetrics(self.groups, self.replicas),
+                TransactionMetrics(self.transactions, self.replicas, self.clock),
                 *sources,
             ],
             self.disk,
@@ -478,6 +506,8 @@ class Broker:
         if self._loading is not None and not self._loading.done():
             # A log that is half recovered is not clean: wait for it rather than lie about it.
             await asyncio.wait([self._loading])
+        if self.transactions is not None:
+            await self.transactions.stop()
         if self.groups is not None:
             await self.groups.stop()
         self.replicas.answer_parked()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from broker.remote.remote_storage import RemoteStorage
     from broker.replica_manager import ReplicaManager
     from broker.timer import Timer
+    from broker.transactions.coordinator import TransactionCoordinator
     from config.broker import BrokerConfig
     from storage.log_manager import LogManager
 
@@ -35,6 +36,7 @@ class Services:
     controller: "Controller"
     replica_manager: "ReplicaManager"
     groups: "GroupCoordinator"
+    transactions: "TransactionCoordinator"
     lookups: "Lookups"
     remote: "RemoteStorage | None" = None
     advertised_apis: list[tuple[int, int, int]] = field(default_factory=list)
