@@ -207,6 +207,7 @@ class TransactionMetadata:
         Raises:
             ProducerFencedError: Another process has begun a life of its own since.
         """
+        previous_id = self.producer_id
         if expected_epoch is None:
             epoch, last_epoch = self.producer_epoch + 1, NO_PRODUCER_EPOCH
         elif self.producer_epoch in (NO_PRODUCER_EPOCH, expected_epoch):
@@ -214,12 +215,14 @@ class TransactionMetadata:
         elif expected_epoch == self.last_producer_epoch:
             # Its first request got through, the answer did not.
             epoch, last_epoch = self.producer_epoch, self.last_producer_epoch
+            previous_id = self.previous_producer_id
         else:
             raise ProducerFencedError
         if epoch >= PRODUCER_EPOCH_MAX:
             raise IllegalTransitionError(f"no epoch left for producer id {self.producer_id}")
         return self._prepare(
             self._as_is(TransactionState.EMPTY)._replace(
+                previous_producer_id=previous_id,
                 producer_epoch=epoch,
                 last_producer_epoch=last_epoch,
                 timeout_ms=timeout_ms,

@@ -1,0 +1,517 @@
+"""A transaction coordinator on a log and data partitions in memory, which fail when told to.
+
+What lies in the log and in the partitions survives `crash`; everything else is gone with it, and
+whatever the dead coordinator still had under way does nothing any more.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine, Iterable
+from types import SimpleNamespace
+from typing import Any, cast
+
+from broker.transactions.coordinator import TRANSACTION_TOPIC, TransactionCoordinator
+from broker.transactions.parts import PartitionErrors, ProducerIdAndEpoch, TransactionMarker
+from broker.transactions.transaction_metadata import TransactionMetadata
+from broker.transactions.transaction_state import TransactionState
+from config.broker import BrokerConfig
+from protocol.error_codes import ErrorCode
+from protocol.internal.transaction_log import (
+    TransactionLogValue,
+    decode_transaction_log_key,
+    decode_transaction_log_value,
+)
+from protocol.records.batch import read_header, set_offset_and_epoch
+from protocol.records.record import iterate_records
+from storage.randomness import SeededRandomness
+from storage.topic_partition import TopicPartition
+from tests.fakes.clock import ManualClock
+from tests.fakes.offsets_partition import FakeController, topic_image
+from tests.fakes.timer import ManualTimer
+
+OnCommitted = Callable[[ErrorCode, int], None]
+Written = Callable[[PartitionErrors], None]
+
+NOBODY = ProducerIdAndEpoch(-1, -1)
+TIMEOUT_MS = 60_000
+A, B, C = (TopicPartition("t", index) for index in range(3))
+OFFSETS = TopicPartition("__consumer_offsets", 7)
+
+
+class FakeStateLog:
+    """`__transaction_state` in memory: the part of the replica manager that coordinators see.
+
+    Appends are committed at once, with `hold` when `commit_held` is called. `fail_with`: refused,
+    nothing is written. `time_out`: written, but nobody is told. `budget`: records that may still be
+    written before the process is dead.
+    """
+
+    def __init__(self, partitions: int = 1) -> None:
+        self.batches: list[list[bytes]] = [[] for _ in range(partitions)]
+        self.ends = [0] * partitions
+        self.committed = [0] * partitions
+        self.leader_epoch = 3
+        self.hold = False
+        self.time_out = False
+        self.fail_with: ErrorCode | None = None
+        self.fail_next: list[ErrorCode] = []
+        self.held: list[tuple[int, int, OnCommitted]] = []
+        self.budget: int | None = None
+        self.appends = 0
+        self.life = 0
+        self.on_append: Callable[[], None] = lambda: None
+
+    def append_internal(
+        self, tp: TopicPartition, batch: bytearray, on_committed: OnCommitted
+    ) -> None:
+        assert tp.topic == TRANSACTION_TOPIC
+        if self.budget == 0:
+            return
+        failure = self.fail_next.pop(0) if self.fail_next else self.fail_with
+        if failure is not None:
+            on_committed(failure, -1)
+            return
+        if self.budget is not None:
+            self.budget -= 1
+        index = tp.partition
+        base_offset = self.ends[index]
+        set_offset_and_epoch(memoryview(batch), 0, base_offset, 0)
+        self.batches[index].append(bytes(batch))
+        self.ends[index] = read_header(memoryview(batch)).next_offset
+        self.appends += 1
+        self.on_append()
+        life = self.life
+
+        def committed(code: ErrorCode, offset: int) -> None:
+            if life == self.life:
+                on_committed(code, offset)
+
+        if self.budget == 0:
+            # Dead before anybody was told.
+            self.committed[index] = self.ends[index]
+        elif self.time_out:
+            committed(ErrorCode.REQUEST_TIMED_OUT, -1)
+        elif self.hold:
+            self.held.append((index, base_offset, committed))
+        else:
+            self.committed[index] = self.ends[index]
+            committed(ErrorCode.NONE, base_offset)
+
+    def commit_held(self) -> None:
+        """Everything that was written is committed."""
+        held, self.held = self.held, []
+        self.commit_all()
+        for _, base_offset, on_committed in held:
+            on_committed(ErrorCode.NONE, base_offset)
+
+    def commit_all(self) -> None:
+        """As `commit_held`, but nobody is told."""
+        self.committed = list(self.ends)
+
+    def fail_held(self, code: ErrorCode) -> None:
+        """Nobody who waits is told more than an error."""
+        held, self.held = self.held, []
+        for _, _, on_committed in held:
+            on_committed(code, -1)
+
+    def get_partition(self, topic: str, index: int) -> SimpleNamespace | None:
+        if topic != TRANSACTION_TOPIC or not 0 <= index < len(self.ends):
+            return None
+        log = SimpleNamespace(
+            log_start_offset=0,
+            log_end_offset=self.ends[index],
+            high_watermark=self.committed[index],
+        )
+        return SimpleNamespace(log=log, leader_epoch=self.leader_epoch)
+
+    def read_internal(self, tp: TopicPartition, offset: int, max_bytes: int) -> memoryview:
+        taken = bytearray()
+        for batch in self.batches[tp.partition]:
+            if read_header(memoryview(batch)).last_offset < offset:
+                continue
+            if taken and len(taken) + len(batch) > max_bytes:
+                taken += batch[: max(max_bytes - len(taken), 0)]
+                break
+            taken += batch
+        return memoryview(bytes(taken))
+
+    def records(self) -> list[tuple[str, TransactionLogValue | None]]:
+        """Everything that was written, over all partitions."""
+        found = []
+        for batches in self.batches:
+            for batch in batches:
+                for _, _, key, value, _ in iterate_records(memoryview(batch), max_size=1 << 20):
+                    assert key is not None
+                    transactional_id = decode_transaction_log_key(key)
+                    assert transactional_id is not None
+                    found.append(
+                        (
+                            transactional_id,
+                            None if value is None else decode_transaction_log_value(bytes(value)),
+                        )
+                    )
+        return found
+
+    def states(self, transactional_id: str = "tx") -> list[TransactionState | None]:
+        """The way a transactional id has gone; None where it has expired."""
+        return [
+            None if value is None else TransactionState(value.state)
+            for name, value in self.records()
+            if name == transactional_id
+        ]
+
+
+class FakePartitions:
+    """Data partitions: who has written what, and how it ended. Implements `MarkerWriter`.
+
+    `failing`: what a partition answers instead of taking a marker. `lose_answers`: markers are
+    written, and REQUEST_TIMED_OUT is answered. `hold`: answers wait for `release`.
+    """
+
+    def __init__(self) -> None:
+        self.failing: dict[TopicPartition, ErrorCode] = {}
+        self.lose_answers = False
+        self.hold = False
+        self.held: list[tuple[Written, PartitionErrors]] = []
+        self.budget: int | None = None
+        self.life = 0
+        self.calls: list[tuple[TransactionMarker, frozenset[TopicPartition]]] = []
+        # Epoch of each producer as the log of each partition knows it.
+        self.epochs: dict[tuple[TopicPartition, int], int] = {}
+        self.open: dict[tuple[TopicPartition, int], set[str]] = {}
+        self.committed: dict[TopicPartition, set[str]] = {}
+        self.aborted: dict[TopicPartition, set[str]] = {}
+        self.markers: list[tuple[TopicPartition, TransactionMarker]] = []
+        self.on_marker: Callable[[], None] = lambda: None
+
+    def produce(self, tp: TopicPartition, producer: ProducerIdAndEpoch, value: str) -> ErrorCode:
+        """A transactional batch, after the coordinator was asked."""
+        key = (tp, producer.producer_id)
+        if producer.epoch < self.epochs.get(key, -1):
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        self.epochs[key] = producer.epoch
+        self.open.setdefault(key, set()).add(value)
+        return ErrorCode.NONE
+
+    def write(
+        self,
+        marker: TransactionMarker,
+        partitions: Collection[TopicPartition],
+        done: Written,
+    ) -> None:
+        if self.budget == 0:
+            return
+        self.calls.append((marker, frozenset(partitions)))
+        life = self.life
+        errors = {}
+        for tp in sorted(partitions):
+            if self.budget == 0:
+                return
+            errors[tp] = self._write_one(tp, marker)
+        if self.budget == 0:
+            return
+
+        def answer(result: PartitionErrors) -> None:
+            if life == self.life:
+                done(result)
+
+        if self.hold:
+            self.held.append((answer, errors))
+        else:
+            answer(errors)
+
+    def release(self) -> None:
+        """Answer everybody who waits."""
+        held, self.held = self.held, []
+        for done, errors in held:
+            done(errors)
+
+    def _write_one(self, tp: TopicPartition, marker: TransactionMarker) -> ErrorCode:
+        code = self.failing.get(tp)
+        if code is not None:
+            return code
+        key = (tp, marker.producer_id)
+        current = self.epochs.get(key, -1)
+        late = marker.producer_epoch <= current
+        if marker.producer_epoch < current or (marker.transaction_version >= 2 and late):
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        self.epochs[key] = marker.producer_epoch
+        outcome = self.committed if marker.commit else self.aborted
+        outcome.setdefault(tp, set()).update(self.open.pop(key, set()))
+        self.markers.append((tp, marker))
+        self.on_marker()
+        if self.budget is not None:
+            self.budget -= 1
+        return ErrorCode.REQUEST_TIMED_OUT if self.lose_answers else ErrorCode.NONE
+
+
+class FakeProducerIds:
+    """Ids from 1000 upwards; without `available` they have to be waited for."""
+
+    def __init__(self) -> None:
+        self.given = 1000
+        self.available = True
+        self.failure: Exception | None = None
+        self.waiting: list[asyncio.Future[int]] = []
+
+    def try_next(self) -> int | None:
+        if not self.available:
+            return None
+        self.given += 1
+        return self.given - 1
+
+    async def next(self) -> int:
+        if self.failure is not None:
+            raise self.failure
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.waiting.append(future)
+        return await future
+
+    def arrive(self) -> None:
+        """A block is there."""
+        self.available = True
+        waiting, self.waiting = self.waiting, []
+        for future in waiting:
+            future.set_result(cast("int", self.try_next()))
+
+
+class Ended:
+    """The answer to an EndTxn or InitProducerId; a second one is an error."""
+
+    def __init__(self) -> None:
+        self.code: ErrorCode | None = None
+        self.producer = NOBODY
+
+    def __call__(self, code: ErrorCode, producer: ProducerIdAndEpoch) -> None:
+        assert self.code is None, "answered twice"
+        self.code = code
+        self.producer = producer
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.code is None
+
+    def __iter__(self) -> "Iterable[Any]":
+        assert self.code is not None, "not answered"
+        return iter((self.code, self.producer))
+
+
+class Coordinator:
+    """See the module; all requests are for transactional id `tx` unless they say otherwise."""
+
+    def __init__(
+        self, *, version: int = 2, partitions: int = 1, start: bool = True, **settings: object
+    ) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.clock = ManualClock()
+        self.timer = ManualTimer(self.clock)
+        self.log = FakeStateLog(partitions)
+        self.data = FakePartitions()
+        self.ids = FakeProducerIds()
+        self.settings = BrokerConfig().replace(**settings) if settings else BrokerConfig()
+        self.controller = FakeController(
+            topic_image(TRANSACTION_TOPIC, 99, partitions),
+            topic_image("t", 1, 3),
+            topic_image("__consumer_offsets", 98, 50),
+        )
+        cast("Any", self.controller).producer_ids = self.ids
+        self.version = version
+        self.transactions = self._new()
+        if start:
+            self.start()
+
+    def _new(self) -> TransactionCoordinator:
+        self._set_version()
+        return TransactionCoordinator(
+            self.settings,
+            self.clock,
+            self.timer,
+            SeededRandomness(1),
+            cast("Any", self.log),
+            cast("Any", self.controller),
+            self.data,
+        )
+
+    def _set_version(self) -> None:
+        image = self.controller.image
+        object.__setattr__(image, "features", {"transaction.version": self.version})
+
+    def set_version(self, version: int) -> None:
+        """An administrator changes the cluster's transaction.version."""
+        self.version = version
+        self._set_version()
+
+    # -- life --
+
+    def run(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Run on this coordinator's own loop."""
+        self.loop.run_until_complete(coroutine)
+
+    def start(self) -> None:
+        """Start, and load every partition."""
+
+        async def begin() -> None:
+            await self.transactions.start()
+            for index in range(len(self.log.ends)):
+                self.transactions.on_elected(index)
+
+        self.run(begin())
+        self.settle()
+
+    def settle(self, turns: int = 200) -> None:
+        """Let every task go on until it waits for time or for somebody."""
+
+        async def wait() -> None:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+
+        self.run(wait())
+
+    def advance(self, ms: float) -> None:
+        """Let time pass; what falls due runs on the loop."""
+
+        async def pass_time() -> None:
+            self.timer.advance(ms)
+
+        self.run(pass_time())
+        self.settle(20)
+
+    def crash(self) -> None:
+        """The process is killed, and a new one starts."""
+        old = self.transactions
+        self.log.life += 1
+        self.data.life += 1
+        self.log.held.clear()
+        self.data.held.clear()
+        self.log.budget = self.data.budget = None
+        self.log.commit_all()
+        # Nothing of the old process may do anything.
+        self.run(old.stop())
+        self.timer = ManualTimer(self.clock)
+        self.controller.listeners.clear()
+        self.transactions = self._new()
+        self.start()
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        self.run(self.transactions.stop())
+        self.loop.close()
+
+    # -- requests --
+
+    def metadata(self, transactional_id: str = "tx") -> TransactionMetadata:
+        code, metadata = self.transactions.find_transaction(transactional_id)
+        assert metadata is not None, code
+        return metadata
+
+    @property
+    def state(self) -> TransactionState:
+        return self.metadata().state
+
+    def init_later(
+        self,
+        expected: ProducerIdAndEpoch | None = None,
+        *,
+        transactional_id: str = "tx",
+        timeout_ms: int = TIMEOUT_MS,
+    ) -> Ended:
+        """InitProducerId, whose answer may take its time."""
+        ended = Ended()
+
+        async def ask() -> None:
+            self.transactions.init_producer_id(transactional_id, timeout_ms, expected, ended)
+
+        self.run(ask())
+        return ended
+
+    def init(
+        self, expected: ProducerIdAndEpoch | None = None, **options: Any
+    ) -> tuple[ErrorCode, ProducerIdAndEpoch]:
+        """InitProducerId, answered at once."""
+        ended = self.init_later(expected, **options)
+        assert ended.code is not None
+        return ended.code, ended.producer
+
+    def new_producer(self, **options: Any) -> ProducerIdAndEpoch:
+        """A producer that may begin."""
+        code, producer = self.init(**options)
+        assert code is ErrorCode.NONE
+        return producer
+
+    def add_later(
+        self,
+        producer: ProducerIdAndEpoch,
+        *partitions: TopicPartition,
+        version: int | None = None,
+        transactional_id: str = "tx",
+    ) -> list[ErrorCode]:
+        """AddPartitionsToTxn; the list gets its answer."""
+        codes: list[ErrorCode] = []
+        self.transactions.add_partitions(
+            transactional_id,
+            producer,
+            partitions,
+            client_transaction_version=self._client_version(version),
+            done=codes.append,
+        )
+        return codes
+
+    def add(self, producer: ProducerIdAndEpoch, *partitions: TopicPartition, **o: Any) -> ErrorCode:
+        """AddPartitionsToTxn, answered at once."""
+        (code,) = self.add_later(producer, *partitions, **o)
+        return code
+
+    def end_later(
+        self,
+        producer: ProducerIdAndEpoch,
+        *,
+        commit: bool = True,
+        version: int | None = None,
+        transactional_id: str = "tx",
+    ) -> Ended:
+        """EndTxn, whose answer may take its time."""
+        ended = Ended()
+
+        async def ask() -> None:
+            self.transactions.end_transaction(
+                transactional_id,
+                producer,
+                commit=commit,
+                client_transaction_version=self._client_version(version),
+                done=ended,
+            )
+
+        self.run(ask())
+        return ended
+
+    def end(
+        self, producer: ProducerIdAndEpoch, **options: Any
+    ) -> tuple[ErrorCode, ProducerIdAndEpoch]:
+        """EndTxn, answered at once."""
+        ended = self.end_later(producer, **options)
+        assert ended.code is not None
+        return ended.code, ended.producer
+
+    def _client_version(self, version: int | None) -> int:
+        return (2 if self.version >= 2 else 0) if version is None else version
+
+    # -- what tests want to have behind them --
+
+    def ongoing(self, *partitions: TopicPartition, **options: Any) -> ProducerIdAndEpoch:
+        """A producer with a transaction in these partitions, which has written to them."""
+        producer = self.new_producer(**options)
+        self.write(producer, *partitions)
+        return producer
+
+    def write(
+        self, producer: ProducerIdAndEpoch, *partitions: TopicPartition, value: str = "x"
+    ) -> None:
+        """Add partitions and produce to them."""
+        assert self.add(producer, *partitions) is ErrorCode.NONE
+        for tp in partitions:
+            assert self.data.produce(tp, producer, value) is ErrorCode.NONE
+
+    def put_epoch(self, epoch: int, producer: ProducerIdAndEpoch) -> ProducerIdAndEpoch:
+        """Tens of thousands of transactions later."""
+        self.metadata().producer_epoch = epoch
+        self.metadata().last_producer_epoch = epoch - 1
+        return ProducerIdAndEpoch(producer.producer_id, epoch)
