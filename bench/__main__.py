@@ -9,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench.group_rows import GROUP_ROWS
 from bench.kafka_release import KAFKA_VERSION, KafkaReleaseError
 from bench.node import Node, NodeError, RunningNode
 from bench.report import RowResult, write
@@ -17,8 +18,9 @@ from bench.rows import Bench
 from bench.runner import Runner
 from bench.tier_rows import TIER_ROWS
 from bench.tier_s3_rows import TIER_S3_ROWS
+from bench.transaction_rows import TRANSACTION_ROWS
 
-ROWS = (*LOCAL_ROWS, *TIER_ROWS, *TIER_S3_ROWS)
+ROWS = (*LOCAL_ROWS, *GROUP_ROWS, *TRANSACTION_ROWS, *TIER_ROWS, *TIER_S3_ROWS)
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -58,7 +58,7 @@ class ClassicGroup:
 
 
 class ClassicMember:
-    """One member; `laps` get the seconds of every heartbeat, from the moment it was due."""
+    """One member; `laps` get the seconds until every heartbeat was answered."""
 
     def __init__(
         self,
@@ -154,11 +154,11 @@ class ClassicMember:
         frame = group_wire.classic_heartbeat_frame(
             self._group.name, self.generation, self.member_id, self._number
         )
-        generation = self.generation
+        generation, sent = self.generation, time.perf_counter()
 
         def on_answer(data: bytes) -> None:
             if self._laps is not None:
-                self._laps.append(time.perf_counter() - due)
+                self._laps.append(time.perf_counter() - sent)
             if self.state is MemberState.STABLE and generation == self.generation:
                 self._goes_on(group_wire.plain_error(data))
 

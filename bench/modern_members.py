@@ -29,7 +29,7 @@ UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH = 25, 110
 
 
 class ModernMember:
-    """One member; `laps` get the seconds of every plain heartbeat, from the moment it was due."""
+    """One member; `laps` get the seconds of every heartbeat that says nothing new."""
 
     def __init__(
         self,
@@ -76,7 +76,6 @@ class ModernMember:
         *,
         subscription: Subscription | None = None,
         owned: Assignment | None = None,
-        due: float | None = None,
     ) -> None:
         self._number += 1
         self._beat += 1
@@ -89,10 +88,11 @@ class ModernMember:
             owned=owned,
         )
         beat, sent = self._beat, time.perf_counter()
+        is_plain = owned is None and not self.has_left
 
         def on_answer(answer: bytes) -> None:
-            if self._laps is not None and due is not None:
-                self._laps.append(time.perf_counter() - due)
+            if self._laps is not None and is_plain:
+                self._laps.append(time.perf_counter() - sent)
             if not self.has_left:
                 self._on_answer(HeartbeatAnswer.read(answer), beat, sent)
 
@@ -114,13 +114,12 @@ class ModernMember:
             self._send(owned=self.owned)
             return
         self.is_settled = True
-        due = sent + self.interval_s
 
         def next_heartbeat() -> None:
             if beat == self._beat and not self.has_left:
-                self._send(due=due)
+                self._send()
 
-        self._loop.call_at(due, next_heartbeat)
+        self._loop.call_at(sent + self.interval_s, next_heartbeat)
 
 
 def is_balanced(members: list[ModernMember], partitions: int) -> bool:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bench import wire
-from bench.client_group import ClientGroupResult, join_clients
 from bench.connections import open_connections
 from bench.generator import (
     FetchLoad,
@@ -26,7 +25,6 @@ from bench.generator import (
     produce_ping_pong,
     run_apart,
 )
-from bench.group_members import GroupResult, join_group
 from bench.latency import LEFT_OUT_LIMIT, LatencyLoad, LatencyResult, measure
 from bench.node import Node, OwnedNode
 from bench.process import cpu_seconds, rss_bytes
@@ -234,48 +232,6 @@ def _connections(bench: Bench, node: Node) -> dict[str, float]:
         "cpu_s": result.broker_cpu_s,
         "rss_kb_per_connection": result.rss_per_connection_bytes / 1024,
     }
-
-
-def _consumers_row(stagger_s: float) -> Callable[[Bench, Node], dict[str, float]]:
-    def run(bench: Bench, node: Node) -> dict[str, float]:
-        topic = bench.topic()
-        members = 20 if bench.quick else 100
-        with node.connect() as connection:
-            wire.create_topic(connection, topic, 100, TRANSIENT)
-        where = (node.host, node.port, node.pid)
-        result: GroupResult = run_apart(
-            None, join_group, *where, topic, 100, f"group-{topic}", members, stagger_s
-        )
-        with node.connect() as connection:
-            wire.delete_topics(connection, [topic])
-        return {
-            "join_s": result.join_s,
-            "leave_s": result.leave_s,
-            "join_cpu_s": result.broker_cpu_join_s,
-        }
-
-    return run
-
-
-def _client_consumers(bench: Bench, kind: str) -> dict[str, float]:
-    """On a broker that has just started, as after a deployment."""
-    node = bench.new_node(kind, {})
-    node.start()
-    members = 20 if bench.quick else 100
-    try:
-        with node.connect() as connection:
-            wire.create_topic(connection, "fleet", members)
-        result: ClientGroupResult = run_apart(
-            None, join_clients, node.address, node.pid, "fleet", members, members
-        )
-        return {
-            "join_s": result.join_s,
-            "leave_s": result.leave_s,
-            "join_cpu_s": result.broker_cpu_s,
-            "generator_busy": result.generator_busy,
-        }
-    finally:
-        node.stop()
 
 
 def _idle(bench: Bench, kind: str) -> dict[str, float]:
@@ -527,40 +483,6 @@ ROWS: tuple[Row, ...] = (
             Metric("rss_kb_per_connection", "KB", "lower"),
         ),
         _connections,
-    ),
-    Row(
-        "consumers-burst",
-        "100 classic consumers join at once, then one leaves",
-        (
-            Metric("join_s", "s", "lower"),
-            Metric("leave_s", "s", "lower"),
-            Metric("join_cpu_s", "CPU s", "lower"),
-        ),
-        _consumers_row(0.0),
-        pairs_max=3,
-    ),
-    Row(
-        "consumers-stream",
-        "100 classic consumers join, one every 100 ms, then one leaves",
-        (
-            Metric("join_s", "s", "lower"),
-            Metric("leave_s", "s", "lower"),
-            Metric("join_cpu_s", "CPU s", "lower"),
-        ),
-        _consumers_row(0.1),
-        pairs_max=3,
-    ),
-    Row(
-        "consumers-clients",
-        "100 librdkafka consumers start on a fresh broker, then one leaves",
-        (
-            Metric("join_s", "s", "lower", 0.6),
-            Metric("leave_s", "s", "lower"),
-            Metric("join_cpu_s", "CPU s", "lower"),
-            _BUSY,
-        ),
-        run_own=_client_consumers,
-        pairs_max=3,
     ),
     Row(
         "idle",

@@ -5,11 +5,12 @@ A fast broker that loses, reorders or damages scores nothing.
 
 import socket
 import struct
+import time
 from dataclasses import dataclass
 
 from fastcrc.crc32 import iscsi as crc32c
 
-from bench import wire
+from bench import transaction_wire, wire
 
 
 class VerificationError(AssertionError):
@@ -87,3 +88,46 @@ def verify_partition(
             f"{where}: {found.records} records, {expected_records} were acknowledged"
         )
     return found
+
+
+def verify_committed(
+    connection: socket.socket,
+    topic: str,
+    partition: int,
+    expected_records: int,
+    *,
+    timeout_s: float = 10.0,
+) -> None:
+    """Read a partition as `read_committed` does: what was acknowledged, and no open transaction.
+
+    Only for topics in which every transaction was committed. Markers may still be on their way.
+
+    Raises:
+        VerificationError: Naming topic and partition.
+    """
+    where = f"{topic}-{partition}"
+    deadline = time.monotonic() + timeout_s
+    offset = records = 0
+    while offset < (end := wire.list_offset(connection, topic, partition)):
+        connection.sendall(
+            wire.fetch_frame(
+                *(topic, partition, offset),
+                max_bytes=8 << 20,
+                max_wait_ms=10,
+                isolation_level=transaction_wire.ISOLATION_COMMITTED,
+            )
+        )
+        before = offset
+        answer = wire.parse_fetch(wire.receive(connection))
+        for base_offset, count, batch in wire.whole_batches(answer.records):
+            if base_offset != offset:
+                raise VerificationError(f"{where}@{offset}: got a batch at {base_offset}")
+            offset += count
+            if not transaction_wire.is_control(batch):
+                records += count
+        if offset == before and time.monotonic() > deadline:
+            raise VerificationError(f"{where}@{offset}: an open transaction, log end is {end}")
+    if records != expected_records:
+        raise VerificationError(
+            f"{where}: {records} committed records, {expected_records} were acknowledged"
+        )

@@ -301,6 +301,7 @@ def record_batch(
     producer_id: int = -1,
     producer_epoch: int = -1,
     base_sequence: int = -1,
+    attributes: int = 0,
 ) -> bytes:
     """An uncompressed v2 batch of records without keys, as a client would send it.
 
@@ -314,7 +315,7 @@ def record_batch(
         records += varint(len(body)) + body
     last, count = len(values) - 1, len(values)
     producer = (producer_id, producer_epoch, base_sequence)
-    tail = struct.pack(">hiqqqhii", 0, last, timestamp_ms, timestamp_ms, *producer, count)
+    tail = struct.pack(">hiqqqhii", attributes, last, timestamp_ms, timestamp_ms, *producer, count)
     checked = tail + bytes(records)
     # base offset, length after it, leader epoch, magic, checksum
     return struct.pack(">qiibI", 0, len(checked) + 9, -1, 2, crc32c(checked)) + checked
@@ -386,10 +387,11 @@ def fetch_frame(
     max_wait_ms: int = 500,
     min_bytes: int = 1,
     correlation_id: int = 0,
+    isolation_level: int = 0,
 ) -> bytes:
     """A Fetch request for one partition outside any session (v12)."""
     body = (
-        struct.pack(">iiiibii", -1, max_wait_ms, min_bytes, 50 << 20, 0, 0, -1)
+        struct.pack(">iiiibii", -1, max_wait_ms, min_bytes, 50 << 20, isolation_level, 0, -1)
         + b"\x02"
         + compact_string(topic)
         + b"\x02"
