@@ -171,7 +171,7 @@ async def test_both_tiers_tell_the_same(
     try:
         for action in scenario.actions:
             await action.run(context)
-        await Transactions((TIERED, TWIN), history, batches).run(context)
+        await Transactions((TIERED, TWIN), history).run(context)
 
         async def copied() -> None:
             """Every closed segment below the last stable offset has left the local log."""
