@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import queue
 import shutil
 import subprocess
 import threading
@@ -45,13 +44,23 @@ def command_of(release: KafkaRelease, program: str, *arguments: str) -> list[str
 
 
 class JavaScenarios:
-    """One process that runs scenarios of `java/Scenarios.java`, each in a line."""
+    """One process that runs scenarios of `java/Scenarios.java`, some of them at a time."""
 
     def __init__(self, release: KafkaRelease, address: str, directory: Path) -> None:
         self._command = command_of(release, "Scenarios", address)
-        self._log = directory / "java.log"
-        self._process: subprocess.Popen[str] | None = None
-        self._answers: queue.Queue[str] = queue.Queue()
+        self._log_path = directory / "java.log"
+        with self._log_path.open("wb") as log:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        self._answers: dict[str, str] = {}
+        self._changed = threading.Condition()
+        self._ended = False
+        threading.Thread(target=self._read, daemon=True).start()
 
     def names(self) -> list[str]:
         """Scenarios there are."""
@@ -60,53 +69,42 @@ class JavaScenarios:
             command, capture_output=True, text=True, check=True, timeout=60
         ).stdout.split()
 
-    def _started(self) -> "subprocess.Popen[str]":
-        if self._process is None or self._process.poll() is not None:
-            with self._log.open("ab") as log:
-                self._process = subprocess.Popen(
-                    self._command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=log,
-                    text=True,
-                )
-            self._answers = queue.Queue()
-            threading.Thread(
-                target=self._read, args=(self._process, self._answers), daemon=True
-            ).start()
-        return self._process
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            scenario, _, answer = line.rstrip("\n").partition(" ")
+            with self._changed:
+                self._answers[scenario] = answer
+                self._changed.notify_all()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
 
-    @staticmethod
-    def _read(process: "subprocess.Popen[str]", answers: "queue.Queue[str]") -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
-            answers.put(line.rstrip("\n"))
-        answers.put("failed: the process ended")
+    def start(self, *scenarios: str) -> None:
+        """Let scenarios begin, as many at a time as the program has threads."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("".join(f"{scenario}\n" for scenario in scenarios))
+        self._process.stdin.flush()
 
-    def run(self, scenario: str, name: str, timeout_s: float = 120.0) -> None:
-        """Run one scenario; fails the test with Java's stack trace."""
-        process = self._started()
-        assert process.stdin is not None
-        process.stdin.write(f"{scenario} {name}\n")
-        process.stdin.flush()
-        try:
-            answer = self._answers.get(timeout=timeout_s)
-        except queue.Empty:
-            self.close()
-            pytest.fail(f"{scenario} took more than {timeout_s} s\n{self.warnings()}")
+    def finish(self, scenario: str, timeout_s: float = 180.0) -> None:
+        """Wait for a scenario that was started; fails the test with Java's stack trace."""
+        with self._changed:
+            self._changed.wait_for(lambda: scenario in self._answers or self._ended, timeout_s)
+            answer = self._answers.get(scenario, f"no answer in {timeout_s} s")
         if answer != "passed":
-            pytest.fail(answer.replace("\\n", "\n") + f"\nwarnings:\n{self.warnings()}")
+            trace = answer.replace("\\n", "\n")
+            pytest.fail(f"{trace}\nwarnings:\n{self.warnings(scenario)}")
 
-    def warnings(self) -> str:
-        """The last lines of what Java logged."""
-        return "\n".join(self._log.read_text(errors="replace").splitlines()[-15:])
+    def warnings(self, scenario: str) -> str:
+        """The last lines of what Java logged about a scenario."""
+        name = scenario.replace("_", "-")
+        lines = self._log_path.read_text(errors="replace").splitlines()
+        return "\n".join([line for line in lines if name in line][-15:])
 
     def close(self) -> None:
         """End the process."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait()
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    stream.close()
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()

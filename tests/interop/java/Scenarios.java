@@ -10,6 +10,8 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ListOffsetsOptions;
 import org.apache.kafka.clients.admin.NewTopic;
@@ -21,15 +23,18 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 
 /**
- * Runs scenarios of the released Java client, one after the other, in one process.
+ * Runs scenarios of the released Java client in one process, a few at a time.
  *
- * A line of standard input is the name of a scenario and the name for its topics and groups; the
- * answer is a line: "passed", or "failed" and the stack trace with its newlines as "\n".
+ * A line of standard input is the name of a scenario, from which those of its topics and groups
+ * are made; the answer is a line: the name, then "passed", or "failed" and the stack trace with its
+ * newlines as "\n". Answers come in any order.
  */
 public class Scenarios {
     interface Scenario {
         void run(Client client) throws Exception;
     }
+
+    static final int THREADS = 4;
 
     static final Map<String, Scenario> ALL = new TreeMap<>();
 
@@ -48,20 +53,29 @@ public class Scenarios {
             return;
         }
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+        ExecutorService pool = Executors.newFixedThreadPool(THREADS);
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-            String[] words = line.split(" ");
-            String answer = "passed";
-            try (Client client = new Client(arguments[0], words[1])) {
-                ALL.get(words[0]).run(client);
-            } catch (Throwable error) {
-                StringWriter trace = new StringWriter();
-                error.printStackTrace(new PrintWriter(trace));
-                answer = "failed " + trace.toString().replace("\n", "\\n");
-            }
-            System.out.println(answer);
-            System.out.flush();
+            String scenario = line;
+            pool.execute(() -> {
+                String answer = scenario + " " + run(arguments[0], scenario);
+                synchronized (System.out) {
+                    System.out.println(answer);
+                    System.out.flush();
+                }
+            });
         }
         System.exit(0);
+    }
+
+    static String run(String address, String scenario) {
+        try (Client client = new Client(address, scenario.replace('_', '-'))) {
+            ALL.get(scenario).run(client);
+            return "passed";
+        } catch (Throwable error) {
+            StringWriter trace = new StringWriter();
+            error.printStackTrace(new PrintWriter(trace));
+            return "failed " + trace.toString().replace("\n", "\\n");
+        }
     }
 
     static void check(boolean holds, String what) {
