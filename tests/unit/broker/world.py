@@ -33,6 +33,7 @@ from storage.filesystem import LocalFilesystem
 from storage.log import Log
 from storage.randomness import SeededRandomness
 from storage.topic_partition import TopicPartition
+from tests.fakes.registrar import FakeRegistrar
 from tests.fakes.timer import ManualTimer
 from tests.unit.broker.network.harness import Harness
 
@@ -78,8 +79,9 @@ class World:
         self.services = ServicesOfWorld(self.replicas, self.disk)
         services: Any = self.services
         self.apis = KafkaApis(services, map(Api, HANDLERS), self.clock)
+        self.registrar = FakeRegistrar()
         self.apis.by_key[ApiKey.PRODUCE].hot = ProduceHandler(
-            self.replicas, self.clock, self.apis.open_reply
+            self.replicas, self.clock, self.apis.open_reply, self.registrar
         )
         self.apis.by_key[ApiKey.FETCH].hot = FetchHandler(
             self.replicas, self.sessions, self.apis.open_reply, max_bytes=50 << 20
@@ -87,7 +89,14 @@ class World:
         self.h.channel.connect(self.apis)
         self._correlation_id = 0
 
-    def add(self, topic: str, index: int = 0, config: TopicConfig | None = None) -> Partition:
+    def add(
+        self,
+        topic: str,
+        index: int = 0,
+        config: TopicConfig | None = None,
+        *,
+        requires_verification: bool = True,
+    ) -> Partition:
         """Lead an empty partition."""
         topic_partition = TopicPartition(topic, index)
         log = Log.open(
@@ -97,6 +106,7 @@ class World:
             config=config or TopicConfig(),
             filesystem=self.filesystem,
             clock=self.clock,
+            requires_verification=requires_verification,
         )
         return self.replicas.add_partition(topic_partition, topic_id(topic), log, 0)
 
