@@ -214,12 +214,6 @@ class Coordinator(RuleBasedStateMachine):
         self.markers: list[int] = []
         # Batches whose answer is on its way: (epoch, sequence, guard).
         self.verified: list[tuple[int, int, VerificationGuard]] = []
-        # Batches that the client has sent, some of which are late.
-        self.sent: list[tuple[int, int]] = []
-
-    @rule(sequence=st.integers(0, 2), back=st.integers(0, 1))
-    def send(self, sequence: int, back: int) -> None:
-        self.sent.append((max(0, self.epoch - back), sequence))
 
     @precondition(lambda self: not self.bumps and not self.markers)
     @rule()
@@ -227,11 +221,10 @@ class Coordinator(RuleBasedStateMachine):
         """AddPartitionsToTxn of an older client."""
         self.knows = True
 
-    @precondition(lambda self: self.sent)
-    @rule(data=st.data())
-    def arrive(self, data: st.DataObject) -> None:
-        """Begin the verification, which the coordinator answers at once, but the answer is slow."""
-        epoch, sequence = self.sent.pop(data.draw(st.integers(0, len(self.sent) - 1)))
+    @rule(sequence=st.sampled_from([0, 0, 1, 2]), is_late=st.booleans())
+    def arrive(self, sequence: int, is_late: bool) -> None:
+        """A batch, perhaps of the last epoch. The coordinator answers, but the answer is slow."""
+        epoch = max(0, self.epoch - is_late)
         try:
             guard = begin(self.state, sequence, epoch=epoch, bumps=self.bumps)
         except InvalidProducerEpochError:
