@@ -17,9 +17,11 @@ name), 800 (reasons), 814 (static leader skips the assignment).
 
 import logging
 from collections.abc import Iterable
+from typing import Protocol
 
 from broker.groups.classic_group import ClassicGroup, ClassicMember, SyncReply
 from broker.groups.classic_group_state import ClassicGroupState
+from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.deadline import Deadline
 from broker.groups.group_records import group_record
 from broker.groups.join_attempt import JoinAttempt
@@ -61,8 +63,36 @@ _STABLE = ClassicGroupState.STABLE
 _DEAD = ClassicGroupState.DEAD
 
 
+class ModernMembers(Protocol):
+    """Serves classic members of groups of the other protocol; see `migration_members`."""
+
+    def join(self, group: ConsumerGroup, request: JoinGroupRequest, attempt: JoinAttempt) -> None:
+        """Answer JoinGroup."""
+        ...
+
+    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, reply: SyncReply) -> None:
+        """Answer SyncGroup."""
+        ...
+
+    def heartbeat(
+        self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int
+    ) -> ErrorCode:
+        """Keep a member's session alive."""
+        ...
+
+    def leave(
+        self, group: ConsumerGroup, identities: Iterable[MemberIdentity]
+    ) -> list[MemberResponse]:
+        """Remove members."""
+        ...
+
+
 class ClassicProtocol:
-    """Runs the rebalances of one shard's groups."""
+    """Runs the rebalances of one shard's groups.
+
+    Attributes:
+        modern: Serves requests to consumer groups with members; None: there are no such groups.
+    """
 
     def __init__(
         self,
@@ -85,13 +115,20 @@ class ClassicProtocol:
         )
         self._group_max_size = settings.group_max_size
         self._stats = shard.stats
+        self.modern: ModernMembers | None = None
 
     # -- join --
 
     def join(self, request: JoinGroupRequest, attempt: JoinAttempt) -> None:
         """Answer JoinGroup now, or when the join phase is over."""
         member_id = request.member_id
-        group = self._shard.groups.get(request.group_id)
+        found = self._shard.groups.get(request.group_id)
+        if isinstance(found, ConsumerGroup):
+            if not found.is_empty and self.modern is not None:
+                self.modern.join(found, request, attempt)
+                return
+            found = self._without_members(found, attempt, member_id)
+        group = found if isinstance(found, ClassicGroup) else None
         if group is None:
             if member_id:
                 attempt.refuse(ErrorCode.UNKNOWN_MEMBER_ID, member_id)
@@ -114,6 +151,21 @@ class ClassicProtocol:
             self._join_existing(group, member_id, attempt)
         else:
             self._join_new(group, attempt)
+
+    def _without_members(
+        self, group: ConsumerGroup, attempt: JoinAttempt, member_id: str
+    ) -> ClassicGroup | None:
+        """The classic group that takes the place of an empty group of the other protocol."""
+        if not group.is_empty or member_id or not attempt.protocol_type or not attempt.protocols:
+            return None
+        made = ClassicGroup(
+            group.group_id, state=_EMPTY, current_state_timestamp_ms=self._clock.now_ms()
+        )
+        records = [*group.tombstones(), group_record(made)]
+        self._shard.add_group(made)
+        # Who joins is answered after it: the first generation is written behind it.
+        self._shard.log.append(records, lambda _: None, lambda _: None)
+        return made
 
     def _accepts(self, group: ClassicGroup, member_id: str) -> bool:
         """Whether the group has room for the member, or it is in already."""
@@ -264,7 +316,7 @@ class ClassicProtocol:
         generation = group.generation
 
         def done(code: ErrorCode) -> None:
-            if group.members.get(new.member_id) is not new:
+            if group.state is _DEAD or group.members.get(new.member_id) is not new:
                 return
             if code is not ErrorCode.NONE:
                 group.set_join_reply(new, None)
@@ -303,7 +355,11 @@ class ClassicProtocol:
         def refuse(code: ErrorCode) -> None:
             reply(SyncGroupResponse(error_code=code))
 
-        group = self._shard.groups.get(request.group_id)
+        found = self._shard.groups.get(request.group_id)
+        if isinstance(found, ConsumerGroup) and not found.is_empty and self.modern is not None:
+            self.modern.sync(found, request, reply)
+            return
+        group = self._shard.classic_group(request.group_id)
         if group is None or group.state is _EMPTY:
             refuse(ErrorCode.UNKNOWN_MEMBER_ID)
             return
@@ -372,7 +428,9 @@ class ClassicProtocol:
     ) -> ErrorCode:
         """Keep a member's session alive; tells it when to join again."""
         group = self._shard.groups.get(group_id)
-        if group is None:
+        if isinstance(group, ConsumerGroup) and self.modern is not None:
+            return self.modern.heartbeat(group, member_id, group_instance_id, generation)
+        if not isinstance(group, ClassicGroup):
             return ErrorCode.UNKNOWN_MEMBER_ID
         code = group.validate_member(member_id, group_instance_id)
         if code is not ErrorCode.NONE:
@@ -399,7 +457,10 @@ class ClassicProtocol:
         An identity without a member id names a static member by its instance id: so an
         administrator removes one that is gone for good.
         """
-        group = self._shard.groups.get(group_id)
+        found = self._shard.groups.get(group_id)
+        if isinstance(found, ConsumerGroup) and self.modern is not None:
+            return self.modern.leave(found, identities)
+        group = self._shard.classic_group(group_id)
         responses = []
         left = 0
         for identity in identities:
@@ -447,18 +508,28 @@ class ClassicProtocol:
         """A member's session timer, not yet running."""
         return self._rebalance.session(group, member_id)
 
+    # -- when a group becomes one of the other protocol, or was one --
+
+    def begin_rebalance(self, group: ClassicGroup, reason: str) -> None:
+        """Have everybody join again."""
+        self._rebalance.prepare(group, reason)
+
+    def abandon(self, group: ClassicGroup, code: ErrorCode) -> None:
+        """It goes on as another kind of group, or elsewhere: answer everybody, stop every timer."""
+        for timer in (group.join_timer, group.sync_timer):
+            if timer is not None:
+                timer.cancel()
+        for pending in group.pending_members.values():
+            pending.cancel()
+        for member in group.members.values():
+            answer_join(group, member, code)
+            answer_sync(member, code)
+            member.session.cancel()
+        group.transition_to(_DEAD, self._clock.now_ms())
+
     # -- the end --
 
     def close(self) -> None:
         """This broker is no longer the coordinator: answer everybody, stop every timer."""
-        for group in self._shard.groups.values():
-            for timer in (group.join_timer, group.sync_timer):
-                if timer is not None:
-                    timer.cancel()
-            for pending in group.pending_members.values():
-                pending.cancel()
-            for member in group.members.values():
-                answer_join(group, member, ErrorCode.NOT_COORDINATOR)
-                answer_sync(member, ErrorCode.NOT_COORDINATOR)
-                member.session.cancel()
-            group.transition_to(_DEAD, self._clock.now_ms())
+        for group in self._shard.classic_groups():
+            self.abandon(group, ErrorCode.NOT_COORDINATOR)

@@ -87,7 +87,7 @@ def test_newer_versions_are_read_as_the_last_one_known() -> None:
 def test_damage_is_named(damaged: bytes) -> None:
     for decode in (decode_subscription, decode_assignment):
         with pytest.raises(DecodeError):
-            decode(damaged)  # type: ignore[operator]  # two functions of one kind
+            decode(damaged)
 
 
 @given(st.binary(max_size=60))
@@ -95,4 +95,4 @@ def test_noise_is_read_or_refused(data: bytes) -> None:
     """And never costs more than its own size."""
     for decode in (decode_subscription, decode_assignment):
         with contextlib.suppress(DecodeError):
-            decode(data)  # type: ignore[operator]  # two functions of one kind
+            decode(data)

@@ -128,7 +128,7 @@ def test_there_and_back_is_the_same_group() -> None:
     assert back.current_state_timestamp_ms == 7
     assert back.leader_id == "a"
     assert back.static_members == {"i": "b"}
-    assert back.subscribed_topics == {"t", "u"}
+    assert back.subscribed_topics == frozenset({"t", "u"})
     for name, partitions, version in (
         ("a", {"t": (0, 1), "u": (3,)}, 3),
         ("b", {"t": (2, 3)}, 1),
