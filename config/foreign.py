@@ -14,8 +14,8 @@ _PASSED_OVER = re.compile(
     r"|log\.dir\.failure\.timeout\.ms|server\.max\.startup\.time\.ms|unstable\..*|internal\..*"
     # The Java machinery: metrics are scraped from the admin port instead.
     r"|metric\.reporters|metrics\..*|kafka\.metrics\..*|auto\.include\.jmx\.reporter"
-    # Features to come: share, streams and KIP-848 groups, quotas, client telemetry.
-    r"|share\..*|group\.(share|streams|consumer)\..*|group\.coordinator\.rebalance\.protocols"
+    # Features to come: share and streams groups, quotas, client telemetry.
+    r"|share\..*|group\.(share|streams)\..*"
     r"|add\.partitions\.to\.txn\..*"
     r"|(alter\.log\.dirs\.replication\.|replication\.|controller\.)?quota\.window\..*"
     r"|telemetry\..*|socket\.connection\.setup\..*|unclean\.leader\.election\.interval\.ms"

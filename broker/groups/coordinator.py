@@ -16,8 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+from broker.errors import ApiError
 from broker.groups.answer import Answer
 from broker.groups.classic_protocol import ClassicProtocol
+from broker.groups.consumer.consumer_protocol import Client, ConsumerProtocol
+from broker.groups.consumer.offload import ThreadOffload
+from broker.groups.consumer.validation import check_heartbeat
 from broker.groups.group import Group
 from broker.groups.join_attempt import JoinAttempt
 from broker.groups.loader import LogReader, fill_shard
@@ -33,6 +37,10 @@ from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
 from protocol.internal.consumer_offsets import STRING_SIZE_MAX
+from protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from protocol.messages.leave_group import MemberIdentity, MemberResponse
 from protocol.messages.offset_commit import OffsetCommitRequest
@@ -70,6 +78,7 @@ class _Active(NamedTuple):
     protocol: ClassicProtocol
     offsets: OffsetManager
     transactional: TransactionalOffsets
+    consumers: ConsumerProtocol
 
 
 class GroupCoordinator:
@@ -138,6 +147,7 @@ class GroupCoordinator:
         active = self._active.pop(partition_index, None)
         if active is not None:
             active.protocol.close()
+            active.consumers.close()
             logger.info("groups unloaded partition=%d", partition_index)
 
     async def _load_waiting(self) -> None:
@@ -209,13 +219,39 @@ class GroupCoordinator:
         transactional = TransactionalOffsets(
             shard, self._replica_manager, settings=settings, clock=self._clock
         )
-        return _Active(shard, protocol, offsets, transactional)
+
+        def give_up() -> None:
+            self._timer.call_later_ms(0, lambda: self._reload(shard))
+
+        consumers = ConsumerProtocol(
+            shard,
+            settings=settings,
+            clock=self._clock,
+            timer=self._timer,
+            randomness=self._randomness,
+            offload=ThreadOffload(),
+            image=lambda: self._controller.image,
+            group_settings=self._controller.group_config,
+            give_up=give_up,
+        )
+        return _Active(shard, protocol, offsets, transactional, consumers)
+
+    def _reload(self, shard: GroupShard) -> None:
+        """The log has refused a change that was made here already: what it says is true."""
+        partition_index = shard.log.topic_partition.partition
+        active = self._active.get(partition_index)
+        if active is not None and active.shard is shard and self._running:
+            logger.error("a change was refused: read anew partition=%d", partition_index)
+            self.on_resigned(partition_index)
+            self.on_elected(partition_index)
 
     def _activate(self, partition_index: int, active: _Active) -> None:
         self._active[partition_index] = active
         for group in active.shard.classic_groups():
             for member in group.members.values():
                 member.session.set(member.session_timeout_ms)
+        for consumer_group in active.shard.consumer_groups():
+            active.consumers.start_timers(consumer_group)
         for group in list(active.shard.classic_groups()):
             active.protocol.prepare_over_capacity(group)
 
@@ -233,10 +269,18 @@ class GroupCoordinator:
         if OFFSETS_TOPIC in deleted:
             for partition_index in [*self._active, *self._loading]:
                 self.on_resigned(partition_index)
-        if deleted:
-            for active in list(self._active.values()):
+        has_new = not new.topics_by_id.keys() <= old.topics_by_id.keys()
+        changed = frozenset(deleted).union(
+            topic.name
+            for topic_id, topic in new.topics_by_id.items()
+            if (known := old.topics_by_id.get(topic_id)) is not topic
+            and (known is None or len(known.partitions) != len(topic.partitions))
+        )
+        for active in list(self._active.values()) if changed else ():
+            active.consumers.topics_changed(changed, has_new=has_new)
+            if deleted:
                 active.offsets.delete_partitions(deleted)
-                await asyncio.sleep(0)
+            await asyncio.sleep(0)
 
     # -- who coordinates what --
 
@@ -311,6 +355,25 @@ class GroupCoordinator:
         ):
             return ErrorCode.INVALID_SESSION_TIMEOUT
         return ErrorCode.NONE
+
+    def consumer_group_heartbeat(
+        self, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+    ) -> "ConsumerGroupHeartbeatResponse | asyncio.Future[ConsumerGroupHeartbeatResponse]":
+        """ConsumerGroupHeartbeat; answered when what it changes is committed.
+
+        Raises:
+            ApiError: The request is refused, whatever the group is like.
+        """
+        if not self._running:
+            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        check_heartbeat(request, context.api_version, self._settings.group_consumer_assignors)
+        active = self._find(request.group_id)
+        if isinstance(active, ErrorCode):
+            raise ApiError(active)
+        reply: Answer[ConsumerGroupHeartbeatResponse] = Answer()
+        client = Client(context.client_id or "", f"/{context.connection.peer_host}")
+        active.consumers.heartbeat(request, client, reply)
+        return reply.result()
 
     def sync_group(
         self, request: SyncGroupRequest
@@ -404,11 +467,18 @@ class GroupCoordinator:
         topics: Sequence[tuple[str, UUID, Sequence[int]]] | None,
         *,
         require_stable: bool,
+        member_id: str | None = None,
+        member_epoch: int = -1,
     ) -> tuple[ErrorCode, list[list[FetchedOffset]]]:
         """OffsetFetch of one group: its error, and for each topic the partitions asked for."""
         active = self._find(group_id)
         if isinstance(active, ErrorCode):
             return active, []
+        group = active.shard.groups.get(group_id)
+        if group is not None:
+            code = group.validate_offset_fetch(member_id, member_epoch)
+            if code is not ErrorCode.NONE:
+                return code, []
         return ErrorCode.NONE, [
             active.offsets.fetch(
                 group_id, topic, topic_id, partitions, require_stable=require_stable
@@ -456,6 +526,16 @@ class GroupCoordinator:
     def is_running(self) -> bool:
         """Whether requests are served."""
         return self._running
+
+    @property
+    def serves_consumer_groups(self) -> bool:
+        """Whether groups of KIP-848 are switched on."""
+        return "consumer" in self._settings.group_coordinator_rebalance_protocols
+
+    @property
+    def default_assignor(self) -> str:
+        """The assignor of groups whose members ask for none."""
+        return self._settings.group_consumer_assignors[0]
 
     def find_group(self, group_id: str) -> tuple[ErrorCode, Group | None]:
         """A group to read from; (NONE, None) when there is no such group."""

@@ -17,9 +17,11 @@ from typing import Protocol
 from broker.groups.classic_group import ClassicGroup, ClassicMember
 from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.classic_protocol import ClassicProtocol
+from broker.groups.consumer.replay import GroupReplay
 from broker.groups.offset_store import GroupTopicPartition, OffsetAndMetadata
 from broker.groups.shard import GroupShard
 from protocol.errors import DecodeError
+from protocol.internal.consumer_group_records import ConsumerGroupKey
 from protocol.internal.consumer_offsets import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -126,6 +128,7 @@ class LogReader:
 async def fill_shard(shard: GroupShard, protocol: ClassicProtocol, log: LogReader) -> None:
     """Decode what was read into groups and offsets; a record that is damaged is passed over."""
     until_pause = RECORDS_PER_SLICE
+    consumer_groups = GroupReplay()
     offsets: list[tuple[OffsetCommitKey, OffsetAndMetadata, int | None]] = []
     sources: list[tuple[int | None, dict[bytes, tuple[bytes, int]]]] = [(None, log.latest)]
     sources.extend(log.pending.items())
@@ -138,6 +141,8 @@ async def fill_shard(shard: GroupShard, protocol: ClassicProtocol, log: LogReade
                 elif isinstance(key, OffsetCommitKey):
                     value = decode_offset_commit_value(raw_value)
                     offsets.append((key, OffsetAndMetadata(value, record_offset), producer_id))
+                elif isinstance(key, ConsumerGroupKey):
+                    consumer_groups.add(key, raw_value)
                 else:
                     # A group of a newer kind: somebody else's record.
                     shard.stats.skipped_records += 1
@@ -153,6 +158,12 @@ async def fill_shard(shard: GroupShard, protocol: ClassicProtocol, log: LogReade
             if not until_pause:
                 until_pause = RECORDS_PER_SLICE
                 await asyncio.sleep(0)
+    consumer_groups.finish()
+    for consumer_group in consumer_groups.groups.values():
+        if consumer_group.group_id in shard.groups:
+            # Both kinds of record cannot be alive; the classic one may be a damaged tombstone's.
+            shard.stats.skipped_records += 1
+        shard.add_loaded_group(consumer_group)
     for position, (key, committed, producer_id) in enumerate(offsets):
         if key.group not in shard.groups:
             # Nothing but offsets: a simple group.

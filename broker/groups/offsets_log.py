@@ -71,7 +71,14 @@ class OffsetsLog:
         self._timeout_ms = timeout_ms
         self._codec = codec
 
-    def append(self, records: Sequence[KeyValue], committed: Committed, done: Done) -> None:
+    def append(
+        self,
+        records: Sequence[KeyValue],
+        committed: Committed,
+        done: Done,
+        *,
+        refused: Callable[[], None] | None = None,
+    ) -> None:
         """Write records as one batch.
 
         Args:
@@ -80,20 +87,25 @@ class OffsetsLog:
                 what the log says is true, whatever a client was told.
             done: Called once: with NONE after `committed`, or with the client's error after a
                 failure or after `offsets.commit.timeout.ms`.
+            refused: Called when they will never be committed, before `done` if that was not told
+                of a time-out.
         """
         now_ms = self._clock.now_ms()
         batch = build_batch([(key, value, (), now_ms) for key, value in records], codec=self._codec)
-        write = _Write(committed, done)
+        write = _Write(committed, done, refused)
         self._appender.append_internal(self.topic_partition, batch, write.complete)
         if not write.is_complete:
             write.timeout = self._timer.call_later_ms(self._timeout_ms, write.time_out)
 
 
 class _Write:
-    __slots__ = ("_committed", "_done", "is_complete", "timeout")
+    __slots__ = ("_committed", "_done", "_refused", "is_complete", "timeout")
 
-    def __init__(self, committed: Committed, done: Done) -> None:
+    def __init__(
+        self, committed: Committed, done: Done, refused: Callable[[], None] | None
+    ) -> None:
         self._committed = committed
+        self._refused = refused
         self._done: Done | None = done
         self.is_complete = False
         self.timeout: TimerHandle | None = None
@@ -104,6 +116,8 @@ class _Write:
             self.timeout.cancel()
         if code is ErrorCode.NONE:
             self._committed(base_offset)
+        elif self._refused is not None:
+            self._refused()
         self._answer(code)
 
     def time_out(self) -> None:

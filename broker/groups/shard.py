@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_group_state import ClassicGroupState
+from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.group import Group
 from broker.groups.offset_store import OffsetStore
 from broker.groups.offsets_log import OffsetsLog
@@ -41,6 +42,31 @@ class GroupShard:
     def classic_groups(self) -> Iterator[ClassicGroup]:
         """All classic groups; none may come or go meanwhile."""
         return (group for group in self.groups.values() if isinstance(group, ClassicGroup))
+
+    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        """The group of this name if it is one of KIP-848."""
+        group = self.groups.get(group_id)
+        return group if isinstance(group, ConsumerGroup) else None
+
+    def consumer_groups(self) -> Iterator[ConsumerGroup]:
+        """All groups of KIP-848; none may come or go meanwhile."""
+        return (group for group in self.groups.values() if isinstance(group, ConsumerGroup))
+
+    def add_group(self, group: Group) -> None:
+        """Take in a new group, which may take the place of an empty one of the other kind.
+
+        Raises:
+            TooManyGroupsError: No further group fits.
+        """
+        old = self.groups.get(group.group_id)
+        if old is None and len(self.groups) >= GROUPS_MAX:
+            raise TooManyGroupsError(group.group_id)
+        if isinstance(old, ClassicGroup):
+            for pending in old.pending_members.values():
+                pending.cancel()
+        if old is not None:
+            old.die(self.clock.now_ms())
+        self.groups[group.group_id] = group
 
     def create_group(self, group_id: str) -> ClassicGroup:
         """Make a new, empty group; nothing is written until it has a generation.

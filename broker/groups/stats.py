@@ -8,6 +8,7 @@ class GroupStats:
 
     __slots__ = (
         "completed_rebalances",
+        "consumer_group_rebalances",
         "expired_members",
         "load_failures",
         "loaded_partitions",
@@ -23,6 +24,7 @@ class GroupStats:
     def __init__(self) -> None:
         self.completed_rebalances = 0
         self.started_rebalances = 0
+        self.consumer_group_rebalances = 0
         self.expired_members = 0
         self.offset_commits = 0
         self.offset_deletions = 0

@@ -58,7 +58,11 @@ def handle(
                 group_id=group_id,
                 group_state=ClassicGroupState.DEAD.value,
                 error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-                error_message=f"Group {group_id} not found.",
+                error_message=(
+                    f"Group {group_id} not found."
+                    if group is None
+                    else f"Group {group_id} is not a classic group."
+                ),
             )
         else:
             one = DescribedGroup(group_id=group_id, group_state=ClassicGroupState.DEAD.value)

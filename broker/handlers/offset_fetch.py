@@ -131,6 +131,8 @@ def _group(
         # A name that no topic has finds nothing; its partitions are answered below.
         [(name or "", topic_id, partitions) for name, topic_id, partitions in asked],
         require_stable=require_stable,
+        member_id=group.member_id,
+        member_epoch=group.member_epoch,
     )
     if code is not ErrorCode.NONE:
         return OffsetFetchResponseGroup(group_id=group.group_id, topics=[], error_code=code)

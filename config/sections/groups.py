@@ -1,7 +1,9 @@
 """Consumer groups and their committed offsets."""
 
 from config.definition import Settings, config_key, count, milliseconds, size
-from config.kinds import INT_MAX
+from config.kinds import INT_MAX, Choice, WordList
+
+_PROTOCOLS = ("consumer", "classic", "share", "streams")
 
 
 class GroupSettings(Settings):
@@ -52,6 +54,96 @@ class GroupSettings(Settings):
         text="How long the coordinator gathers records before it appends them.",
         source="KIP-848",
         difference="No effect: records are appended as they come.",
+    )
+    group_coordinator_rebalance_protocols: tuple[str, ...] = config_key(
+        "group.coordinator.rebalance.protocols",
+        WordList(_PROTOCOLS, may_be_empty=False),
+        default=("classic", "consumer", "streams"),
+        text="Protocols that groups may use; without `consumer` KIP-848 is not served.",
+        source="KIP-848",
+        difference="Share and streams groups are not served, whether they are named or not.",
+    )
+    group_consumer_session_timeout_ms: int = config_key(
+        "group.consumer.session.timeout.ms",
+        milliseconds(1, bits=32),
+        default=45_000,
+        text="A member of a consumer group (KIP-848) that is silent for this long is removed.",
+        source="KIP-848",
+    )
+    group_consumer_min_session_timeout_ms: int = config_key(
+        "group.consumer.min.session.timeout.ms",
+        milliseconds(1, bits=32),
+        default=45_000,
+        text="Shortest `consumer.session.timeout.ms` that may be set on a group.",
+        source="KIP-848",
+    )
+    group_consumer_max_session_timeout_ms: int = config_key(
+        "group.consumer.max.session.timeout.ms",
+        milliseconds(1, bits=32),
+        default=60_000,
+        text="Longest `consumer.session.timeout.ms` that may be set on a group.",
+        source="KIP-848",
+    )
+    group_consumer_heartbeat_interval_ms: int = config_key(
+        "group.consumer.heartbeat.interval.ms",
+        milliseconds(1, bits=32),
+        default=5000,
+        text="How often members of consumer groups are told to send heartbeats.",
+        source="KIP-848",
+    )
+    group_consumer_min_heartbeat_interval_ms: int = config_key(
+        "group.consumer.min.heartbeat.interval.ms",
+        milliseconds(1, bits=32),
+        default=5000,
+        text="Shortest `consumer.heartbeat.interval.ms` that may be set on a group.",
+        source="KIP-848",
+    )
+    group_consumer_max_heartbeat_interval_ms: int = config_key(
+        "group.consumer.max.heartbeat.interval.ms",
+        milliseconds(1, bits=32),
+        default=15_000,
+        text="Longest `consumer.heartbeat.interval.ms` that may be set on a group.",
+        source="KIP-848",
+    )
+    group_consumer_max_size: int = config_key(
+        "group.consumer.max.size",
+        count(1, "members"),
+        default=INT_MAX,
+        text="Members of one consumer group; a further one sees GROUP_MAX_SIZE_REACHED.",
+        source="KIP-848",
+    )
+    group_consumer_assignors: tuple[str, ...] = config_key(
+        "group.consumer.assignors",
+        WordList(("uniform", "range"), may_be_empty=False),
+        default=("uniform", "range"),
+        text="Assignors that members may ask for; the first one serves those who ask for none.",
+        source="KIP-848",
+        difference="Classes of one's own cannot be loaded.",
+    )
+    group_consumer_assignment_interval_ms: int = config_key(
+        "group.consumer.assignment.interval.ms",
+        milliseconds(0, bits=32),
+        default=1000,
+        text="Longest time that a new target assignment may wait for further members to join, or "
+        "for the one before to have been worth its cost; 0 computes one at every change.",
+        source="KIP-848",
+        difference="From Kafka 4.3. Members that join wait for their target rather than for the "
+        "next heartbeat, and mostly for 50 ms only.",
+    )
+    group_consumer_migration_policy: str = config_key(
+        "group.consumer.migration.policy",
+        Choice(("bidirectional", "upgrade", "downgrade", "disabled"), ignore_case=True),
+        default="bidirectional",
+        text="Whether a group with members may change from the classic protocol to the new one "
+        "(upgrade) and back (downgrade).",
+        source="KIP-848",
+    )
+    group_consumer_regex_refresh_interval_ms: int = config_key(
+        "group.consumer.regex.refresh.interval.ms",
+        milliseconds(10_000, bits=32),
+        default=600_000,
+        text="How often patterns of consumer groups are matched again with all topics.",
+        source="KIP-848",
     )
     offset_metadata_max_bytes: int = config_key(
         "offset.metadata.max.bytes",

@@ -11,6 +11,7 @@ from broker.controller.cluster_image import (
     PartitionImage,
     TopicImage,
 )
+from broker.controller.group_settings import ConsumerGroupSettings
 from broker.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.records.batch import read_header, set_offset_and_epoch
@@ -106,6 +107,7 @@ class FakeController:
     """An image, and whoever listens to it."""
 
     def __init__(self, *topics: TopicImage) -> None:
+        self.revision = 0
         self.image = self._image_of(topics)
         self.listeners: list[Callable[[ClusterImage, ClusterImage], Awaitable[None]]] = []
         self.refuse_with: ErrorCode | None = None
@@ -113,6 +115,7 @@ class FakeController:
 
     def _image_of(self, topics: Iterable[TopicImage]) -> ClusterImage:
         by_name = {topic.name: topic for topic in topics}
+        self.revision += 1
         broker = BrokerImage(1, {"PLAINTEXT": BrokerEndpoint("broker.test", 9092)})
         return ClusterImage(
             "cluster",
@@ -120,11 +123,14 @@ class FakeController:
             {1: broker},
             by_name,
             {topic.topic_id: topic for topic in by_name.values()},
-            1,
+            self.revision,
         )
 
     def subscribe(self, listener: Callable[[ClusterImage, ClusterImage], Awaitable[None]]) -> None:
         self.listeners.append(listener)
+
+    def group_config(self, group_id: str) -> ConsumerGroupSettings:
+        return ConsumerGroupSettings(45_000, 5_000)
 
     async def set_topics(self, *topics: TopicImage) -> None:
         old, self.image = self.image, self._image_of(topics)

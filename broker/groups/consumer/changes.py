@@ -8,7 +8,7 @@ Source: Kafka, GroupCoordinatorRecordHelpers.java.
 """
 
 from broker.groups.consumer.consumer_group import ConsumerGroup, ResolvedRegularExpression
-from broker.groups.consumer.member import NO_PARTITIONS, Assignment, ConsumerGroupMember
+from broker.groups.consumer.member import Assignment, ConsumerGroupMember
 from broker.groups.offsets_log import KeyValue
 from protocol.internal import consumer_group_records as r
 from protocol.internal.consumer_group_records import encode_consumer_group_key as key
@@ -80,15 +80,13 @@ class Changes:
 
     def set_target(self, member_id: str, assignment: Assignment) -> None:
         """Say what a member shall own."""
+        record = target_record(self.group.group_id, member_id, assignment)
+        self.take_target(member_id, assignment, record)
+
+    def take_target(self, member_id: str, assignment: Assignment, record: KeyValue) -> None:
+        """Say what a member shall own, the record being there already."""
         self.group.target[member_id] = assignment
-        self.records.append(
-            (
-                key(r.ConsumerGroupTargetAssignmentMemberKey(self.group.group_id, member_id)),
-                r.encode_consumer_group_target_assignment_member_value(
-                    r.ConsumerGroupTargetAssignmentMemberValue(assignment or NO_PARTITIONS)
-                ),
-            )
-        )
+        self.records.append(record)
 
     def set_assignment_epoch(self, epoch: int) -> None:
         """Say which group epoch the target is for; after the targets themselves."""
@@ -140,3 +138,13 @@ class Changes:
         self.set_assignment_epoch(group.assignment_epoch)
         for member in members:
             self.put_current(member)
+
+
+def target_record(group_id: str, member_id: str, assignment: Assignment) -> KeyValue:
+    """The record that says what a member shall own."""
+    return (
+        key(r.ConsumerGroupTargetAssignmentMemberKey(group_id, member_id)),
+        r.encode_consumer_group_target_assignment_member_value(
+            r.ConsumerGroupTargetAssignmentMemberValue(assignment)
+        ),
+    )

@@ -19,7 +19,7 @@ Source: Kafka, ModernGroup.java, ConsumerGroup.java.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from typing_extensions import override
@@ -32,11 +32,16 @@ from broker.groups.consumer.member import (
 )
 from broker.groups.consumer.timers import MemberTimers
 from broker.groups.group import Group, GroupType
-from broker.groups.offsets_log import KeyValue
+from broker.groups.offsets_log import Done, KeyValue
+from broker.timer import TimerHandle
 from protocol.error_codes import ErrorCode
 from protocol.internal import consumer_group_records as records
 from protocol.internal.consumer_offsets import NO_TIMESTAMP
 from protocol.internal.consumer_subscription import PROTOCOL_TYPE
+from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+
+if TYPE_CHECKING:
+    from broker.groups.consumer.changes import Changes
 
 MEMBER_EPOCHS_FROM_OFFSET_COMMIT_VERSION = 9
 
@@ -176,6 +181,8 @@ class ConsumerGroup(Group):
         for timers in self.timers.values():
             timers.cancel()
         self.timers.clear()
+        if self.work.assign_timer is not None:
+            self.work.assign_timer.cancel()
 
     # -- subscriptions --
 
@@ -381,6 +388,14 @@ class ConsumerGroup(Group):
         return self.target.get(member_id, NO_PARTITIONS)
 
 
+class Parked(NamedTuple):
+    """A member that joined and waits for its target: `finish` makes the answer for `reply`."""
+
+    member_id: str
+    finish: Callable[["ConsumerGroup", "Changes"], ConsumerGroupHeartbeatResponse]
+    reply: Callable[[ConsumerGroupHeartbeatResponse], None]
+
+
 class GroupWork:
     """What is under way for a group and not in the log; a new coordinator begins without it.
 
@@ -392,27 +407,29 @@ class GroupWork:
     """
 
     __slots__ = (
+        "assign_due_ms",
         "assign_not_before_ms",
         "assign_timer",
         "behind_writes",
         "deferred_since_ms",
-        "hash_cache",
         "is_assigning",
         "is_resolving",
+        "metadata_hash",
         "parked",
         "unwritten",
     )
 
     def __init__(self) -> None:
         self.unwritten = 0
-        self.behind_writes: list[Callable[[], None]] = []
+        self.behind_writes: list[Done] = []
         self.is_assigning = False
         self.is_resolving = False
         self.assign_not_before_ms = 0.0
         self.deferred_since_ms: float | None = None
-        self.assign_timer: object | None = None
-        self.parked: list[object] = []
-        self.hash_cache: object | None = None
+        self.assign_due_ms = 0.0
+        self.assign_timer: TimerHandle | None = None
+        self.parked: list[Parked] = []
+        self.metadata_hash: tuple[tuple[int, int, int], int] | None = None
 
 
 def _check_epoch(member: ConsumerGroupMember, epoch: int) -> ErrorCode:

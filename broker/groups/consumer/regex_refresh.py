@@ -1,0 +1,135 @@
+"""Keeps the patterns of consumer groups resolved, off the path of heartbeats.
+
+All patterns of a group are resolved together, so that new topics cost one rebalance. A heartbeat
+starts it, when
+
+    a pattern was never resolved, or topics were created since, or the refresh interval is over
+
+but not while it is under way, and not again for ten seconds.
+
+Source: Kafka, GroupMetadataManager.java (maybeUpdateRegularExpressions,
+refreshRegularExpressions, handleRegularExpressionsResult).
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from broker.controller.cluster_image import ClusterImage
+from broker.groups.consumer.changes import Changes
+from broker.groups.consumer.consumer_group import ConsumerGroup, ResolvedRegularExpression
+from broker.groups.consumer.group_hashes import GroupHashes
+from broker.groups.consumer.offload import Offload
+from broker.groups.consumer.topic_regex import InvalidRegexError, TopicRegex
+from broker.groups.log_value import log_value
+from storage.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+REFRESH_MIN_INTERVAL_MS = 10_000
+"""A group's patterns are not resolved more often than this."""
+
+RECORD_SIZE_MAX = 512 * 1024
+"""Characters of all topics that one pattern may stand for: they have to fit into one record."""
+
+_EMPTY = ResolvedRegularExpression(frozenset(), 0, 0)
+
+
+class RegexRefresh:
+    """Resolves the patterns of one shard's groups."""
+
+    def __init__(
+        self,
+        *,
+        interval_ms: int,
+        clock: Clock,
+        offload: Offload,
+        image: Callable[[], ClusterImage],
+        hashes: GroupHashes,
+        ready: Callable[[ConsumerGroup, Changes], None],
+    ) -> None:
+        """`ready` is called with the changes to write when patterns were resolved."""
+        self._interval_ms = interval_ms
+        self._clock = clock
+        self._offload = offload
+        self._image = image
+        self._hashes = hashes
+        self._ready = ready
+        # Revision of the image that had new topics last.
+        self._topics_version = image().revision
+
+    def topics_created(self) -> None:
+        """There are topics that patterns may stand for."""
+        self._topics_version = self._image().revision
+
+    def maybe_refresh(self, group: ConsumerGroup, *, is_required: bool = False) -> None:
+        """Start to resolve the group's patterns, if that is due or `is_required`."""
+        if not group.regex_counts or group.work.is_resolving:
+            return
+        now_ms = self._clock.now_ms()
+        newest = next(iter(group.resolved.values()), None)
+        if newest is not None:
+            if now_ms <= newest.timestamp_ms + REFRESH_MIN_INTERVAL_MS:
+                return
+            is_required = (
+                is_required
+                or newest.version < self._topics_version
+                or now_ms > newest.timestamp_ms + self._interval_ms
+            )
+        if is_required or len(group.regex_counts) != len(group.resolved):
+            self._start(group, now_ms)
+
+    def _start(self, group: ConsumerGroup, now_ms: int) -> None:
+        work = group.work
+        work.is_resolving = True
+        patterns = list(group.regex_counts)
+        image = self._image()
+        topics = list(image.topics)
+
+        def done(found: Mapping[str, frozenset[str]]) -> None:
+            work.is_resolving = False
+            if not group.is_dead:
+                self._take(group, found, image.revision, now_ms)
+
+        def failed(error: BaseException) -> None:
+            work.is_resolving = False
+            logger.error(
+                "patterns cannot be resolved group=%s", log_value(group.group_id), exc_info=error
+            )
+
+        self._offload.run(lambda: _resolve(patterns, topics), done, failed)
+
+    def _take(
+        self,
+        group: ConsumerGroup,
+        found: Mapping[str, frozenset[str]],
+        version: int,
+        timestamp_ms: int,
+    ) -> None:
+        changes = Changes(group)
+        has_changed = False
+        for regex, topics in found.items():
+            if regex not in group.regex_counts:
+                continue
+            has_changed = has_changed or group.resolved.get(regex, _EMPTY).topics != topics
+            changes.set_resolved(regex, ResolvedRegularExpression(topics, version, timestamp_ms))
+        metadata_hash = self._hashes.of(group, self._image())
+        if has_changed or metadata_hash != group.metadata_hash:
+            changes.set_epoch(group.group_epoch + 1, metadata_hash)
+            group.is_metadata_stale = False
+        self._ready(group, changes)
+
+
+def _resolve(patterns: Sequence[str], topics: Sequence[str]) -> dict[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    for pattern in patterns:
+        try:
+            matching = TopicRegex.compile(pattern).resolve(topics)
+        except InvalidRegexError as error:
+            # It was checked when a member brought it; matching may still be too much work.
+            logger.error("pattern cannot be resolved error=%s", log_value(str(error)))
+            matching = frozenset()
+        if sum(map(len, matching)) > RECORD_SIZE_MAX:
+            logger.error("pattern stands for too many topics topics=%d", len(matching))
+            matching = frozenset()
+        found[pattern] = matching
+    return found

@@ -1,0 +1,109 @@
+"""ConsumerGroupDescribe (API key 69), versions 0 to 1.
+
+Behaviour:
+- Groups of KIP-848 only; a classic group is GROUP_ID_NOT_FOUND, as one that does not exist.
+- Of each member what it owns and what it shall own; topics that are gone are left out.
+
+Versions:
+- 1   type of each member: 0 classic protocol, 1 consumer protocol    KIP-1099
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from broker.controller.authorized_operations import GROUP_OPERATIONS
+from broker.controller.cluster_image import TopicImage
+from broker.groups.consumer.consumer_group import ConsumerGroup
+from broker.groups.consumer.member import Assignment, ConsumerGroupMember
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages import consumer_group_describe as messages
+from protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
+)
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.services import Services
+
+API_KEY = ApiKey.CONSUMER_GROUP_DESCRIBE
+VERSIONS = (0, 1)
+
+CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
+
+
+def handle(
+    services: "Services", context: "RequestContext", request: ConsumerGroupDescribeRequest
+) -> ConsumerGroupDescribeResponse:
+    """Describe groups."""
+    described = []
+    for group_id in dict.fromkeys(request.group_ids):
+        if not services.groups.serves_consumer_groups:
+            described.append(_refused(group_id, ErrorCode.UNSUPPORTED_VERSION, None))
+            continue
+        code, group = services.groups.find_group(group_id)
+        if isinstance(group, ConsumerGroup):
+            one = _describe(services, group)
+            if request.include_authorized_operations:
+                one.authorized_operations = GROUP_OPERATIONS
+        elif code is not ErrorCode.NONE:
+            one = _refused(group_id, code, code.message)
+        elif group is None:
+            one = _refused(group_id, ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        else:
+            one = _refused(
+                group_id,
+                ErrorCode.GROUP_ID_NOT_FOUND,
+                f"Group {group_id} is not a consumer group.",
+            )
+        described.append(one)
+    return ConsumerGroupDescribeResponse(groups=described)
+
+
+def _refused(group_id: str, code: ErrorCode, message: str | None) -> DescribedGroup:
+    return DescribedGroup(group_id=group_id, error_code=code, error_message=message)
+
+
+def _describe(services: "Services", group: ConsumerGroup) -> DescribedGroup:
+    topics = services.controller.image.topics_by_id
+    return DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state_name,
+        group_epoch=group.group_epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.preferred_assignor(services.groups.default_assignor),
+        members=[_member(group, member, topics) for member in group.members.values()],
+    )
+
+
+def _member(
+    group: ConsumerGroup, member: ConsumerGroupMember, topics: Mapping[UUID, TopicImage]
+) -> Member:
+    return Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.member_epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=sorted(member.subscribed_topic_names),
+        subscribed_topic_regex=member.subscribed_topic_regex,
+        assignment=_assignment(member.assigned, topics),
+        target_assignment=_assignment(group.target_of(member.member_id), topics),
+        member_type=CLASSIC_MEMBER if member.uses_classic_protocol else CONSUMER_MEMBER,
+    )
+
+
+def _assignment(assignment: Assignment, topics: Mapping[UUID, TopicImage]) -> messages.Assignment:
+    return messages.Assignment(
+        topic_partitions=[
+            TopicPartitions(topic_id=topic_id, topic_name=topic.name, partitions=list(partitions))
+            for topic_id, partitions in assignment.items()
+            if (topic := topics.get(topic_id)) is not None
+        ]
+    )

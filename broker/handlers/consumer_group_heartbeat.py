@@ -1,0 +1,43 @@
+"""ConsumerGroupHeartbeat (API key 68), versions 0 to 1.
+
+Behaviour:
+- Everything a member of a consumer group says to its coordinator: it joins with epoch 0, leaves
+  with -1 (a static member that means to come back with -2), and is told with each answer which
+  epoch it is in and, when that has changed, which partitions it owns.
+- A member that joins is answered when there is a target assignment with it: mostly after 50 ms.
+- UNSUPPORTED_VERSION where `group.coordinator.rebalance.protocols` lacks `consumer`.
+
+Versions:
+- 0   KIP-848
+- 1   subscription by a regular expression; clients make up their member ids    KIP-848, 1082
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from broker.errors import ApiError
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.services import Services
+
+API_KEY = ApiKey.CONSUMER_GROUP_HEARTBEAT
+VERSIONS = (0, 1)
+
+
+def handle(
+    services: "Services", context: "RequestContext", request: ConsumerGroupHeartbeatRequest
+) -> "ConsumerGroupHeartbeatResponse | asyncio.Future[ConsumerGroupHeartbeatResponse]":
+    """Join, stay in, or leave a consumer group."""
+    if not services.groups.serves_consumer_groups:
+        return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    try:
+        return services.groups.consumer_group_heartbeat(context, request)
+    except ApiError as error:
+        return ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
