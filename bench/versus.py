@@ -63,7 +63,7 @@ def checked_out(tree: Path) -> type[VarveNode]:
 
 def compile_all(tree: Path) -> None:
     """An installed broker has its bytecode: neither side is to write it while it is measured."""
-    packages = [str(path.parent) for path in tree.glob("*/__init__.py")]
+    packages = [str(path.parent) for path in tree.glob("[!t]*/__init__.py")]
     subprocess.run([sys.executable, "-m", "compileall", "-q", *packages], check=True)
 
 
