@@ -130,7 +130,9 @@ class Expiry:
 
         def forgotten(code: ErrorCode) -> None:
             if code is not ErrorCode.NONE:
-                logger.warning("transactional ids not expired count=%d error=%s", len(due), code)
+                logger.warning(
+                    "transactional ids not expired count=%d error=%s", len(due), code.name
+                )
                 return
             for metadata in due:
                 shard.remove(metadata.transactional_id)

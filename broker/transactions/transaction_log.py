@@ -109,7 +109,9 @@ class TransactionLog:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             return
         if code in _OUTCOME_UNKNOWN:
-            logger.warning("record may be lost partition=%s error=%s", self.topic_partition, code)
+            logger.warning(
+                "record may be lost partition=%s error=%s", self.topic_partition, code.name
+            )
             self.close()
             done(code)
             self._give_up(code)

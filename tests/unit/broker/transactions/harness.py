@@ -5,7 +5,7 @@ whatever the dead coordinator still had under way does nothing any more.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Iterable
+from collections.abc import Callable, Collection, Coroutine
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -290,9 +290,11 @@ class Ended:
     def is_waiting(self) -> bool:
         return self.code is None
 
-    def __iter__(self) -> "Iterable[Any]":
+    @property
+    def answer(self) -> tuple[ErrorCode, ProducerIdAndEpoch]:
+        """Both parts."""
         assert self.code is not None, "not answered"
-        return iter((self.code, self.producer))
+        return self.code, self.producer
 
 
 class Coordinator:
@@ -375,6 +377,22 @@ class Coordinator:
         self.run(pass_time())
         self.settle(20)
 
+    def commit_held(self) -> None:
+        """As `FakeStateLog.commit_held`, on the loop."""
+
+        async def commit() -> None:
+            self.log.commit_held()
+
+        self.run(commit())
+
+    def fail_held(self, code: ErrorCode) -> None:
+        """As `FakeStateLog.fail_held`, on the loop."""
+
+        async def fail() -> None:
+            self.log.fail_held(code)
+
+        self.run(fail())
+
     def crash(self) -> None:
         """The process is killed, and a new one starts."""
         old = self.transactions
@@ -405,6 +423,7 @@ class Coordinator:
 
     @property
     def state(self) -> TransactionState:
+        """Of `tx`; a property, so that the type checker does not think that it stays."""
         return self.metadata().state
 
     def init_later(

@@ -109,7 +109,7 @@ def test_ongoing_transaction_is_aborted_first(make: MakeCoordinator, version: in
     assert c.init() == (E.CONCURRENT_TRANSACTIONS, NOBODY)
     assert c.state is S.COMPLETE_ABORT
     ((marker, partitions),) = c.data.calls
-    assert (marker.producer_epoch, marker.commit, partitions) == (1, False, {A})
+    assert (marker.producer_epoch, marker.commit, partitions) == (1, False, frozenset({A}))
     assert marker.transaction_version == version
     assert c.init() == (E.NONE, old._replace(epoch=2))
     assert c.add(old, A) is E.PRODUCER_FENCED
@@ -153,7 +153,7 @@ def test_two_at_a_time(c: Coordinator) -> None:
     first = c.init_later()
     assert c.init() == (E.CONCURRENT_TRANSACTIONS, NOBODY)
     c.log.commit_held()
-    assert tuple(first) == (E.NONE, ProducerIdAndEpoch(1000, 0))
+    assert first.answer == (E.NONE, ProducerIdAndEpoch(1000, 0))
 
 
 # -- the log refuses --
@@ -235,5 +235,5 @@ def test_producer_id_that_cannot_be_had(
     c.ids.available, c.ids.failure = False, failure
     ended = c.init_later()
     c.settle()
-    assert tuple(ended) == (code, NOBODY)
+    assert ended.answer == (code, NOBODY)
     assert c.transactions.find_transaction("tx")[0] is E.TRANSACTIONAL_ID_NOT_FOUND

@@ -25,7 +25,7 @@ def test_first_partition_begins_the_transaction(c: Coordinator) -> None:
     producer = c.new_producer()
     c.clock.advance(5_000)
     assert c.add(producer, A, B) is E.NONE
-    assert (c.state, c.metadata().partitions) == (S.ONGOING, {A, B})
+    assert (c.state, c.metadata().partitions) == (S.ONGOING, frozenset({A, B}))
     assert c.metadata().start_timestamp_ms == c.clock.now_ms()
     assert c.metadata().client_transaction_version == 2
     c.clock.advance(5_000)

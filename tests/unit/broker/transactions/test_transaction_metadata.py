@@ -160,7 +160,11 @@ def add(found: TransactionMetadata, *partitions: TopicPartition) -> Transition:
 def test_first_partition_begins_a_transaction(state: S) -> None:
     found = metadata(state)
     done(found, add(found, A))
-    assert (found.state, found.partitions, found.start_timestamp_ms) == (S.ONGOING, {A}, NOW)
+    assert (found.state, found.partitions, found.start_timestamp_ms) == (
+        S.ONGOING,
+        frozenset({A}),
+        NOW,
+    )
     assert found.client_transaction_version == 2
 
 
@@ -185,7 +189,7 @@ def test_end(commit: bool, version: int, epoch: int, last: int) -> None:
     done(found, transition)
     assert found.is_commit is commit
     assert (found.producer_epoch, found.last_producer_epoch) == (epoch, last)
-    assert (found.partitions, found.start_timestamp_ms) == ({A}, 500)
+    assert (found.partitions, found.start_timestamp_ms) == (frozenset({A}), 500)
     done(found, found.prepare_complete(now_ms=NOW + 1))
     assert found.state is (S.COMPLETE_COMMIT if commit else S.COMPLETE_ABORT)
     assert (found.producer_epoch, found.last_producer_epoch) == (epoch, last)
@@ -265,7 +269,8 @@ def test_death(state: S) -> None:
     found.prepare_dead()
     assert found.pending is S.DEAD
     found.cancel()
-    assert (found.state, found.pending) == (state, None)
+    assert found.state is state
+    assert not found.pending
 
 
 # -- both halves --

@@ -1,0 +1,268 @@
+"""Produce in a transaction: who is asked, who waits, in which order, and what is told."""
+
+from typing import Any
+
+import pytest
+
+from broker.transactions import transactional_produce
+from broker.transactions.parts import TransactionMarker
+from config.topic import TopicConfig
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.records.control import build_end_transaction_marker
+from storage.append_origin import AppendOrigin
+from storage.topic_partition import TopicPartition
+from storage.verification import TransactionTerms
+from tests.unit.broker.world import World, batch, topic_id
+
+PID = 7
+
+
+def records(sequence: int = 0, *, epoch: int = 0, pid: int = PID, value: bytes = b"v") -> bytearray:
+    return batch(
+        value, producer_id=pid, producer_epoch=epoch, base_sequence=sequence, transactional=True
+    )
+
+
+def request(*batches: bytearray | bytes, acks: int = -1, tid: str | None = "tx") -> ProduceRequest:
+    """The batches go to partitions 0, 1, ..."""
+    data = [PartitionProduceData(index=i, records=one) for i, one in enumerate(batches)]
+    topic = TopicProduceData(name="t", topic_id=topic_id("t"), partition_data=data)
+    return ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[topic], transactional_id=tid)
+
+
+def codes(response: Any) -> list[ErrorCode]:
+    (topic,) = response.responses
+    return [ErrorCode(partition.error_code) for partition in topic.partition_responses]
+
+
+def end(world: World, *, epoch: int = 0, version: int = 0) -> None:
+    marker = build_end_transaction_marker(
+        producer_id=PID, producer_epoch=epoch, commit=False, coordinator_epoch=0, timestamp_ms=0
+    )
+    partition = world.replicas.get_partition("t", 0)
+    assert partition is not None
+    terms = TransactionTerms(version=version)
+    partition.append(memoryview(marker), 0, AppendOrigin.COORDINATOR, terms=terms)
+
+
+@pytest.mark.parametrize("version", range(3, 14))
+async def test_asked_once_for_each_transaction(world: World, version: int) -> None:
+    """Newer clients are added by asking; the answer that comes at once costs no waiting."""
+    partition = world.add("t")
+    assert codes(world.ask(ApiKey.PRODUCE, version, request(records(0)))) == [ErrorCode.NONE]
+    assert codes(world.ask(ApiKey.PRODUCE, version, request(records(1)))) == [ErrorCode.NONE]
+    (question,) = world.registrar.asked
+    assert question[:4] == ("tx", (PID, 0), (TopicPartition("t", 0),), version >= 12)
+    assert partition.log.last_stable_offset == 0
+    end(world, epoch=1, version=2)
+    assert partition.log.last_stable_offset == partition.log.high_watermark == 3
+    answer = world.ask(ApiKey.PRODUCE, version, request(records(0, epoch=1)))
+    assert codes(answer) == [ErrorCode.NONE]
+    assert len(world.registrar.asked) == 2
+
+
+async def test_nobody_is_asked_about_other_batches(world: World) -> None:
+    """Also when they come with a transactional id; idempotent ones may not get between."""
+    world.add("t")
+    world.ask(ApiKey.PRODUCE, 12, request(batch(b"a")))
+    idempotent = batch(b"a", producer_id=9, producer_epoch=0, base_sequence=0)
+    assert codes(world.ask(ApiKey.PRODUCE, 12, request(idempotent, tid=None))) == [ErrorCode.NONE]
+    assert world.registrar.asked == []
+    world.ask(ApiKey.PRODUCE, 12, request(records(0)))
+    between = batch(b"a", producer_id=PID, producer_epoch=0, base_sequence=1)
+    answer = world.ask(ApiKey.PRODUCE, 12, request(between))
+    assert codes(answer) == [ErrorCode.INVALID_TXN_STATE]
+
+
+async def test_a_transaction_without_an_id(world: World) -> None:
+    """As Kafka says it, whose check this is."""
+    world.add("t")
+    answer = world.ask(ApiKey.PRODUCE, 12, request(records(), tid=None))
+    assert codes(answer) == [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED]
+
+
+@pytest.mark.parametrize(
+    ("version", "code", "told"),
+    [
+        (10, ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_TXN_STATE),
+        (11, ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.TRANSACTION_ABORTABLE),
+        (12, ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.TRANSACTION_ABORTABLE),
+        (11, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (12, ErrorCode.NOT_COORDINATOR, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (12, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (12, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (12, ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH),
+        (12, ErrorCode.INVALID_PRODUCER_ID_MAPPING, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+    ],
+)
+async def test_refusals(world: World, version: int, code: ErrorCode, told: ErrorCode) -> None:
+    """By what the version understands; nothing is written, and the next attempt asks again."""
+    partition = world.add("t")
+    world.registrar.answers = [code]
+    assert codes(world.ask(ApiKey.PRODUCE, version, request(records()))) == [told]
+    assert partition.log.log_end_offset == 0
+    assert codes(world.ask(ApiKey.PRODUCE, version, request(records()))) == [ErrorCode.NONE]
+
+
+async def test_the_frame_is_not_kept(world: World) -> None:
+    """What waits has its own copy: the receive buffer is used again meanwhile."""
+    partition = world.add("t")
+    world.registrar.hold = True
+    world.send(ApiKey.PRODUCE, 12, request(records(value=b"x" * 500)))
+    assert not world.has_answer
+    world.add("other")
+    other = request(batch(b"y" * 500), tid=None)
+    other.topic_data[0].name = "other"
+    world.send(ApiKey.PRODUCE, 12, other)
+    world.registrar.answer_oldest()
+    assert codes(world.answer(ApiKey.PRODUCE, 12)) == [ErrorCode.NONE]
+    assert codes(world.answer(ApiKey.PRODUCE, 12)) == [ErrorCode.NONE]
+    slice_ = partition.log.read(0, max_bytes=10_000, end_offset=1, min_one_batch=True)
+    assert slice_ is not None
+    with open(slice_.file.name, "rb") as file:
+        assert b"x" * 500 in file.read()
+
+
+async def test_a_producers_batches_wait_for_its_first(world: World) -> None:
+    """Whatever partition they are for; another producer does not wait."""
+    first, second = world.add("t"), world.add("t", 1)
+    world.registrar.hold = True
+    world.send(ApiKey.PRODUCE, 12, request(records(0)))
+    world.send(ApiKey.PRODUCE, 12, request(records(1), records(0)))
+    world.send(ApiKey.PRODUCE, 12, request(records(2)))
+    assert len(world.registrar.held) == 1
+    world.registrar.hold = False
+    world.send(ApiKey.PRODUCE, 12, request(records(0, pid=8)))
+    assert (first.log.log_end_offset, second.log.log_end_offset) == (1, 0)
+    world.registrar.answer_oldest()
+    answers = [codes(world.answer(ApiKey.PRODUCE, 12)) for _ in range(4)]
+    assert answers == [[ErrorCode.NONE] * n for n in (1, 2, 1, 1)]
+    assert (first.log.log_end_offset, second.log.log_end_offset) == (4, 1)
+
+
+async def test_many_that_wait_are_worked_off_in_a_loop(world: World) -> None:
+    """Not by recursion, which a client could drive to its end."""
+    partition = world.add("t")
+    world.registrar.hold = True
+    for sequence in range(200):
+        world.send(ApiKey.PRODUCE, 12, request(records(sequence)))
+    world.registrar.hold = False
+    world.registrar.answer_oldest()
+    assert partition.log.log_end_offset == 200
+
+
+async def test_an_abort_overtakes_the_answer(world: World) -> None:
+    """The coordinator's yes is of a transaction that is over: no hanging transaction (KIP-890)."""
+    partition = world.add("t")
+    world.registrar.hold = True
+    world.send(ApiKey.PRODUCE, 11, request(records()))
+    end(world)
+    world.registrar.answer_oldest()
+    assert codes(world.answer(ApiKey.PRODUCE, 11)) == [ErrorCode.INVALID_TXN_STATE]
+    assert partition.log.last_stable_offset == partition.log.high_watermark == 1
+
+
+async def test_concurrent_transactions_are_waited_for(world: World) -> None:
+    """Clients of version 2 send before the last transaction's markers are all there."""
+    world.add("t")
+    world.registrar.answers = [ErrorCode.CONCURRENT_TRANSACTIONS] * 3
+    world.send(ApiKey.PRODUCE, 12, request(records()))
+    for asked in (1, 2, 3):
+        assert len(world.registrar.asked) == asked
+        assert not world.has_answer
+        world.timer.advance(20)
+    assert codes(world.answer(ApiKey.PRODUCE, 12)) == [ErrorCode.NONE]
+
+
+async def test_concurrent_transactions_without_an_end(world: World) -> None:
+    """The client hears of it after a tenth of a second."""
+    world.add("t")
+    world.registrar.code = ErrorCode.CONCURRENT_TRANSACTIONS
+    world.send(ApiKey.PRODUCE, 12, request(records()))
+    for _ in range(6):
+        world.timer.advance(20)
+    assert codes(world.answer(ApiKey.PRODUCE, 12)) == [ErrorCode.CONCURRENT_TRANSACTIONS]
+    assert len(world.registrar.asked) == 6
+
+
+async def test_partitions_have_their_own_outcome(world: World) -> None:
+    """One is fenced, one is not there, one is written."""
+    world.add("t")
+    fenced = world.add("t", 1)
+    newer = batch(b"a", producer_id=PID, producer_epoch=5, base_sequence=0)
+    fenced.append(memoryview(newer), 0)
+    answer = world.ask(ApiKey.PRODUCE, 12, request(records(), records(), records()))
+    assert codes(answer) == [
+        ErrorCode.NONE,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
+
+
+async def test_acks_0(world: World) -> None:
+    """No answer; a refusal closes the connection."""
+    partition = world.add("t")
+    world.registrar.hold = True
+    world.send(ApiKey.PRODUCE, 12, request(records(), acks=0))
+    world.registrar.answer_oldest()
+    assert partition.log.log_end_offset == 1
+    assert not world.has_answer
+    assert not world.h.connection.closed
+    end(world, epoch=1, version=2)
+    world.send(ApiKey.PRODUCE, 12, request(records(epoch=1), acks=0))
+    world.registrar.answer_oldest(ErrorCode.PRODUCER_FENCED)
+    assert world.h.connection.closed
+
+
+async def test_the_client_leaves(world: World) -> None:
+    """What it has sent is appended all the same; nobody is answered."""
+    partition = world.add("t")
+    world.registrar.hold = True
+    world.send(ApiKey.PRODUCE, 12, request(records()))
+    world.h.connection.close("test")
+    world.registrar.answer_oldest()
+    assert partition.log.log_end_offset == 1
+
+
+async def test_what_waits_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond it the client has to try again."""
+    monkeypatch.setattr(transactional_produce, "PARKED_BYTES_MAX", 100)
+    partition = world.add("t")
+    world.registrar.hold = True
+    world.send(ApiKey.PRODUCE, 12, request(records()))
+    world.send(ApiKey.PRODUCE, 12, request(records(pid=8)))
+    world.registrar.held.pop().answer()
+    world.registrar.answer_oldest()
+    answers = [codes(world.answer(ApiKey.PRODUCE, 12)) for _ in range(2)]
+    assert answers == [[ErrorCode.NONE], [ErrorCode.NOT_ENOUGH_REPLICAS]]
+    assert partition.log.log_end_offset == 1
+    world.send(ApiKey.PRODUCE, 12, request(records(pid=8)))
+    world.registrar.answer_oldest()
+    assert codes(world.answer(ApiKey.PRODUCE, 12)) == [ErrorCode.NONE]
+
+
+async def test_a_topic_that_is_worked_on_by_a_thread(world: World) -> None:
+    """The guard goes with the batch; a marker that comes meanwhile keeps it out."""
+    partition = world.add("t", config=TopicConfig(record_validation="full"))
+    assert partition.log.works_by_record
+    big = b"x" * 10_000
+    world.send(ApiKey.PRODUCE, 12, request(records(value=big)))
+    end(world, epoch=1, version=2)
+    await world.until(lambda: world.has_answer)
+    assert codes(world.answer(ApiKey.PRODUCE, 12)) == [ErrorCode.INVALID_PRODUCER_EPOCH]
+    world.send(ApiKey.PRODUCE, 12, request(records(epoch=1, value=big)))
+    await world.until(lambda: world.has_answer)
+    assert codes(world.answer(ApiKey.PRODUCE, 12)) == [ErrorCode.NONE]
+
+
+def test_a_marker_has_all_fields() -> None:
+    """What the tests above build by hand is what the coordinator sends."""
+    assert TransactionMarker._fields == (
+        "producer_id",
+        "producer_epoch",
+        "commit",
+        "coordinator_epoch",
+        "transaction_version",
+    )
