@@ -20,6 +20,7 @@ from broker.errors import ApiError
 from broker.groups.answer import Answer
 from broker.groups.classic_protocol import ClassicProtocol
 from broker.groups.consumer.consumer_protocol import Client, ConsumerProtocol
+from broker.groups.consumer.migration_members import connect
 from broker.groups.consumer.offload import ThreadOffload
 from broker.groups.consumer.validation import check_heartbeat
 from broker.groups.group import Group
@@ -233,6 +234,16 @@ class GroupCoordinator:
             image=lambda: self._controller.image,
             group_settings=self._controller.group_config,
             give_up=give_up,
+        )
+        connect(
+            protocol,
+            consumers,
+            shard,
+            settings=settings,
+            clock=self._clock,
+            timer=self._timer,
+            randomness=self._randomness,
+            image=lambda: self._controller.image,
         )
         return _Active(shard, protocol, offsets, transactional, consumers)
 

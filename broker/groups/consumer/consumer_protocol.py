@@ -229,6 +229,52 @@ class ConsumerProtocol:
         changes.records += records
         if replaced is not None:
             changes.replace_member(replaced, member)
+        is_full = is_joining or (
+            request.rebalance_timeout_ms != -1
+            and request.topic_partitions is not None
+            and not (
+                request.subscribed_topic_names is None and request.subscribed_topic_regex is None
+            )
+        )
+        self.advance(
+            group,
+            changes,
+            member,
+            updated,
+            is_new_regex=is_new_regex,
+            is_joining=is_joining,
+            is_full=is_full,
+            owned=request.topic_partitions,
+            reply=reply,
+        )
+
+    def advance(
+        self,
+        group: ConsumerGroup,
+        changes: Changes,
+        member: ConsumerGroupMember,
+        updated: ConsumerGroupMember,
+        *,
+        is_new_regex: bool,
+        is_joining: bool,
+        is_full: bool,
+        owned: Owned | None,
+        reply: HeartbeatReply,
+    ) -> None:
+        """Take over what a member says, move it one step on, and answer when this is written.
+
+        Args:
+            group: The group, which is in the shard.
+            changes: Made before; they are written with what changes here.
+            member: The member as it was, or a new one.
+            updated: The member as it is now.
+            is_new_regex: Whether it brings a pattern that the group has not seen.
+            is_joining: Whether it waits for a target that has a place for it.
+            is_full: Whether the answer has its partitions even if these are the same.
+            owned: What it reports to own.
+            reply: Called once.
+        """
+        member_id = updated.member_id
         has_subscription_changed = self._subscribe(
             group, member, updated, changes, is_new_regex=is_new_regex
         )
@@ -240,21 +286,14 @@ class ConsumerProtocol:
                 "member joins group=%s member=%s instance=%s",
                 log_value(group.group_id),
                 log_value(member_id),
-                log_value(request.instance_id or ""),
+                log_value(updated.instance_id or ""),
             )
         self._touch(group, member_id)
-        is_full = is_joining or (
-            request.rebalance_timeout_ms != -1
-            and request.topic_partitions is not None
-            and not (
-                request.subscribed_topic_names is None and request.subscribed_topic_regex is None
-            )
-        )
         finish = partial(
             self._finish,
             member_id=member_id,
             before=member.assigned,
-            owned=request.topic_partitions,
+            owned=owned,
             has_subscription_changed=has_subscription_changed,
             is_full=is_full,
         )
@@ -536,7 +575,7 @@ class ConsumerProtocol:
         group.timers[member_id].session.set(timeout_ms)
 
     def _expire_session(self, group: ConsumerGroup, member_id: str) -> None:
-        self._expire(group, member_id, "its session is over")
+        self.expire(group, member_id, "its session is over")
 
     def _time_revocation(self, group: ConsumerGroup, member: ConsumerGroupMember) -> None:
         timers = group.timers[member.member_id]
@@ -548,11 +587,12 @@ class ConsumerProtocol:
             timers.rebalance = None
             present = group.members.get(member.member_id)
             if present is not None and present.member_epoch == member.member_epoch:
-                self._expire(group, member.member_id, "it does not give back partitions")
+                self.expire(group, member.member_id, "it does not give back partitions")
 
         timers.rebalance = self._timer.call_later_ms(member.rebalance_timeout_ms, fire)
 
-    def _expire(self, group: ConsumerGroup, member_id: str, reason: str) -> None:
+    def expire(self, group: ConsumerGroup, member_id: str, reason: str) -> None:
+        """Fence a member that does not do in time what it has to."""
         member = group.members.get(member_id)
         if member is None or group.is_dead:
             return

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable
 from broker.controller.cluster_image import ClusterImage
 from broker.errors import ApiError
 from broker.groups.classic_group import SyncReply
+from broker.groups.classic_protocol import ClassicProtocol
 from broker.groups.consumer.changes import Changes
 from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.consumer.consumer_protocol import ConsumerProtocol
@@ -33,6 +34,7 @@ from broker.groups.consumer.migration import (
 from broker.groups.consumer.migration_steps import GroupMigration
 from broker.groups.join_attempt import JoinAttempt
 from broker.groups.log_value import log_value
+from broker.groups.shard import GroupShard
 from broker.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
@@ -50,6 +52,7 @@ from protocol.messages.consumer_group_heartbeat import (
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from protocol.messages.leave_group import MemberIdentity, MemberResponse
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from storage.clock import Clock
 from storage.randomness import Randomness
 
 logger = logging.getLogger(__name__)
@@ -326,6 +329,32 @@ class ClassicMembers:
             timeout_ms,
             lambda: self._consumers.expire(group, member_id, "it does not fetch its assignment"),
         )
+
+
+def connect(
+    classic: ClassicProtocol,
+    consumers: ConsumerProtocol,
+    shard: GroupShard,
+    *,
+    settings: BrokerConfig,
+    clock: Clock,
+    timer: Timer,
+    randomness: Randomness,
+    image: Callable[[], ClusterImage],
+) -> None:
+    """Let one shard's groups go from one protocol to the other."""
+    migration = GroupMigration(
+        shard, classic, consumers, settings=settings, clock=clock, image=image
+    )
+    consumers.migration = migration
+    classic.modern = ClassicMembers(
+        consumers,
+        migration,
+        settings=settings,
+        timer=timer,
+        randomness=randomness,
+        image=image,
+    )
 
 
 def waits_for_partitions(group: ConsumerGroup, member: ConsumerGroupMember) -> bool:

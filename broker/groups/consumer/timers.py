@@ -26,13 +26,23 @@ class MemberTimers:
         """Stop all of them."""
         self.session.cancel()
         self.cancel_rebalance()
-        for timer in (self.join, self.sync):
-            if timer is not None:
-                timer.cancel()
-        self.join = self.sync = None
+        self.cancel_join()
+        self.cancel_sync()
 
     def cancel_rebalance(self) -> None:
         """The member has given back what it had to."""
         if self.rebalance is not None:
             self.rebalance.cancel()
             self.rebalance = None
+
+    def cancel_join(self) -> None:
+        """The classic member has joined again."""
+        if self.join is not None:
+            self.join.cancel()
+            self.join = None
+
+    def cancel_sync(self) -> None:
+        """The classic member has fetched its assignment."""
+        if self.sync is not None:
+            self.sync.cancel()
+            self.sync = None
