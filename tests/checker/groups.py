@@ -105,9 +105,9 @@ def ends(versions: Versions) -> Iterator[Anomaly]:
 
 def outputs(versions: Versions) -> Iterator[Anomaly]:
     """Every input of a job has exactly one output; judged by final reads."""
-    for job in versions.ops:
-        if job.f != "pipeline":
-            continue
+    # Every member of a job says what the job is.
+    jobs = {op.value["group"]: op for op in versions.ops if op.f == "pipeline"}
+    for job in jobs.values():
         group, inputs = job.value["group"], job.value["inputs"]
         made: Counter[str] = Counter()
         for key in job.value["outputs"]:

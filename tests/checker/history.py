@@ -105,8 +105,13 @@ class Recorder:
 
 
 def read_lines(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
-    """All lines of all files; the cut-off last line of a killed process is left out."""
+    """All lines of all files; the cut-off last line of a killed process is left out.
+
+    So is the file of a process that was killed before it wrote one.
+    """
     for path in paths:
+        if not path.exists():
+            continue
         data = path.read_bytes()
         for line in data[: data.rfind(b"\n") + 1].splitlines():
             yield json.loads(line)

@@ -13,6 +13,7 @@ connection each, as they would have on two brokers.
 
 import asyncio
 import random
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -285,11 +286,12 @@ class TransactionalProducer:
         A batch's sequence numbers are used up however it ends, as those of a batch in flight are.
         """
         topics: dict[str, list[PartitionProduceData]] = {}
+        now_ms = int(time.time() * 1000)  # retention looks at it
         for (topic, index), sent in values.items():
             sequence = self._sequences.get((topic, index), 0)
             self._sequences[topic, index] = sequence + len(sent)
             batch = build_batch(
-                [(None, value.encode(), (), 1_700_000_000_000) for value in sent],
+                [(None, value.encode(), (), now_ms) for value in sent],
                 producer_id=self.producer_id,
                 producer_epoch=self.epoch,
                 base_sequence=sequence,

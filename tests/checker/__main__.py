@@ -1,0 +1,52 @@
+"""`python -m tests.checker --minutes 10 --seed 1 --broker varve --faults kill,pause`."""
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.checker.brokers import BROKERS
+from tests.checker.nemesis import FAULTS
+from tests.checker.run import PLAIN, TRANSACTIONAL, RunOptions, run
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run, report; the exit code is 1 unless all is well."""
+    parser = argparse.ArgumentParser(prog="python -m tests.checker", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--broker", choices=sorted(BROKERS), default="varve")
+    parser.add_argument("--faults", default="kill,pause", help=f"of {','.join(FAULTS)}, or empty")
+    parser.add_argument("--plain", action="store_true", help="no transactions")
+    parser.add_argument("--rate", type=float, default=40.0, help="operations/s of one client")
+    parser.add_argument("--keep", type=Path, help="directory for history and broker")
+    given = parser.parse_args(arguments)
+    faults = tuple(one for one in given.faults.split(",") if one)
+    if unknown := set(faults) - set(FAULTS):
+        parser.error(f"unknown faults: {', '.join(sorted(unknown))}")
+    options = RunOptions(
+        seconds=given.minutes * 60,
+        seed=given.seed,
+        broker=given.broker,
+        faults=faults,
+        workload=PLAIN if given.plain else TRANSACTIONAL,
+        rate_per_s=given.rate,
+    )
+    directory = given.keep or Path(tempfile.mkdtemp(prefix="varve-checker-"))
+    outcome = None
+    try:
+        outcome = run(options, directory)
+    finally:
+        if given.keep is None and outcome is not None and outcome.is_clean:
+            shutil.rmtree(directory, ignore_errors=True)
+        else:
+            sys.stdout.write(f"kept: {directory}\n")
+    sys.stdout.write(f"seed {options.seed}, {options.broker}, {given.minutes} min\n")
+    sys.stdout.write(f"{outcome.text()}\n")
+    return int(not outcome.is_clean)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

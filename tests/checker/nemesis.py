@@ -1,0 +1,117 @@
+"""Faults for a running workload: a random few of those allowed, drawn anew every few seconds.
+
+    kill     the broker, with SIGKILL; it is started again at once
+    pause    the broker, with SIGSTOP, for up to four seconds
+    clients  one or two client processes, with SIGKILL; successors take their places
+    proxy    everything between clients and broker: late, slow, lost, cut
+
+None at all is one of the choices: what breaks is often the recovery.
+"""
+
+import contextlib
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final
+
+from bench.node import OwnedNode
+from tests.fakes.fault_proxy import ProxyProcess
+
+FAULTS: Final = ("kill", "pause", "clients", "proxy")
+ROUND_S: Final = (2.0, 6.0)
+
+PROXY_FAULTS: Final[tuple[dict[str, Any], ...]] = (
+    {"to_broker": {"delay_ms": [5, 80]}, "to_client": {"delay_ms": [5, 80]}},
+    {"to_client": {"black_hole": True}},
+    {"to_broker": {"black_hole": True}},
+    {"to_broker": {"bytes_per_s": 20_000}, "to_client": {"bytes_per_s": 100_000}},
+    {"requests": [{"action": "lose_answer", "share": 0.05}]},
+    {"requests": [{"action": "reset_after", "share": 0.05}]},
+    {"requests": [{"action": "reset", "share": 0.05}]},
+    {"requests": [{"action": "half_close", "share": 0.05}]},
+    {"requests": [{"action": "delay", "share": 0.1, "delay_ms": [50, 1500]}]},
+    {"refuse": True},
+)
+
+
+class Nemesis:
+    """Draws faults and does them; `heal` ends all."""
+
+    def __init__(
+        self,
+        node: OwnedNode,
+        proxy: ProxyProcess | None,
+        kill_client: Callable[[], None],
+        *,
+        faults: tuple[str, ...],
+        seed: int,
+    ) -> None:
+        self._node = node
+        self._proxy = proxy
+        self._kill_client = kill_client
+        self._faults = faults
+        self._random = random.Random(seed)
+        self.done: Counter[str] = Counter()
+
+    def run_until(self, end: float, watch: Callable[[], None]) -> None:
+        """Faults until a time of the monotonic clock; `watch` is called all the while."""
+        while time.monotonic() < end:
+            chosen = [fault for fault in self._faults if self._random.random() < 0.45]
+            sys.stderr.write(f"  {end - time.monotonic():4.0f} s left: {chosen or 'nothing'}\n")
+            round_end = min(end, time.monotonic() + self._random.uniform(*ROUND_S))
+            if "proxy" in chosen and self._proxy is not None:
+                self._disturb()
+            for fault in self._random.sample(chosen, len(chosen)):
+                self._rest(self._random.uniform(0.0, 1.0), watch)
+                if fault == "kill":
+                    self._kill()
+                elif fault == "pause":
+                    self._pause(watch)
+                elif fault == "clients":
+                    for _ in range(self._random.randint(1, 2)):
+                        self._kill_client()
+                        self.done["clients"] += 1
+            while time.monotonic() < round_end:
+                self._rest(0.2, watch)
+            if "proxy" in chosen and self._proxy is not None:
+                self._proxy.set_faults({})
+
+    def _rest(self, seconds: float, watch: Callable[[], None]) -> None:
+        time.sleep(seconds)
+        watch()
+
+    def _kill(self) -> None:
+        self._node.kill()
+        self.done["kill"] += 1
+        time.sleep(self._random.uniform(0.0, 1.0))
+        self._node.start()
+
+    def _pause(self, watch: Callable[[], None]) -> None:
+        os.kill(self._node.pid, signal.SIGSTOP)
+        self.done["pause"] += 1
+        try:
+            self._rest(self._random.uniform(0.2, 4.0), watch)
+        finally:
+            os.kill(self._node.pid, signal.SIGCONT)
+
+    def _disturb(self) -> None:
+        assert self._proxy is not None
+        faults = self._random.choice(PROXY_FAULTS)
+        self._proxy.set_faults(faults)
+        self.done["proxy"] += 1
+        if self._random.random() < 0.4:
+            self._proxy.sever(self._random.choice(("reset", "close", "half_close")))
+
+    def heal(self) -> None:
+        """Nothing is wrong any more."""
+        if self._proxy is not None:
+            self._proxy.set_faults({})
+        if not self._node.is_running:
+            self._node.start()
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._node.pid, signal.SIGCONT)

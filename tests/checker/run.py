@@ -1,0 +1,216 @@
+"""A whole run: broker, clients, faults; recovery, final reads, judgement."""
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from bench.node import REPOSITORY, OwnedNode
+from tests.checker.analysis import Report, analyse
+from tests.checker.brokers import create_topic, new_broker
+from tests.checker.delayed import final_read
+from tests.checker.history import Recorder, read_history
+from tests.checker.nemesis import Nemesis
+from tests.checker.raw import CommittedReader, RetryPolicy
+from tests.checker.worker import JOB_GROUP, KEYS, RAW_JOB_GROUP, WorkerOptions
+from tests.fakes.fault_proxy import ProxyProcess
+
+TRANSACTIONAL: Final = (
+    *("send", "txn", "txn", "rawtxn", "read", "subscribe", "subscribe"),
+    *("job", "job", "rawjob", "ask"),
+)
+PLAIN: Final = ("send", "send", "read", "read", "subscribe", "subscribe", "ask")
+WRITERS: Final = frozenset({"send", "txn", "rawtxn"})
+DRAIN_S: Final = 60.0
+
+MakeBroker = Callable[[Path, int | None], OwnedNode]
+
+
+@dataclass(slots=True)
+class RunOptions:
+    """What a run is made of."""
+
+    seconds: float = 20.0
+    seed: int = 1
+    broker: str = "varve"
+    faults: tuple[str, ...] = ("kill", "pause")
+    workload: tuple[str, ...] = TRANSACTIONAL
+    rate_per_s: float = 40.0
+    make_broker: MakeBroker | None = None
+    properties: dict[str, str] = field(default_factory=dict)
+    drain_s: float = DRAIN_S
+
+
+@dataclass(slots=True)
+class RunOutcome:
+    """What came of it."""
+
+    report: Report
+    faults: Counter[str]
+    undrained: list[str]
+    worker_errors: list[str]
+
+    @property
+    def is_clean(self) -> bool:
+        """No anomaly, and everything went on after the faults."""
+        return not self.report.forbidden and not self.undrained and not self.worker_errors
+
+    def text(self) -> str:
+        """For people."""
+        lines = [f"faults: {dict(self.faults) or 'none'}", self.report.text()]
+        lines += [f"UNFINISHED {what}" for what in self.undrained]
+        lines += [f"CLIENT ERROR {what}" for what in self.worker_errors]
+        return "\n".join(lines)
+
+
+class _Clients:
+    """The client processes; a killed one has a successor in its slot."""
+
+    def __init__(self, options: RunOptions, directory: Path, address: str) -> None:
+        self._options = options
+        self._directory = directory
+        self._address = address
+        self._random = random.Random(options.seed + 77)
+        self._running: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
+        self._generation: Counter[tuple[str, int]] = Counter()
+        self._logs: list[Path] = []
+        self.paths: list[Path] = []
+        self.errors: list[str] = []
+        for kind in options.workload:
+            self._start(kind, sum(1 for known, _ in self._running if known == kind))
+
+    def _start(self, kind: str, slot: int) -> None:
+        self._generation[kind, slot] += 1
+        proc = f"{kind}{slot}.{self._generation[kind, slot]}"
+        history, log = self._directory / f"{proc}.jsonl", self._directory / f"{proc}.log"
+        told = WorkerOptions(
+            kind,
+            slot,
+            proc,
+            str(history),
+            self._address,
+            self._random.randrange(1 << 30),
+            self._options.rate_per_s,
+        )
+        with log.open("wb") as output:
+            self._running[kind, slot] = subprocess.Popen(
+                [sys.executable, "-m", "tests.checker.worker", told.as_argument()],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=REPOSITORY,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            )
+        self.paths.append(history)
+        self._logs.append(log)
+
+    def kill_one(self) -> None:
+        """SIGKILL, and a successor."""
+        slot = self._random.choice(sorted(self._running))
+        process = self._running.pop(slot)
+        process.kill()
+        process.wait()
+        self._start(*slot)
+
+    def watch(self) -> None:
+        """Start those again that have ended by themselves; they should not have."""
+        for slot, process in list(self._running.items()):
+            if process.poll() is not None:
+                log = self._directory / f"{slot[0]}{slot[1]}.{self._generation[slot]}.log"
+                tail = log.read_text(errors="replace").strip().splitlines()[-3:]
+                self.errors.append(f"{slot} ended with {process.returncode}: {' / '.join(tail)}")
+                self._start(*slot)
+
+    def stop(self, kinds: frozenset[str] | None = None, timeout_s: float = 90.0) -> None:
+        """SIGTERM to some kinds or all, and wait; who does not end is killed."""
+        chosen = [slot for slot in self._running if kinds is None or slot[0] in kinds]
+        for slot in chosen:
+            self._running[slot].send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + timeout_s
+        for slot in chosen:
+            process = self._running.pop(slot)
+            try:
+                process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+async def _drained(address: tuple[str, int], groups: list[str], drain_s: float) -> list[str]:
+    """Wait until the jobs have committed all of their input; returns which have not."""
+    reader = CommittedReader(address, RetryPolicy(8.0, 60.0, 0.05))
+    last: dict[int, int] = {}
+    for index in range(KEYS["in"]):
+        offset, last[index] = 0, 0
+        deadline = time.monotonic() + drain_s
+        while True:
+            fetched = await reader.fetch(("in", index), offset, max_bytes=4 << 20)
+            if fetched.records:
+                last[index] = fetched.records[-1][0] + 1
+            moved, offset = fetched.next_offset > offset, fetched.next_offset
+            if offset >= fetched.high_watermark or (not moved and time.monotonic() > deadline):
+                break
+    left = list(groups)
+    deadline = time.monotonic() + drain_s
+    while left and time.monotonic() < deadline:
+        for group in list(left):
+            done = await reader.committed(group, "in", KEYS["in"])
+            if all(done[index] >= last[index] for index in last):
+                left.remove(group)
+        await asyncio.sleep(0.2)
+    found = [
+        f"{group}: committed {await reader.committed(group, 'in', KEYS['in'])}, inputs end {last}"
+        for group in left
+    ]
+    reader.close()
+    return found
+
+
+def run(options: RunOptions, directory: Path) -> RunOutcome:
+    """Do it all in `directory`, which keeps the history."""
+    directory.mkdir(parents=True, exist_ok=True)
+    make = options.make_broker
+    if make is not None:
+        node = make(directory / "broker", None)
+    else:
+        node = new_broker(options.broker, directory / "broker", properties=options.properties)
+    proxy = None
+    if "proxy" in options.faults:
+        proxy = ProxyProcess(("127.0.0.1", node.port), seed=options.seed)
+        node.properties["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{proxy.port}"
+    clients: _Clients | None = None
+    try:
+        node.start()
+        for topic, count in KEYS.items():
+            create_topic(node, topic, count)
+        port = node.port if proxy is None else proxy.port
+        clients = _Clients(options, directory, f"127.0.0.1:{port}")
+        nemesis = Nemesis(node, proxy, clients.kill_one, faults=options.faults, seed=options.seed)
+        nemesis.run_until(time.monotonic() + options.seconds, clients.watch)
+        nemesis.heal()
+        address = ("127.0.0.1", port)
+        clients.stop(WRITERS)
+        jobs = {"job": JOB_GROUP, "rawjob": RAW_JOB_GROUP}
+        groups = [group for kind, group in jobs.items() if kind in options.workload]
+        undrained = asyncio.run(_drained(address, groups, options.drain_s))
+        time.sleep(1.0)  # for one more question after the groups' offsets
+        clients.stop()
+        final = directory / "final.jsonl"
+        keys = [(topic, index) for topic, count in KEYS.items() for index in range(count)]
+        asyncio.run(final_read(address, keys, Recorder(final, "final"), options.drain_s))
+        report = analyse(read_history([*clients.paths, final]))
+        return RunOutcome(report, nemesis.done, undrained, clients.errors)
+    finally:
+        if clients is not None:
+            clients.stop(timeout_s=0.1)
+        node.kill()
+        if proxy is not None:
+            proxy.stop()
