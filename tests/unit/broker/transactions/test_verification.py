@@ -69,7 +69,7 @@ async def test_what_is_open_is_not_asked_for(world: World, operation: SupportedO
     verdict = verify(world, operation)[T0]
     records = batch(b"a", producer_id=7, producer_epoch=3, base_sequence=0, transactional=True)
     partition.log.producer_state.requires_verification = False
-    partition.append(memoryview(records), 0)
+    partition.append(memoryview(records), world.clock.now_ms())
     partition.log.producer_state.requires_verification = True
     world.registrar.asked.clear()
     verdicts = verify(world, operation)
@@ -94,7 +94,7 @@ async def test_a_stale_epoch_is_not_asked_for(world: World) -> None:
     """The log knows better than a coordinator that may be behind."""
     partition = world.add("t")
     records = batch(b"a", producer_id=7, producer_epoch=4, base_sequence=0)
-    partition.append(memoryview(records), 0)
+    partition.append(memoryview(records), world.clock.now_ms())
     assert verify(world, ADDS) == {T0: Verdict(ErrorCode.INVALID_PRODUCER_EPOCH)}
     assert world.registrar.asked == []
 

@@ -1,0 +1,88 @@
+"""WriteTxnMarkers: an outcome for every partition of every marker."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from broker.handlers import write_txn_markers
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages import write_txn_markers as messages
+from protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from storage.append_origin import AppendOrigin
+from tests.fakes.controller import context_of
+from tests.unit.broker.transactions.test_markers import FakeGroups
+from tests.unit.broker.world import World, batch
+
+
+def ask(world: World, version: int, *markers: WritableTxnMarker) -> WriteTxnMarkersResponse:
+    request = messages.decode_request(
+        messages.encode_request(WriteTxnMarkersRequest(markers=list(markers)), version), version
+    )
+    services: Any = SimpleNamespace(replica_manager=world.replicas, groups=FakeGroups())
+    answer = write_txn_markers.handle(
+        services, context_of(ApiKey.WRITE_TXN_MARKERS, version), request
+    )
+    assert not isinstance(answer, asyncio.Future)
+    return cast(
+        "WriteTxnMarkersResponse",
+        messages.decode_response(messages.encode_response(answer, version), version),
+    )
+
+
+def marker(pid: int, *indexes: int, **options: Any) -> WritableTxnMarker:
+    topic = WritableTxnMarkerTopic(name="t", partition_indexes=list(indexes))
+    return WritableTxnMarker(producer_id=pid, topics=[topic], **options)
+
+
+def outcomes(response: WriteTxnMarkersResponse) -> list[tuple[int, str, int, ErrorCode]]:
+    return [
+        (one.producer_id, topic.name, partition.partition_index, ErrorCode(partition.error_code))
+        for one in response.markers
+        for topic in one.topics
+        for partition in topic.partitions
+    ]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_every_partition_is_answered(world: World, version: int) -> None:
+    """In the order asked."""
+    partition = world.add("t", requires_verification=False)
+    for pid in (7, 8):
+        records = batch(
+            b"a", producer_id=pid, producer_epoch=0, base_sequence=0, transactional=True
+        )
+        partition.append(memoryview(records), world.clock.now_ms(), AppendOrigin.COORDINATOR)
+    answer = ask(
+        world, version, marker(8, 0, 5, transaction_result=True), marker(7, 0, coordinator_epoch=2)
+    )
+    assert outcomes(answer) == [
+        (8, "t", 0, ErrorCode.NONE),
+        (8, "t", 5, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (7, "t", 0, ErrorCode.NONE),
+    ]
+    assert partition.log.last_stable_offset == 4
+    assert partition.log.aborted_transactions(0, 4) == [(7, 0)]
+
+
+async def test_the_transaction_version_counts(world: World) -> None:
+    """From version 2 on an equal epoch is late; an administrator's abort has none."""
+    partition = world.add("t", requires_verification=False)
+    records = batch(b"a", producer_id=7, producer_epoch=3, base_sequence=0, transactional=True)
+    partition.append(memoryview(records), world.clock.now_ms(), AppendOrigin.COORDINATOR)
+    late = marker(7, 0, producer_epoch=3, transaction_version=2)
+    assert outcomes(ask(world, 2, late))[0][3] is ErrorCode.INVALID_PRODUCER_EPOCH
+    abort = marker(7, 0, producer_epoch=3)
+    assert outcomes(ask(world, 2, abort))[0][3] is ErrorCode.NONE
+
+
+async def test_no_markers(world: World) -> None:
+    """Nothing to answer."""
+    assert ask(world, 1).markers == []
