@@ -2,7 +2,7 @@
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -31,10 +31,7 @@ def ask(world: World, version: int, *markers: WritableTxnMarker) -> WriteTxnMark
         services, context_of(ApiKey.WRITE_TXN_MARKERS, version), request
     )
     assert not isinstance(answer, asyncio.Future)
-    return cast(
-        "WriteTxnMarkersResponse",
-        messages.decode_response(messages.encode_response(answer, version), version),
-    )
+    return messages.decode_response(messages.encode_response(answer, version), version)
 
 
 def marker(pid: int, *indexes: int, **options: Any) -> WritableTxnMarker:

@@ -213,7 +213,7 @@ async def test_a_disk_that_refuses(
     open_transaction(world)
 
     def fail(*_args: object, **_options: object) -> None:
-        raise DiskError("write", "/d", OSError(5, "broken"))
+        raise DiskError("write", "/d", 5)
 
     monkeypatch.setattr(type(partition.log), "append_as_leader", fail)
     assert write() == {T: ErrorCode.KAFKA_STORAGE_ERROR}
