@@ -1,0 +1,317 @@
+"""One shard with consumer groups, without a loop, and members that talk to it.
+
+Every target is computed at once (`group.consumer.assignment.interval.ms` 0), as Kafka 4.2 does, unless
+a test says otherwise; work for other threads is done when `offload.run_all` says so, or at once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+from uuid import UUID
+
+from broker.controller.cluster_image import ClusterImage, TopicImage
+from broker.controller.group_settings import ConsumerGroupSettings
+from broker.errors import ApiError
+from broker.groups.consumer.consumer_group import ConsumerGroup
+from broker.groups.consumer.consumer_protocol import Client, ConsumerProtocol
+from broker.groups.consumer.member import Assignment, ConsumerGroupMember, MemberState
+from broker.groups.consumer.validation import check_heartbeat
+from broker.groups.shard import GroupShard
+from protocol.error_codes import ErrorCode
+from protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestTopicPartitions,
+    ConsumerGroupHeartbeatResponse,
+)
+from storage.randomness import SeededRandomness
+from tests.fakes.offsets_partition import FakeController, FakeReplicaManager, topic_image
+from tests.unit.broker.groups.harness import BY_NUMBER, Harness
+
+SESSION_MS = 45_000
+HEARTBEAT_MS = 5_000
+REBALANCE_MS = 30_000
+
+FOO, BAR = UUID(int=1), UUID(int=2)
+IDS = {"foo": FOO, "bar": BAR, "foobar": UUID(int=3)}
+
+Partitions = Mapping[str, Sequence[int]]
+
+
+class HeldOffload:
+    """Work for another thread; held back when `hold` is set."""
+
+    def __init__(self) -> None:
+        self.hold = False
+        self.waiting: list[Callable[[], None]] = []
+        self.fail_with: BaseException | None = None
+
+    def run(
+        self,
+        work: Callable[[], Any],
+        done: Callable[[Any], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        def task() -> None:
+            if self.fail_with is not None:
+                failed(self.fail_with)
+            else:
+                done(work())
+
+        if self.hold:
+            self.waiting.append(task)
+        else:
+            task()
+
+    def run_all(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        for task in waiting:
+            task()
+
+
+class Reply:
+    """The answer of one heartbeat; None while it waits."""
+
+    def __init__(self) -> None:
+        self.response: ConsumerGroupHeartbeatResponse | None = None
+
+    def __call__(self, response: ConsumerGroupHeartbeatResponse) -> None:
+        assert self.response is None, "answered twice"
+        self.response = response
+
+    @property
+    def is_parked(self) -> bool:
+        return self.response is None
+
+    @property
+    def error(self) -> ErrorCode:
+        assert self.response is not None, "still parked"
+        return BY_NUMBER[self.response.error_code]
+
+    @property
+    def message(self) -> str:
+        assert self.response is not None
+        return self.response.error_message or ""
+
+    @property
+    def epoch(self) -> int:
+        assert self.response is not None, "still parked"
+        assert self.response.error_code == 0, self.error
+        return self.response.member_epoch
+
+    @property
+    def member_id(self) -> str:
+        assert self.response is not None
+        return self.response.member_id or ""
+
+    @property
+    def assignment(self) -> dict[str, list[int]] | None:
+        assert self.response is not None, "still parked"
+        if self.response.assignment is None:
+            return None
+        names = {topic_id: name for name, topic_id in IDS.items()}
+        return {
+            names[topic.topic_id]: topic.partitions
+            for topic in self.response.assignment.topic_partitions
+        }
+
+
+class ConsumerHarness(Harness):
+    """A shard with topics foo (6 partitions) and bar (3)."""
+
+    def __init__(
+        self,
+        replica_manager: FakeReplicaManager | None = None,
+        *topics: TopicImage,
+        **settings: object,
+    ) -> None:
+        self.controller = FakeController(
+            *(topics or (topic_image("foo", 1, 6), topic_image("bar", 2, 3)))
+        )
+        self.offload = HeldOffload()
+        self.gave_up = 0
+        settings.setdefault("group_consumer_assignment_interval_ms", 0)
+        self.group_settings = ConsumerGroupSettings(SESSION_MS, HEARTBEAT_MS)
+        super().__init__(replica_manager, **settings)
+        self.consumers = self.new_consumers(self.shard)
+
+    def new_consumers(self, shard: GroupShard) -> ConsumerProtocol:
+        return ConsumerProtocol(
+            shard,
+            settings=self.settings,
+            clock=self.clock,
+            timer=self.timer,
+            randomness=SeededRandomness(2),
+            offload=self.offload,
+            image=lambda: self.image,
+            group_settings=lambda _: self.group_settings,
+            give_up=self._give_up,
+        )
+
+    def _give_up(self) -> None:
+        self.gave_up += 1
+
+    @property
+    def image(self) -> ClusterImage:
+        return self.controller.image
+
+    def set_topics(self, *topics: TopicImage) -> None:
+        """Topics change, and the groups hear of it."""
+        old = self.image
+        self.controller.image = new = self.controller._image_of(topics)
+        changed = {
+            topic.name for i, topic in new.topics_by_id.items() if old.topics_by_id.get(i) != topic
+        } | {topic.name for i, topic in old.topics_by_id.items() if i not in new.topics_by_id}
+        has_new = not new.topics_by_id.keys() <= old.topics_by_id.keys()
+        self.consumers.topics_changed(frozenset(changed), has_new=has_new)
+
+    def restart(self) -> None:
+        """Another broker becomes the coordinator."""
+        self.consumers.close()
+        self.shard = self.reloaded()
+        self.consumers = self.new_consumers(self.shard)
+        for group in self.shard.consumer_groups():
+            self.consumers.start_timers(group)
+
+    # -- requests --
+
+    def beat(
+        self,
+        member_id: str = "m1",
+        epoch: int = 0,
+        *,
+        group: str = "g",
+        topics: Sequence[str] | None = None,
+        regex: str | None = None,
+        owned: Partitions | None = None,
+        instance: str | None = None,
+        rack: str | None = None,
+        assignor: str | None = None,
+        rebalance_ms: int = -1,
+        version: int = 1,
+        client: str = "client",
+    ) -> Reply:
+        """One heartbeat."""
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=group,
+            member_id=member_id,
+            member_epoch=epoch,
+            instance_id=instance,
+            rack_id=rack,
+            rebalance_timeout_ms=rebalance_ms,
+            subscribed_topic_names=None if topics is None else list(topics),
+            subscribed_topic_regex=regex,
+            server_assignor=assignor,
+            topic_partitions=None
+            if owned is None
+            else [
+                ConsumerGroupHeartbeatRequestTopicPartitions(
+                    topic_id=IDS[name], partitions=list(partitions)
+                )
+                for name, partitions in owned.items()
+            ],
+        )
+        reply = Reply()
+        try:
+            check_heartbeat(request, version, self.settings.group_consumer_assignors)
+        except ApiError as error:
+            reply(
+                ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
+            )
+            return reply
+        self.consumers.heartbeat(request, Client(client, "/127.0.0.1"), reply)
+        return reply
+
+    def enter(self, member_id: str = "m1", **options: Any) -> Reply:
+        """Join."""
+        if "topics" not in options and "regex" not in options:
+            options["topics"] = ["foo"]
+        return self.beat(member_id, 0, **{"owned": {}, "rebalance_ms": REBALANCE_MS, **options})
+
+    def exit(
+        self, member_id: str = "m1", *, instance: str | None = None, group: str = "g"
+    ) -> Reply:
+        return self.beat(member_id, -1, instance=instance, group=group)
+
+    def follow(self, member_id: str = "m1", *, instance: str | None = None) -> Reply:
+        """Heartbeat as a client does that gives back at once what it is to give back."""
+        member = self.member(member_id)
+        owned = {self.name(i): p for i, p in member.assigned.items()}
+        return self.beat(member_id, member.member_epoch, owned=owned, instance=instance)
+
+    def settle_members(self, group: str = "g") -> None:
+        """Heartbeats of everybody until nobody moves any more."""
+        for _ in range(10):
+            before = dict(self.consumer_group(group).members)
+            for member_id, member in before.items():
+                self.follow(member_id, instance=member.instance_id)
+            if self.consumer_group(group).members == before:
+                return
+        raise AssertionError("no end of it")
+
+    # -- what is there --
+
+    def name(self, topic_id: UUID) -> str:
+        return next(name for name, known in IDS.items() if known == topic_id)
+
+    def consumer_group(self, group_id: str = "g") -> ConsumerGroup:
+        group = self.shard.consumer_group(group_id)
+        assert group is not None
+        return group
+
+    def member(self, member_id: str, group_id: str = "g") -> ConsumerGroupMember:
+        return self.consumer_group(group_id).members[member_id]
+
+    def owned(self, member_id: str) -> dict[str, list[int]]:
+        return self.named(self.member(member_id).assigned)
+
+    def target(self, member_id: str) -> dict[str, list[int]]:
+        return self.named(self.consumer_group().target_of(member_id))
+
+    def named(self, assignment: Assignment) -> dict[str, list[int]]:
+        return {self.name(topic_id): list(p) for topic_id, p in assignment.items()}
+
+    def state(self, member_id: str) -> MemberState:
+        return self.member(member_id).state
+
+    def check(self) -> None:
+        """No partition has two owners, and the log says what the memory says."""
+        reloaded = {group.group_id: group for group in self.reloaded().consumer_groups()}
+        present = {group.group_id: group for group in self.shard.consumer_groups()}
+        assert {i: comparable(g) for i, g in reloaded.items()} == {
+            i: comparable(g) for i, g in present.items()
+        }
+        for group in present.values():
+            owners: dict[tuple[UUID, int], str] = {}
+            for member in group.members.values():
+                for assignment in (member.assigned, member.pending_revocation):
+                    for topic_id, partitions in assignment.items():
+                        for partition in partitions:
+                            assert owners.setdefault((topic_id, partition), member.member_id) == (
+                                member.member_id
+                            )
+                            assert group.partition_epoch(topic_id, partition) == (
+                                member.member_epoch
+                            )
+            assert sum(map(len, group.partition_epochs.values())) == len(owners)
+
+
+def comparable(group: ConsumerGroup) -> dict[str, object]:
+    """All of a group that its records say."""
+    names = [
+        "group_epoch",
+        "assignment_epoch",
+        "metadata_hash",
+        "members",
+        "static_members",
+        "name_counts",
+        "regex_topic_counts",
+        "regex_counts",
+        "resolved",
+        "assignor_counts",
+        "classic_member_count",
+        "classic_protocol_counts",
+        "partition_epochs",
+        "state_name",
+    ]
+    fields = cast("dict[str, object]", {name: getattr(group, name) for name in names})
+    fields["target"] = {m: a for m, a in group.target.items() if m in group.members}
+    return fields
