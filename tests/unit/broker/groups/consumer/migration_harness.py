@@ -25,10 +25,11 @@ from protocol.internal.consumer_protocol import (
 from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
+    ConsumerGroupHeartbeatResponse,
 )
 from storage.randomness import SeededRandomness
 from tests.fakes.offsets_partition import FakeController, topic_image
-from tests.unit.broker.groups.harness import BY_NUMBER, Harness, Parked
+from tests.unit.broker.groups.harness import BY_NUMBER, Harness
 
 SESSION_MS = 45_000
 PARTITIONS = 4
@@ -58,8 +59,24 @@ def partitions_of(assignment: bytes) -> Numbers:
     return decode_assignment(assignment).partitions.get(TOPIC, ())
 
 
-class Answered(Parked):
-    """An answer to a heartbeat of the new protocol."""
+class Answered:
+    """An answer to a heartbeat of the new protocol; answered twice is an error."""
+
+    def __init__(self) -> None:
+        self.response: Any = None
+
+    def __call__(self, response: ConsumerGroupHeartbeatResponse) -> None:
+        assert self.response is None
+        self.response = response
+
+    @property
+    def is_parked(self) -> bool:
+        return self.response is None
+
+    @property
+    def error(self) -> ErrorCode:
+        assert self.response is not None, "still parked"
+        return BY_NUMBER[self.response.error_code]
 
     @property
     def partitions(self) -> Numbers | None:
@@ -79,7 +96,7 @@ class MigrationHarness(Harness):
 
     consumers: ConsumerProtocol
 
-    def __init__(self, **settings: object) -> None:
+    def __init__(self, **settings: Any) -> None:
         self.controller = FakeController(topic_image(TOPIC, 1, PARTITIONS))
         super().__init__(**settings)
 

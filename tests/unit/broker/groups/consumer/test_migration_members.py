@@ -1,5 +1,7 @@
 """Classic members of a consumer group."""
 
+from typing import Any
+
 import pytest
 
 from broker.groups.consumer.migration_members import waits_for_partitions
@@ -21,10 +23,10 @@ def h() -> MigrationHarness:
     return made
 
 
-def newcomer(h: MigrationHarness, **options: object) -> str:
+def newcomer(h: MigrationHarness) -> str:
     """A classic member that has joined and waits for partitions."""
     member_id = h.join(protocols=wants()).response.member_id
-    h.rejoin(member_id, **options)
+    h.rejoin(member_id)
     return str(member_id)
 
 
@@ -75,9 +77,9 @@ def test_old_clients_get_an_id_and_join_at_once(h: MigrationHarness) -> None:
         {"protocols": (("range", b"\0"),)},
     ],
 )
-def test_only_consumers_may_join(h: MigrationHarness, options: dict[str, object]) -> None:
+def test_only_consumers_may_join(h: MigrationHarness, options: dict[str, Any]) -> None:
     """Whose subscription the coordinator can read."""
-    refused = h.join(**({"protocols": wants()} | options))  # type: ignore[arg-type]  # by name
+    refused = h.join(**({"protocols": wants()} | options))
     assert refused.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
@@ -106,8 +108,11 @@ def test_requests_of_strangers(h: MigrationHarness) -> None:
     assert h.heartbeat(name, epoch + 1) is ErrorCode.ILLEGAL_GENERATION
     assert h.sync(name, epoch - 1).error is ErrorCode.ILLEGAL_GENERATION
     assert h.heartbeat(name, epoch, instance="i") is ErrorCode.UNKNOWN_MEMBER_ID
-    for wrong in ({"protocol_type": "connect"}, {"protocol_name": "roundrobin"}):
-        assert h.sync(name, epoch, **wrong).error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    for wrong in (
+        h.sync(name, epoch, protocol_type="connect"),
+        h.sync(name, epoch, protocol_name="roundrobin"),
+    ):
+        assert wrong.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     right = h.sync(name, epoch, protocol_type="consumer", protocol_name="range")
     assert right.response.protocol_name == "range"
 

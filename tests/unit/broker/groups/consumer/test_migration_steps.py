@@ -219,7 +219,7 @@ def test_no_downgrade_without_the_policy(policy: str) -> None:
     h.shard.groups["g"] = log
     assert h.beat("new", -1).error is ErrorCode.NONE
     assert h.modern.group_epoch == epoch + 1
-    owned = []
+    owned: list[int] = []
     for name in (one, two):
         assert h.heartbeat(name, epoch) is ErrorCode.REBALANCE_IN_PROGRESS
         owned += h.rejoin(name)[1]
