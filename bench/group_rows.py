@@ -54,25 +54,29 @@ def _classic_row(stagger_s: float) -> Callable[[Bench, Node], dict[str, float]]:
     return run
 
 
-def _modern(bench: Bench, node: Node) -> dict[str, float]:
-    topic, partitions = bench.topic(), 100
-    with node.connect() as connection:
-        wire.create_topic(connection, topic, partitions, TRANSIENT)
-    result: ModernGroupResult = run_apart(
-        None,
-        join_modern_group,
-        *(node.host, node.port, node.pid, topic, partitions, f"group-{topic}"),
-        _members(bench),
-    )
-    with node.connect() as connection:
-        wire.delete_topics(connection, [topic])
-    return {
-        "join_s": result.join_s,
-        "leave_s": result.leave_s,
-        "join_cpu_s": result.broker_cpu_join_s,
-        "leave_cpu_s": result.broker_cpu_leave_s,
-        "joins": float(result.joins),
-    }
+def _modern_row(stagger_s: float) -> Callable[[Bench, Node], dict[str, float]]:
+    def run(bench: Bench, node: Node) -> dict[str, float]:
+        topic, partitions = bench.topic(), 100
+        with node.connect() as connection:
+            wire.create_topic(connection, topic, partitions, TRANSIENT)
+        result: ModernGroupResult = run_apart(
+            None,
+            join_modern_group,
+            *(node.host, node.port, node.pid, topic, partitions, f"group-{topic}"),
+            _members(bench),
+            stagger_s,
+        )
+        with node.connect() as connection:
+            wire.delete_topics(connection, [topic])
+        return {
+            "join_s": result.join_s,
+            "leave_s": result.leave_s,
+            "join_cpu_s": result.broker_cpu_join_s,
+            "leave_cpu_s": result.broker_cpu_leave_s,
+            "joins": float(result.joins),
+        }
+
+    return run
 
 
 def _client_consumers(bench: Bench, kind: str) -> dict[str, float]:
@@ -171,6 +175,7 @@ _JOIN_CPU = Metric("join_cpu_s", "CPU s", "lower")
 _LEAVE = Metric("leave_s", "s", "lower")
 _LEAVE_CPU = Metric("leave_cpu_s", "CPU s", "lower")
 _GENERATIONS = Metric("generations", "", "lower")
+_JOINS = Metric("joins", "", "lower")
 _BUSY = Metric("generator_busy", "cores", "lower")
 _P50, _P99 = Metric("p50_ms", "ms", "lower"), Metric("p99_ms", "ms", "lower")
 _CPU_COMMIT = Metric("cpu_us_per_commit", "CPU us", "lower")
@@ -218,10 +223,17 @@ GROUP_ROWS: tuple[Row, ...] = (
             _LEAVE,
             Metric("join_cpu_s", "CPU s", "lower", 0.5),
             _LEAVE_CPU,
-            Metric("joins", "", "lower"),
+            _JOINS,
         ),
-        _modern,
+        _modern_row(0.0),
         pairs_max=5,
+    ),
+    Row(
+        "groups-848-stream",
+        "100 KIP-848 consumers join, one every 100 ms, then one leaves",
+        (Metric("join_s", "s", "lower"), _LEAVE, _JOIN_CPU, _LEAVE_CPU, _JOINS),
+        _modern_row(0.1),
+        pairs_max=3,
     ),
     Row(
         "commits-10000",

@@ -147,9 +147,19 @@ class ModernGroupResult:
 
 
 def join_modern_group(
-    host: str, port: int, pid: int, topic: str, partitions: int, group: str, members: int
+    host: str,
+    port: int,
+    pid: int,
+    topic: str,
+    partitions: int,
+    group: str,
+    members: int,
+    stagger_s: float,
 ) -> ModernGroupResult:
-    """Let `members` join at once, each on its own connection; then let one leave."""
+    """Let `members` join, one every `stagger_s`; wait until balanced; then one leaves.
+
+    Each has a connection of its own.
+    """
     loop = Loop()
     subscription = Subscription([topic])
     everybody: list[ModernMember] = []
@@ -164,9 +174,11 @@ def join_modern_group(
 
     cpu_0, own_0 = cpu_seconds(pid), time.process_time()
     begin = time.perf_counter()
-    for _ in range(members):
-        add()
-    loop.run_until(lambda: is_balanced(everybody, partitions), 120.0, "joining")
+    for index in range(members):
+        loop.call_at(begin + index * stagger_s, add)
+    loop.run_until(
+        lambda: len(everybody) == members and is_balanced(everybody, partitions), 120.0, "joining"
+    )
     join_s = time.perf_counter() - begin
     busy = (time.process_time() - own_0) / join_s
     cpu_1 = cpu_seconds(pid)

@@ -1,4 +1,4 @@
-"""Transactional producers on raw connections: as many transactions as a broker takes.
+"""Transactional producers on raw connections: as many transactions as a broker takes, or a rate.
 
 Every producer has a connection of its own and one transaction at a time:
 
@@ -8,7 +8,8 @@ Every producer has a connection of its own and one transaction at a time:
 
 A job that reads, processes and writes also fetches its input, and before EndTxn commits offsets
 in the transaction. Where the broker says CONCURRENT_TRANSACTIONS the request is sent again after
-20 ms, as clients do; this counts in full.
+20 ms, as clients do; this counts in full. At a rate every transaction is timed from the moment it
+was due, even when its producer was still busy with the one before.
 
 Source: KIP-98, KIP-890; Kafka's TransactionManager.
 """
@@ -45,6 +46,8 @@ class TransactionLoad:
     records: int = 1
     source: str | None = None
     """A topic with one partition per producer; set, every transaction reads a batch from it."""
+    rate_per_s: float | None = None
+    """Of all producers together; None: each begins the next as soon as it may."""
     name: str = "bench"
     host: str = "127.0.0.1"
 
@@ -61,7 +64,7 @@ class TransactionResult:
     """EndTxn alone."""
     transaction_p50_ms: float
     transaction_p99_ms: float
-    """From the first request of a transaction to the answer to its EndTxn."""
+    """From when a transaction was due, or its first request, to the answer to its EndTxn."""
     retries: int
     generator_busy: float
     consumed: list[int]
@@ -89,7 +92,7 @@ class TransactionalProducer:
         self._loop, self._load = loop, load
         self._connection: Connection = loop.connect(load.host, load.port, self._start)
         self._sequences = dict.fromkeys(load.partitions, 0)
-        self._may_go_on: Callable[[], bool] = lambda: False
+        self._due = self._end_s = 0.0
         self._number = 0
         self._begun = self._ended = 0.0
         self._input: list[bytes] = []
@@ -124,17 +127,29 @@ class TransactionalProducer:
 
     # -- a transaction ---------------------------------------------------------------------
 
-    def run(self, may_go_on: Callable[[], bool]) -> None:
-        """One transaction after the other while it may."""
-        self._may_go_on = may_go_on
+    def run(self, begin: float, end: float) -> None:
+        """One transaction after the other, none of them begun or due after `end`."""
+        self._end_s = end
         self.is_idle = False
-        self._begin()
+        rate = self._load.rate_per_s
+        self._due = begin if rate is None else begin + self.index / rate
+        self._plan()
+
+    def _plan(self) -> None:
+        now = time.perf_counter()
+        if self._load.rate_per_s is None:
+            self._due = now
+        if self._due >= self._end_s:
+            self.is_idle = True
+        elif self._due <= now:
+            self._begin()
+        else:
+            self._loop.call_at(self._due, self._begin)
 
     def _begin(self) -> None:
-        if not self._may_go_on():
-            self.is_idle = True
-            return
-        self._begun = time.perf_counter()
+        self._begun = self._due
+        if self._load.rate_per_s is not None:
+            self._due += self._load.producers / self._load.rate_per_s
         if self._load.source is None:
             self._input = [self._load.value] * self._load.records
             self._register()
@@ -260,7 +275,7 @@ class TransactionalProducer:
                     # Another epoch begins with sequence 0.
                     self.producer = Producer(before.transactional_id, producer_id, epoch)
                     self._sequences = dict.fromkeys(self._sequences, 0)
-            self._begin()
+            self._plan()
 
         self._send(
             lambda number: transaction_wire.end_txn_frame(
@@ -315,7 +330,7 @@ def run_transactions(load: TransactionLoad) -> TransactionResult:
     begin = time.perf_counter()
     end = begin + load.duration_s
     for one in producers:
-        one.run(lambda: time.perf_counter() < end)
+        one.run(begin, end)
     loop.run_until(
         lambda: all(one.is_idle for one in producers), load.duration_s + 60.0, "transactions"
     )
