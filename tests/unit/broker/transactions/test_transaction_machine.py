@@ -15,6 +15,7 @@ next transaction, in Kafka as here, which is why there is a KIP-890.
 """
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -45,6 +46,9 @@ AGAIN = frozenset(
     }
 )
 """Clients ask again."""
+
+
+rarely = st.sampled_from([False] * 7 + [True])
 
 
 @dataclass
@@ -78,6 +82,16 @@ class LateBatch:
     tp: TopicPartition
 
 
+class Trouble(Enum):
+    """What goes wrong until all is well again."""
+
+    LOG_COMMITS_LATE = 1
+    LOG_REFUSES = 2
+    PARTITION_IS_AWAY = 3
+    MARKER_ANSWERS_ARE_LOST = 4
+    MARKER_ANSWERS_ARE_LATE = 5
+
+
 class TransactionMachine(RuleBasedStateMachine):
     """See the module."""
 
@@ -100,9 +114,11 @@ class TransactionMachine(RuleBasedStateMachine):
 
     # -- clients --
 
-    @rule(index=st.integers(0, 2), says_who=st.booleans(), lost=st.booleans())
+    @rule(index=st.integers(0, 2), says_who=st.booleans(), lost=rarely)
     def init(self, index: int, says_who: bool, lost: bool) -> None:
-        process = self.processes[index]
+        self._init(self.processes[index], says_who=says_who, lost=lost)
+
+    def _init(self, process: Process, *, says_who: bool = False, lost: bool = False) -> None:
         expected = process.producer if says_who else None
         ended = self.c.init_later(expected, transactional_id=process.name)
         if ended.code is not E.NONE:
@@ -123,15 +139,21 @@ class TransactionMachine(RuleBasedStateMachine):
             process.producer = None
         process.transaction = process.ending = None
 
-    @precondition(lambda self: any(p.producer for p in self.processes))
     @rule(
         index=st.integers(0, 2),
-        tp=st.sampled_from(PARTITIONS),
-        late=st.booleans(),
-        lost=st.booleans(),
+        partitions=st.lists(st.sampled_from(PARTITIONS), min_size=1, max_size=3, unique=True),
+        late=rarely,
+        lost=rarely,
     )
-    def write(self, index: int, tp: TopicPartition, late: bool, lost: bool) -> None:
-        process = self.processes[index]
+    def write(self, index: int, partitions: list[TopicPartition], late: bool, lost: bool) -> None:
+        for tp in partitions:
+            self._write(self.processes[index], tp, late=late, lost=lost)
+
+    def _write(
+        self, process: Process, tp: TopicPartition, *, late: bool = False, lost: bool = False
+    ) -> None:
+        if process.producer is None:
+            self._init(process)
         if process.producer is None:
             return
         transaction = process.transaction
@@ -191,10 +213,25 @@ class TransactionMachine(RuleBasedStateMachine):
         """It has been told that it is over, and has to begin anew."""
         process.producer = process.transaction = process.ending = None
 
-    @precondition(lambda self: any(p.producer for p in self.processes))
-    @rule(index=st.integers(0, 2), commit=st.booleans(), lost=st.booleans())
+    @rule(index=st.integers(0, 2), commit=st.booleans(), lost=rarely)
     def end(self, index: int, commit: bool, lost: bool) -> None:
+        self._end(self.processes[index], commit=commit, lost=lost)
+
+    @rule(
+        index=st.integers(0, 2),
+        partitions=st.lists(st.sampled_from(PARTITIONS), min_size=1, max_size=4, unique=True),
+        commit=st.booleans(),
+        lost=rarely,
+    )
+    def whole_transaction(
+        self, index: int, partitions: list[TopicPartition], commit: bool, lost: bool
+    ) -> None:
         process = self.processes[index]
+        for tp in partitions:
+            self._write(process, tp)
+        self._end(process, commit=commit, lost=lost)
+
+    def _end(self, process: Process, *, commit: bool, lost: bool) -> None:
         transaction = process.transaction
         if process.producer is None or transaction is None:
             return
@@ -249,50 +286,57 @@ class TransactionMachine(RuleBasedStateMachine):
         for process in self.processes:
             process.ending = None
 
-    @rule(hold=st.booleans())
-    def log_commits(self, hold: bool) -> None:
-        self.c.log.hold = hold
+    @rule(tp=st.sampled_from(PARTITIONS), kind=st.sampled_from(Trouble), count=st.integers(1, 3))
+    def trouble(self, kind: Trouble, tp: TopicPartition, count: int) -> None:
+        match kind:
+            case Trouble.LOG_COMMITS_LATE:
+                self.c.log.hold = True
+            case Trouble.LOG_REFUSES:
+                self.c.log.fail_next = [E.NOT_ENOUGH_REPLICAS] * count
+            case Trouble.PARTITION_IS_AWAY:
+                self.c.data.failing[tp] = E.NOT_LEADER_OR_FOLLOWER
+            case Trouble.MARKER_ANSWERS_ARE_LOST:
+                self.c.data.lose_answers = True
+            case Trouble.MARKER_ANSWERS_ARE_LATE:
+                self.c.data.hold = True
+
+    @rule()
+    def log_commits(self) -> None:
         self.c.commit_held()
         self.c.settle(20)
 
+    @precondition(lambda self: self.c.log.held)
     @rule()
     def nobody_knows(self) -> None:
         """The commit takes too long; later it is there."""
-        if self.c.log.held:
-            self.c.fail_held(E.REQUEST_TIMED_OUT)
-            self.c.settle(20)
-            self.c.log.commit_all()
-            self.c.advance(100)
+        self.c.fail_held(E.REQUEST_TIMED_OUT)
+        self.c.settle(20)
+        self.c.log.commit_all()
+        self.c.advance(100)
 
-    @rule(
-        count=st.integers(1, 3), code=st.sampled_from([E.NOT_ENOUGH_REPLICAS, E.MESSAGE_TOO_LARGE])
-    )
-    def log_refuses(self, count: int, code: ErrorCode) -> None:
-        self.c.log.fail_next = [code] * count
-
-    @rule(tp=st.sampled_from(PARTITIONS), away=st.booleans())
-    def partition_goes_or_comes(self, tp: TopicPartition, away: bool) -> None:
-        if away:
-            self.c.data.failing[tp] = E.NOT_LEADER_OR_FOLLOWER
-        else:
-            self.c.data.failing.pop(tp, None)
-
-    @rule(lose=st.booleans(), hold=st.booleans())
-    def marker_answers(self, lose: bool, hold: bool) -> None:
-        self.c.data.lose_answers = lose
-        self.c.data.hold = hold
+    @rule()
+    def all_is_well(self) -> None:
+        self._mend()
+        self.c.commit_held()
 
         async def release() -> None:
             self.c.data.release()
 
         self.c.run(release())
+        self.c.advance(3_000)
+        self.answers_arrive()
+
+    def _mend(self) -> None:
+        self.c.log.hold = self.c.data.hold = self.c.data.lose_answers = False
+        self.c.log.fail_next = []
+        self.c.data.failing.clear()
 
     @precondition(lambda self: self.version >= 2)
     @rule(index=st.integers(0, 2))
     def epochs_are_used_up(self, index: int) -> None:
         """As by tens of thousands of transactions, if nothing is under way."""
         process = self.processes[index]
-        code, metadata = self.c.transactions.find_transaction(process.name)
+        _, metadata = self.c.transactions.find_transaction(process.name)
         if (
             metadata is None
             or process.producer is None
@@ -333,9 +377,7 @@ class TransactionMachine(RuleBasedStateMachine):
 
     def _heal(self) -> None:
         c = self.c
-        c.log.hold = c.data.hold = c.data.lose_answers = False
-        c.log.fail_next = []
-        c.data.failing.clear()
+        self._mend()
         c.crash()
         c.advance(10_000)
         for name in dict.fromkeys(NAMES):
