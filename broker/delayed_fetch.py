@@ -3,6 +3,9 @@
 It looks again when the high watermark of one of its partitions has moved. The bytes appended since
 it was parked are compared with what was missing before anything is read, so that a fetch over many
 partitions with a large `min_bytes` is not read anew for every append.
+
+Bytes may also have been there before and become readable: a marker has ended a transaction, or the
+disk has caught up. How many they are is not known, so where something was held back it is read.
 """
 
 from collections.abc import Callable
@@ -20,7 +23,7 @@ class DelayedFetch(DelayedOperation):
     error, and errors are told at once. Source: Kafka, DelayedFetch, cases A to H.
     """
 
-    __slots__ = ("_is_here", "_missing_bytes", "_read_and_answer", "_watched")
+    __slots__ = ("_committed_only", "_is_here", "_missing_bytes", "_read_and_answer", "_watched")
 
     def __init__(
         self,
@@ -28,20 +31,34 @@ class DelayedFetch(DelayedOperation):
         missing_bytes: int,
         is_here: Callable[[Partition], bool],
         read_and_answer: Callable[[bool], bool],
+        *,
+        committed_only: bool = False,
     ) -> None:
         super().__init__()
-        self._watched = [(p, p.stats.bytes_in) for p in watched]
+        self._committed_only = committed_only
+        self._watched = [(p, p.stats.bytes_in, self._held_back_at(p)) for p in watched]
         self._missing_bytes = missing_bytes
         self._is_here = is_here
         self._read_and_answer = read_and_answer
+
+    def _end(self, partition: Partition) -> int:
+        log = partition.log
+        return log.last_stable_offset if self._committed_only else log.high_watermark
+
+    def _held_back_at(self, partition: Partition) -> int:
+        """Where reading ends although the log goes on; -1 where it does not."""
+        end = self._end(partition)
+        return end if end < partition.log.log_end_offset else -1
 
     @override
     def try_complete(self) -> bool:
         """Satisfied when enough is readable, or a partition is gone."""
         grown = 0
-        for partition, before in self._watched:
+        for partition, before, held_back_at in self._watched:
             # Counted per topic: an over-estimate only costs a look at the log.
             grown += partition.stats.bytes_in - before
+            if held_back_at >= 0 and self._end(partition) > held_back_at:
+                grown = self._missing_bytes
             if not self._is_here(partition):
                 return self.complete(expired=True)
         if grown < self._missing_bytes or not self._read_and_answer(False):

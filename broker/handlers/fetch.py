@@ -164,7 +164,11 @@ class FetchHandler:
         # Also those that have something: more of it may be what is missing.
         watched = [*first.waiting_on, *(partition for partition, _ in first.read_from)]
         operation = DelayedFetch(
-            watched, max(request.min_bytes - first.size, 1), self._is_here, read_and_answer
+            watched,
+            max(request.min_bytes - first.size, 1),
+            self._is_here,
+            read_and_answer,
+            committed_only=request.isolation_level == READ_COMMITTED,
         )
         reply.when_abandoned(operation.abandon)
         if not self._replicas.delayed_fetch.park(operation, request.max_wait_ms):

@@ -4,9 +4,12 @@ import pytest
 
 from broker.delayed_fetch import DelayedFetch
 from broker.partition import Partition
+from config.topic import TopicConfig
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.records.control import build_end_transaction_marker
+from storage.append_origin import AppendOrigin
 from tests.unit.broker.world import World, batch
 
 VERSION = 12
@@ -128,3 +131,68 @@ async def test_a_stop_answers_it_with_what_there_is(world: World) -> None:
     world.replicas.answer_parked()
     (answer,) = world.answer(ApiKey.FETCH, VERSION).responses[0].partitions
     assert (answer.error_code, len(answer.records)) == (ErrorCode.NONE, size)
+
+
+def end(partition: Partition, pid: int = 9) -> None:
+    """A marker."""
+    marker = build_end_transaction_marker(
+        producer_id=pid, producer_epoch=0, commit=True, coordinator_epoch=0, timestamp_ms=NOW_MS
+    )
+    partition.append(memoryview(marker), NOW_MS, AppendOrigin.COORDINATOR)
+
+
+def begin(partition: Partition, size: int = 1000, pid: int = 9) -> None:
+    """The first batch of a transaction."""
+    data = batch(
+        b"v" * size, transactional=True, producer_id=pid, producer_epoch=0, base_sequence=0
+    )
+    partition.append(memoryview(data), NOW_MS)
+
+
+async def test_a_marker_makes_readable_what_was_there(partition: Partition) -> None:
+    """It is small, and what it lets through is not: readers of committed data look at once."""
+    begin(partition)
+    committed, dirty = Reader(), Reader()
+    waiting = DelayedFetch(
+        [partition], 900, committed.is_here, committed.read_and_answer, committed_only=True
+    )
+    other = DelayedFetch([partition], 900, dirty.is_here, dirty.read_and_answer)
+    assert not waiting.try_complete()
+    end(partition)
+    assert waiting.try_complete()
+    assert not other.try_complete()
+
+
+async def test_a_marker_that_lets_nothing_through(partition: Partition) -> None:
+    """An older transaction is open: nothing is read."""
+    begin(partition)
+    begin(partition, pid=10)
+    reader = Reader()
+    fetch = DelayedFetch(
+        [partition], 900, reader.is_here, reader.read_and_answer, committed_only=True
+    )
+    end(partition, pid=10)
+    assert not fetch.try_complete()
+    assert reader.reads == []
+
+
+@pytest.mark.parametrize("isolation_level", [0, 1])
+async def test_the_disk_catches_up(world: World, isolation_level: int) -> None:
+    """Records that came before the fetch, and are on disk after it, are told when they are."""
+    partition = world.add("t", config=TopicConfig(flush_messages=1))
+    append(partition)
+    assert partition.log.high_watermark == 0
+    request = FetchRequest(
+        replica_id=-1,
+        max_wait_ms=30_000,
+        min_bytes=1,
+        isolation_level=isolation_level,
+        topics=[
+            FetchTopic(topic="t", partitions=[FetchPartition(partition=0, partition_max_bytes=99)])
+        ],
+    )
+    world.send(ApiKey.FETCH, VERSION, request)
+    assert not world.has_answer
+    await world.until(lambda: world.has_answer)
+    answer = world.answer(ApiKey.FETCH, VERSION)
+    assert answer.responses[0].partitions[0].records

@@ -80,6 +80,8 @@ class World:
         services: Any = self.services
         self.apis = KafkaApis(services, map(Api, HANDLERS), self.clock)
         self.registrar = FakeRegistrar()
+        # Of partitions to come: most tests append to logs with nobody to ask.
+        self.requires_verification = False
         self.apis.by_key[ApiKey.PRODUCE].hot = ProduceHandler(
             self.replicas, self.clock, self.apis.open_reply, self.registrar
         )
@@ -95,7 +97,7 @@ class World:
         index: int = 0,
         config: TopicConfig | None = None,
         *,
-        requires_verification: bool = True,
+        requires_verification: bool | None = None,
     ) -> Partition:
         """Lead an empty partition."""
         topic_partition = TopicPartition(topic, index)
@@ -106,7 +108,11 @@ class World:
             config=config or TopicConfig(),
             filesystem=self.filesystem,
             clock=self.clock,
-            requires_verification=requires_verification,
+            requires_verification=(
+                self.requires_verification
+                if requires_verification is None
+                else requires_verification
+            ),
         )
         return self.replicas.add_partition(topic_partition, topic_id(topic), log, 0)
 

@@ -39,7 +39,7 @@ class Transactions:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.partition = world.add(OFFSETS_TOPIC)
+        self.partition = world.add(OFFSETS_TOPIC, requires_verification=True)
         self.controller = FakeController(topic_image("t", 1, 3), topic_image(OFFSETS_TOPIC, 99, 1))
         self.settings = BrokerConfig()
         self.groups = self.new_coordinator()

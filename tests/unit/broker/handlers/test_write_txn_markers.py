@@ -51,7 +51,7 @@ def outcomes(response: WriteTxnMarkersResponse) -> list[tuple[int, str, int, Err
 @pytest.mark.parametrize("version", [1, 2])
 async def test_every_partition_is_answered(world: World, version: int) -> None:
     """In the order asked."""
-    partition = world.add("t", requires_verification=False)
+    partition = world.add("t")
     for pid in (7, 8):
         records = batch(
             b"a", producer_id=pid, producer_epoch=0, base_sequence=0, transactional=True
@@ -71,7 +71,7 @@ async def test_every_partition_is_answered(world: World, version: int) -> None:
 
 async def test_the_transaction_version_counts(world: World) -> None:
     """From version 2 on an equal epoch is late; an administrator's abort has none."""
-    partition = world.add("t", requires_verification=False)
+    partition = world.add("t")
     records = batch(b"a", producer_id=7, producer_epoch=3, base_sequence=0, transactional=True)
     partition.append(memoryview(records), world.clock.now_ms(), AppendOrigin.COORDINATOR)
     late = marker(7, 0, producer_epoch=3, transaction_version=2)

@@ -74,7 +74,7 @@ def open_transaction(world: World, topic_partition: TopicPartition = T, *, epoch
 @pytest.mark.parametrize("commit", [False, True])
 async def test_a_marker_ends_the_transaction(world: World, write: Writer, commit: bool) -> None:
     """In every partition; the last stable offset follows at once."""
-    logs = [world.add("t", index, requires_verification=False).log for index in range(3)]
+    logs = [world.add("t", index).log for index in range(3)]
     for index in range(3):
         open_transaction(world, TopicPartition("t", index))
     partitions = [TopicPartition("t", index) for index in range(3)]
@@ -96,7 +96,7 @@ async def test_nothing_to_write_to(write: Writer) -> None:
 
 async def test_a_repeated_marker_of_version_2(world: World, write: Writer) -> None:
     """After a crash of the coordinator: it is there, and is not written again."""
-    log = world.add("t", requires_verification=False).log
+    log = world.add("t").log
     open_transaction(world, epoch=4)
     assert write(epoch=5, version=2) == {T: ErrorCode.NONE}
     assert write(epoch=5, version=2) == {T: ErrorCode.NONE}
@@ -105,7 +105,7 @@ async def test_a_repeated_marker_of_version_2(world: World, write: Writer) -> No
 
 async def test_a_repeated_marker_after_a_restart_of_the_log(world: World, write: Writer) -> None:
     """Coordinator epoch and producer epoch are in the log."""
-    log = world.add("t", requires_verification=False).log
+    log = world.add("t").log
     open_transaction(world, epoch=4)
     write(epoch=5, version=2)
     log.close()
@@ -116,7 +116,7 @@ async def test_a_repeated_marker_after_a_restart_of_the_log(world: World, write:
 
 async def test_a_late_marker_of_version_2(world: World, write: Writer) -> None:
     """The next transaction is open under the marker's epoch: it must not be ended by this one."""
-    log = world.add("t", requires_verification=False).log
+    log = world.add("t").log
     open_transaction(world, epoch=4)
     write(epoch=5, version=2)
     open_transaction(world, epoch=5)
@@ -127,7 +127,7 @@ async def test_a_late_marker_of_version_2(world: World, write: Writer) -> None:
 
 async def test_a_repeated_marker_of_older_versions(world: World, write: Writer) -> None:
     """One more, which ends nothing."""
-    log = world.add("t", requires_verification=False).log
+    log = world.add("t").log
     open_transaction(world)
     assert write() == write() == {T: ErrorCode.NONE}
     assert (log.log_end_offset, log.last_stable_offset) == (3, 3)
@@ -135,7 +135,7 @@ async def test_a_repeated_marker_of_older_versions(world: World, write: Writer) 
 
 async def test_a_marker_for_a_partition_without_a_batch(world: World, write: Writer) -> None:
     """It was added to the transaction, and the batch is still on its way: it is kept out."""
-    partition = world.add("t")
+    partition = world.add("t", requires_verification=True)
     state = partition.log.producer_state
     guard = state.begin_verification(PID, 0, 0, 0, supports_epoch_bump=True)
     assert guard is not None
@@ -145,7 +145,7 @@ async def test_a_marker_for_a_partition_without_a_batch(world: World, write: Wri
 
 async def test_a_coordinator_that_has_been_replaced(world: World, write: Writer) -> None:
     """Its epoch is older than what the log has seen, also when the marker is there already."""
-    world.add("t", requires_verification=False)
+    world.add("t")
     open_transaction(world)
     write(coordinator_epoch=4)
     open_transaction(world)
@@ -168,7 +168,7 @@ async def test_partitions_that_are_not_here(world: World, write: Writer) -> None
 
 async def test_offsets_are_decided_with_the_marker(world: World, write: Writer) -> None:
     """Also by one that is there already: the shard may not have heard of it."""
-    world.add(OFFSETS_TOPIC, requires_verification=False)
+    world.add(OFFSETS_TOPIC)
     open_transaction(world, OFFSETS)
     assert write([OFFSETS], epoch=1, version=2) == {OFFSETS: ErrorCode.NONE}
     assert write([OFFSETS], epoch=1, version=2) == {OFFSETS: ErrorCode.NONE}
@@ -177,7 +177,7 @@ async def test_offsets_are_decided_with_the_marker(world: World, write: Writer) 
 
 async def test_offsets_that_are_being_read_back(world: World, write: Writer) -> None:
     """The loader may be past the end already, so the marker has to wait."""
-    log = world.add(OFFSETS_TOPIC, requires_verification=False).log
+    log = world.add(OFFSETS_TOPIC).log
     open_transaction(world, OFFSETS)
     write.groups.loading.add(0)
     assert write([OFFSETS]) == {OFFSETS: ErrorCode.NOT_LEADER_OR_FOLLOWER}
@@ -188,7 +188,7 @@ async def test_offsets_that_are_being_read_back(world: World, write: Writer) -> 
 
 async def test_refused_markers_decide_nothing(world: World, write: Writer) -> None:
     """The offsets still wait."""
-    world.add(OFFSETS_TOPIC, requires_verification=False)
+    world.add(OFFSETS_TOPIC)
     open_transaction(world, OFFSETS, epoch=3)
     assert write([OFFSETS], epoch=2) == {OFFSETS: ErrorCode.INVALID_PRODUCER_EPOCH}
     assert write.groups.ended == []
@@ -196,7 +196,7 @@ async def test_refused_markers_decide_nothing(world: World, write: Writer) -> No
 
 async def test_the_answer_waits_for_the_disk(world: World, write: Writer) -> None:
     """With `flush.messages`; so does the answer to the repeated one, which writes nothing."""
-    partition = world.add("t", config=TopicConfig(flush_messages=1), requires_verification=False)
+    partition = world.add("t", config=TopicConfig(flush_messages=1))
     open_transaction(world)
     assert write(epoch=1, version=2) is None
     assert write(epoch=1, version=2) is None
@@ -209,7 +209,7 @@ async def test_a_disk_that_refuses(
     world: World, write: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The partition goes offline; the coordinator tries again."""
-    partition = world.add("t", requires_verification=False)
+    partition = world.add("t")
     open_transaction(world)
 
     def fail(*_args: object, **_options: object) -> None:

@@ -18,6 +18,12 @@ from tests.unit.broker.world import World, batch, topic_id
 PID = 7
 
 
+@pytest.fixture(autouse=True)
+def verified(world: World) -> None:
+    """As brokers are by default."""
+    world.requires_verification = True
+
+
 def records(sequence: int = 0, *, epoch: int = 0, pid: int = PID, value: bytes = b"v") -> bytearray:
     return batch(
         value, producer_id=pid, producer_epoch=epoch, base_sequence=sequence, transactional=True

@@ -21,6 +21,12 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 PRODUCER = ProducerIdAndEpoch(7, 3)
 
 
+@pytest.fixture(autouse=True)
+def verified(world: World) -> None:
+    """As brokers are by default."""
+    world.requires_verification = True
+
+
 def test_versions() -> None:
     """KIP-890 raised both requests twice."""
     assert [operation_of_produce(v) for v in (3, 10, 11, 12, 13)] == [
