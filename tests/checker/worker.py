@@ -18,6 +18,7 @@ it is so; a client that does not know goes on as a new one.
 import asyncio
 import itertools
 import json
+import os
 import random
 import signal
 import sys
@@ -111,10 +112,16 @@ class Worker:
             "reconnect.backoff.max.ms": 500,
             "retry.backoff.ms": 20,
             "retry.backoff.max.ms": 300,
-            "log_level": 0,
             "error_cb": _ignore,
+            **self._logging(),
             **more,
         }
+
+    @staticmethod
+    def _logging() -> dict[str, Any]:
+        """Silence, or what `VARVE_CHECKER_DEBUG=eos,cgrp` asks librdkafka to tell."""
+        contexts = os.environ.get("VARVE_CHECKER_DEBUG")
+        return {"debug": contexts} if contexts else {"log_level": 0}
 
     def consumer(self, **more: Any) -> Consumer:
         """A read_committed one without automatic commits."""
