@@ -42,6 +42,9 @@ PARTITIONS = 4
 SOURCE, SINK, GROUP = "source", "sink", "jobs"
 
 PROPERTIES = {
+    # Kafka waits for its own old session before it starts again.
+    "broker.session.timeout.ms": "1500",
+    "broker.heartbeat.interval.ms": "300",
     "group.consumer.session.timeout.ms": "3000",
     "group.consumer.min.session.timeout.ms": "1000",
     "group.consumer.heartbeat.interval.ms": "300",

@@ -6,7 +6,7 @@ be the same, unless `DIFFERENCES` says why not.
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from difflib import unified_diff
+from itertools import zip_longest
 
 import pytest
 
@@ -22,7 +22,13 @@ from tests.interop.raw import (  # noqa: F401  # importing registers the scripts
 from tests.interop.raw.dialogue import Dialogue
 from tests.interop.raw.script import SCRIPTS
 
-DIFFERENCES: dict[tuple[str, str], str] = {}
+_UNHANDLED = "Kafka answers UNKNOWN_SERVER_ERROR: an exception it does not handle"
+DIFFERENCES: dict[tuple[str, str], str] = {
+    ("classic_member_with_bad_metadata", "bad metadata"): _UNHANDLED,
+    ("commits_of_consumer_members", "v9 fetch no member"): _UNHANDLED,
+    ("commits_of_consumer_members", "v10 fetch no member"): _UNHANDLED,
+    ("markers_by_hand", "epoch too old"): _UNHANDLED,
+}
 """(script, step) whose answers may differ, and why."""
 
 
@@ -51,9 +57,24 @@ def transcript(node: Node, name: str) -> list[str]:
     return dialogue.transcript
 
 
-def without_known(name: str, lines: list[str]) -> list[str]:
-    """The lines whose steps must not differ."""
-    return [line for line in lines if (name, line.partition(":")[0]) not in DIFFERENCES]
+def equal_length(one: str, other: str) -> int:
+    """How many characters they begin with alike."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+def differences(name: str, expected: list[str], found: list[str]) -> list[str]:
+    """Where the transcripts part, but for what is known; of long lines only where they do."""
+    told = []
+    for theirs, ours in zip_longest(expected, found, fillvalue="(nothing)"):
+        step = theirs.partition(":")[0]
+        if theirs == ours or (name, step) in DIFFERENCES:
+            continue
+        begin = equal_length(theirs, ours)
+        end = equal_length(theirs[:begin:-1], ours[:begin:-1])
+        shown = [line[max(begin - 60, 0) : len(line) - max(end - 30, 0)] for line in (theirs, ours)]
+        told.append(f"{step}:\n    Kafka {shown[0]}\n    here  {shown[1]}")
+    return told
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -66,17 +87,9 @@ def test_same_answers(
     expected = theirs.result()
     assert not any("could not go on" in line for line in expected), expected[-1]
     ran(f"raw requests beside Kafka {KAFKA_VERSION}")
-    differences = list(
-        unified_diff(
-            without_known(name, expected),
-            without_known(name, ours),
-            f"Kafka {KAFKA_VERSION}",
-            coordinators.name,
-            lineterm="",
-            n=0,
-        )
-    )
-    assert not differences, "\n".join(["", *differences[2:]])
+    told = differences(name, expected, ours)
+    if told:
+        pytest.fail("\n".join(told), pytrace=False)
 
 
 def test_known_differences_are_of_steps_there_are() -> None:

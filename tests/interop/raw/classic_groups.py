@@ -268,12 +268,20 @@ def upgrade_and_downgrade_with_members(d: Dialogue) -> None:
     m.settle()
     heartbeat(d, d.name, again, "classic beats on")
     d.ask("describe mixed", ConsumerGroupDescribeRequest(group_ids=[d.name]))
-    bad = [JoinGroupRequestProtocol(name="range", metadata=b"nonsense")]
-    join(d, d.name, "classic with bad metadata", protocols=bad)
     join(d, d.name, "classic of another type", protocol_type="connect", topic=topic)
     m.leave()
     d.ask("describe classic", DescribeGroupsRequest(groups=[d.name]))
     heartbeat(d, d.name, again, "classic after downgrade")
+
+
+@script
+def classic_member_with_bad_metadata(d: Dialogue) -> None:
+    """A consumer group has to understand what a classic member subscribes to."""
+    m = Member(d, d.name, "m", ["t"])
+    m.beat("joins")
+    bad = [JoinGroupRequestProtocol(name="range", metadata=b"nonsense")]
+    d.ask("bad metadata", join_request(d.name, protocols=bad, group_instance_id="i"), JOIN_VERSION)
+    m.beat("beats on")
 
 
 @script
