@@ -87,7 +87,7 @@ def test_partition_that_two_claim_stays_with_the_first() -> None:
     """No target of ours says so, but a log may have been written by anybody."""
     specs = topics(4)
     members = equal_members(2, specs)
-    claims = {member_id: {topic(1): (0, 1, 9)} for member_id in members}
+    claims: Targets = {member_id: {topic(1): (0, 1, 9)} for member_id in members}
     members = owning(members, claims)
     targets = assign(members, specs)
     check_complete(members, specs, targets)
