@@ -1,10 +1,11 @@
 """Fixtures of the handlers' tests."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from tests.unit.broker.handlers.groups_fixture import Groups
+from tests.unit.broker.handlers.transactions_fixture import Transactions
 
 
 @pytest.fixture
@@ -14,3 +15,11 @@ async def groups() -> AsyncIterator[Groups]:
     await groups.start()
     yield groups
     await groups.coordinator.stop()
+
+
+@pytest.fixture
+def transactions() -> Iterator[Transactions]:
+    """A transaction coordinator that has loaded its one partition."""
+    transactions = Transactions()
+    yield transactions
+    transactions.close()

@@ -13,6 +13,7 @@ from tests.unit.broker.handlers.groups_fixture import (
     Groups,
     versions,
 )
+from tests.unit.broker.handlers.transactions_fixture import Transactions
 
 
 def find(groups: Groups, version: int, key: str = "g", key_type: int = 0) -> Any:
@@ -60,7 +61,6 @@ async def test_topic_that_cannot_be_created_is_tried_again_later(
 
 async def test_other_kinds_of_coordinators(groups: Groups) -> None:
     for key_type, code in (
-        (1, ErrorCode.UNSUPPORTED_VERSION),
         (2, ErrorCode.INVALID_REQUEST),
         (9, ErrorCode.INVALID_REQUEST),
     ):
@@ -68,3 +68,42 @@ async def test_other_kinds_of_coordinators(groups: Groups) -> None:
         assert place(answer, 6) == (code, -1, "", -1)
         assert answer.coordinators[0].key == "k"
         assert answer.coordinators[0].error_message
+
+
+# -- of transactional ids --
+
+
+def find_transaction(t: Transactions, version: int, *keys: str) -> Any:
+    if version >= 4:
+        request = find_messages.FindCoordinatorRequest(coordinator_keys=list(keys))
+    else:
+        request = find_messages.FindCoordinatorRequest(key=keys[0])
+    request.key_type = 1
+    return t.send(find_coordinator, request, version)
+
+
+@pytest.mark.parametrize("version", range(1, 7))
+def test_coordinator_of_a_transactional_id(transactions: Transactions, version: int) -> None:
+    answer = find_transaction(transactions, version, "tx")
+    assert place(answer, version) == (ErrorCode.NONE, 1, "broker.test", 9092)
+
+
+@pytest.mark.parametrize("version", range(1, 7))
+def test_first_transactional_producer_creates_the_topic(
+    transactions: Transactions, version: int
+) -> None:
+    transactions.run(transactions.controller.set_topics())
+    answer = find_transaction(transactions, version, "tx")
+    assert place(answer, version) == (ErrorCode.NONE, 1, "broker.test", 9092)
+
+
+def test_topic_of_transactions_that_cannot_be_created(
+    transactions: Transactions, caplog: pytest.LogCaptureFixture
+) -> None:
+    transactions.run(transactions.controller.set_topics())
+    transactions.controller.refuse_with = ErrorCode.INVALID_REPLICATION_FACTOR
+    answer = find_transaction(transactions, 6, "a", "b")
+    assert [one.error_code for one in answer.coordinators] == [
+        ErrorCode.COORDINATOR_NOT_AVAILABLE
+    ] * 2
+    assert "topic cannot be created topic=__transaction_state" in caplog.text

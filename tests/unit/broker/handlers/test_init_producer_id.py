@@ -11,6 +11,7 @@ from protocol.messages.init_producer_id import InitProducerIdRequest, InitProduc
 from tests.fakes.controller import context_of, open_controller, services_of
 from tests.fakes.metadata_store import Fault, MemoryStore
 from tests.fakes.wire import call, versions_of
+from tests.unit.broker.handlers.transactions_fixture import Transactions
 
 VERSIONS = versions_of(init_producer_id)
 
@@ -42,23 +43,13 @@ async def test_ids_of_a_dead_broker_are_never_given_again() -> None:
     assert max(given) >= 2 * PRODUCER_ID_BLOCK_SIZE
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_transactional_producers_are_told_at_once_that_there_are_no_transactions(
-    version: int,
-) -> None:
-    """With a code that is not retriable: they would hang otherwise."""
-    controller = await open_controller()
-    request = InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=1000)
-    response = await call(init_producer_id, services_of(controller), request, version)
-    assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
-    assert not ErrorCode(response.error_code).retriable
-    assert response.producer_id == -1
-
-
 @pytest.mark.parametrize(
     ("request_", "error"),
     [
-        (InitProducerIdRequest(transactional_id=""), ErrorCode.INVALID_REQUEST),
+        (
+            InitProducerIdRequest(transactional_id="tx", producer_id=5),
+            ErrorCode.INVALID_REQUEST,
+        ),
         (
             InitProducerIdRequest(transactional_id=None, producer_id=5),
             ErrorCode.INVALID_REQUEST,
@@ -106,3 +97,46 @@ async def test_waiting_client_occupies_nobody() -> None:
     assert isinstance(waiting, asyncio.Future)
     store.gate.set()
     assert (await waiting).producer_id == 0
+
+
+# -- with a transactional id --
+
+
+def begin(
+    t: Transactions, version: int, name: str = "tx", *, timeout_ms: int = 1_000, **who: int
+) -> tuple[int, int, int]:
+    request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=timeout_ms, **who)
+    answer = t.send(init_producer_id, request, version)
+    return answer.error_code, answer.producer_id, answer.producer_epoch
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_life_has_its_epoch(transactions: Transactions, version: int) -> None:
+    assert begin(transactions, version) == (0, 1000, 0)
+    assert begin(transactions, version) == (0, 1000, 1)
+    assert begin(transactions, version, "other") == (0, 1001, 0)
+    assert transactions.metadata().timeout_ms == 1_000
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_requests_that_make_no_sense(transactions: Transactions, version: int) -> None:
+    assert begin(transactions, version, "") == (ErrorCode.INVALID_REQUEST, -1, -1)
+    for timeout_ms in (0, 900_001):
+        code, *_ = begin(transactions, version, timeout_ms=timeout_ms)
+        assert code == ErrorCode.INVALID_TRANSACTION_TIMEOUT
+
+
+@pytest.mark.parametrize("version", [v for v in VERSIONS if v >= 3])
+def test_same_process_goes_on(transactions: Transactions, version: int) -> None:
+    """And one that was replaced is told so in words that it knows."""
+    assert begin(transactions, version) == (0, 1000, 0)
+    assert begin(transactions, version, producer_id=1000, producer_epoch=0) == (0, 1000, 1)
+    begin(transactions, version)
+    fenced = ErrorCode.PRODUCER_FENCED if version >= 4 else ErrorCode.INVALID_PRODUCER_EPOCH
+    assert begin(transactions, version, producer_id=1000, producer_epoch=1) == (fenced, -1, -1)
+
+
+def test_answer_waits_for_the_record(transactions: Transactions) -> None:
+    transactions.log.hold = True
+    transactions.loop.call_later(0, transactions.log.commit_held)
+    assert begin(transactions, 5) == (0, 1000, 0)

@@ -423,7 +423,7 @@ class Coordinator:
 
     @property
     def state(self) -> TransactionState:
-        """Of `tx`; a property, so that the type checker does not think that it stays."""
+        """Of `tx`."""
         return self.metadata().state
 
     def init_later(

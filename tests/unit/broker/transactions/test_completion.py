@@ -119,7 +119,7 @@ def test_complete_record_is_tried_until_it_is_written(c: Coordinator) -> None:
     assert c.end(producer)[0] is E.CONCURRENT_TRANSACTIONS
     c.log.fail_with = None
     c.advance(2 * RETRY_DELAY_MAX_MS)
-    assert c.state is S.COMPLETE_COMMIT
+    assert c.metadata().state is S.COMPLETE_COMMIT
     assert len(c.data.calls) == 1
     assert c.end(producer)[0] is E.NONE
 

@@ -57,7 +57,7 @@ def test_answer_waits_for_the_record_and_markers_for_the_answer(c: Coordinator) 
     assert c.state is S.PREPARE_COMMIT
     assert c.metadata().pending is S.COMPLETE_COMMIT
     c.log.commit_held()
-    assert c.state is S.COMPLETE_COMMIT
+    assert c.metadata().state is S.COMPLETE_COMMIT
 
 
 def test_client_is_answered_before_the_markers_are_there(c: Coordinator) -> None:
@@ -180,7 +180,7 @@ def test_producer_id_that_has_to_be_waited_for(c: Coordinator) -> None:
     c.settle()
     assert ended.code is E.NONE
     assert ended.producer.epoch == 0
-    assert c.state is S.COMPLETE_COMMIT
+    assert c.metadata().state is S.COMPLETE_COMMIT
 
 
 def test_producer_id_that_cannot_be_had(c: Coordinator) -> None:

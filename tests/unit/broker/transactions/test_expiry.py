@@ -27,7 +27,7 @@ def test_transaction_is_aborted_when_its_time_is_up(
     c.advance(TIMEOUT_MS)
     assert c.state is S.ONGOING
     c.advance(CHECK_MS)
-    assert c.state is S.COMPLETE_ABORT
+    assert c.metadata().state is S.COMPLETE_ABORT
     assert c.data.aborted == {A: {"x"}}
     assert c.metadata().producer == producer._replace(epoch=1)
     assert c.add(producer, B) is E.PRODUCER_FENCED
@@ -64,7 +64,7 @@ def test_time_counts_from_the_first_partition(c: Coordinator) -> None:
     c.advance(CHECK_MS)
     assert c.state is S.ONGOING
     c.advance(CHECK_MS)
-    assert c.state is S.COMPLETE_ABORT
+    assert c.metadata().state is S.COMPLETE_ABORT
 
 
 @pytest.mark.parametrize("held", ["log", "markers"])

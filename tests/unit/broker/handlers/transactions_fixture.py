@@ -1,0 +1,33 @@
+"""Transaction handlers on a coordinator over fakes; answers go through their version's codec."""
+
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
+
+from broker.transactions.parts import ProducerIdAndEpoch
+from tests.fakes.wire import call
+from tests.unit.broker.transactions.harness import OFFSETS, Coordinator
+
+
+class Transactions(Coordinator):
+    """What handlers see of a broker with topic t (3 partitions) and `__consumer_offsets` (50)."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.services = SimpleNamespace(
+            transactions=self.transactions,
+            controller=self.controller,
+            clock=self.clock,
+            groups=SimpleNamespace(partition_for=lambda group_id: OFFSETS.partition),
+        )
+
+    def send(self, handler: ModuleType, request: Any, version: int) -> Any:
+        """The answer as the client of that version decodes it."""
+        return self.loop.run_until_complete(
+            call(handler, cast("Any", self.services), request, version)
+        )
+
+    def fenced(self) -> ProducerIdAndEpoch:
+        """A producer that was replaced."""
+        producer = self.new_producer()
+        self.new_producer()
+        return producer
