@@ -20,10 +20,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.node import OwnedNode
 from tests.checker.analysis import Report, analyse
 from tests.checker.brokers import BROKERS, create_topic, new_broker
 from tests.checker.history import Recorder, read_history
@@ -56,7 +57,7 @@ class Options:
     hold_share: float = 0.04
     verification: bool = True
     drain_s: float = 40.0
-    command: tuple[str, ...] = ()
+    make_broker: Callable[[Path, int | None], OwnedNode] | None = None
 
 
 @dataclass(slots=True)

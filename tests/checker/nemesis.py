@@ -3,6 +3,7 @@
     kill     the broker, with SIGKILL; it is started again at once
     pause    the broker, with SIGSTOP, for up to four seconds
     clients  one or two client processes, with SIGKILL; successors take their places
+    freeze   a client process, with SIGSTOP, for longer than its session lasts: a zombie wakes up
     proxy    everything between clients and broker: late, slow, lost, cut
 
 None at all is one of the choices: what breaks is often the recovery.
@@ -16,13 +17,14 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from bench.node import OwnedNode
 from tests.fakes.fault_proxy import ProxyProcess
 
-FAULTS: Final = ("kill", "pause", "clients", "proxy")
+FAULTS: Final = ("kill", "pause", "clients", "freeze", "proxy")
 ROUND_S: Final = (2.0, 6.0)
+FREEZE_S: Final = (7.0, 11.0)
 
 PROXY_FAULTS: Final[tuple[dict[str, Any], ...]] = (
     {"to_broker": {"delay_ms": [5, 80]}, "to_client": {"delay_ms": [5, 80]}},
@@ -38,6 +40,19 @@ PROXY_FAULTS: Final[tuple[dict[str, Any], ...]] = (
 )
 
 
+class Clients(Protocol):
+    """Client processes that faults are done to."""
+
+    def kill_one(self) -> None:
+        """SIGKILL, and a successor."""
+
+    def freeze_one(self, seconds: float) -> bool:
+        """SIGSTOP until so much later; False when too many are frozen."""
+
+    def watch(self) -> None:
+        """Look after them."""
+
+
 class Nemesis:
     """Draws faults and does them; `heal` ends all."""
 
@@ -45,20 +60,21 @@ class Nemesis:
         self,
         node: OwnedNode,
         proxy: ProxyProcess | None,
-        kill_client: Callable[[], None],
+        clients: "Clients",
         *,
         faults: tuple[str, ...],
         seed: int,
     ) -> None:
         self._node = node
         self._proxy = proxy
-        self._kill_client = kill_client
+        self._clients = clients
         self._faults = faults
         self._random = random.Random(seed)
         self.done: Counter[str] = Counter()
 
-    def run_until(self, end: float, watch: Callable[[], None]) -> None:
-        """Faults until a time of the monotonic clock; `watch` is called all the while."""
+    def run_until(self, end: float) -> None:
+        """Faults until a time of the monotonic clock."""
+        watch = self._clients.watch
         while time.monotonic() < end:
             chosen = [fault for fault in self._faults if self._random.random() < 0.45]
             sys.stderr.write(f"  {end - time.monotonic():4.0f} s left: {chosen or 'nothing'}\n")
@@ -71,9 +87,12 @@ class Nemesis:
                     self._kill()
                 elif fault == "pause":
                     self._pause(watch)
+                elif fault == "freeze":
+                    frozen_s = self._random.uniform(*FREEZE_S)
+                    self.done["freeze"] += self._clients.freeze_one(frozen_s)
                 elif fault == "clients":
                     for _ in range(self._random.randint(1, 2)):
-                        self._kill_client()
+                        self._clients.kill_one()
                         self.done["clients"] += 1
             while time.monotonic() < round_end:
                 self._rest(0.2, watch)

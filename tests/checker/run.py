@@ -29,6 +29,7 @@ TRANSACTIONAL: Final = (
 )
 PLAIN: Final = ("send", "send", "read", "read", "subscribe", "subscribe", "ask")
 WRITERS: Final = frozenset({"send", "txn", "rawtxn"})
+MEMBERS: Final = frozenset({"subscribe", "job"})
 DRAIN_S: Final = 60.0
 
 MakeBroker = Callable[[Path, int | None], OwnedNode]
@@ -81,7 +82,7 @@ class _Clients:
         self._random = random.Random(options.seed + 77)
         self._running: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
         self._generation: Counter[tuple[str, int]] = Counter()
-        self._logs: list[Path] = []
+        self._frozen: dict[tuple[str, int], float] = {}
         self.paths: list[Path] = []
         self.errors: list[str] = []
         for kind in options.workload:
@@ -110,7 +111,6 @@ class _Clients:
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )
         self.paths.append(history)
-        self._logs.append(log)
 
     def kill_one(self) -> None:
         """SIGKILL, and a successor."""
@@ -120,7 +120,30 @@ class _Clients:
         process.wait()
         self._start(*slot)
 
+    def freeze_one(self, seconds: float) -> bool:
+        """SIGSTOP to a member of a group; `watch` wakes it."""
+        slots = [slot for slot in self._running if slot[0] in MEMBERS and slot not in self._frozen]
+        if not slots or len(self._frozen) >= 2:
+            return False
+        slot = self._random.choice(sorted(slots))
+        self._running[slot].send_signal(signal.SIGSTOP)
+        self._frozen[slot] = time.monotonic() + seconds
+        return True
+
+    def thaw(self, before: float = float("inf")) -> None:
+        """SIGCONT to those whose time has come."""
+        for slot, until in list(self._frozen.items()):
+            if until <= before:
+                del self._frozen[slot]
+                if slot in self._running:
+                    self._running[slot].send_signal(signal.SIGCONT)
+
     def watch(self) -> None:
+        """Look after them: wake the frozen, and start those again that have ended."""
+        self.thaw(time.monotonic())
+        self._restart()
+
+    def _restart(self) -> None:
         """Start those again that have ended by themselves; they should not have."""
         for slot, process in list(self._running.items()):
             if process.poll() is not None:
@@ -193,9 +216,10 @@ def run(options: RunOptions, directory: Path) -> RunOutcome:
             create_topic(node, topic, count)
         port = node.port if proxy is None else proxy.port
         clients = _Clients(options, directory, f"127.0.0.1:{port}")
-        nemesis = Nemesis(node, proxy, clients.kill_one, faults=options.faults, seed=options.seed)
-        nemesis.run_until(time.monotonic() + options.seconds, clients.watch)
+        nemesis = Nemesis(node, proxy, clients, faults=options.faults, seed=options.seed)
+        nemesis.run_until(time.monotonic() + options.seconds)
         nemesis.heal()
+        clients.thaw()
         address = ("127.0.0.1", port)
         clients.stop(WRITERS)
         jobs = {"job": JOB_GROUP, "rawjob": RAW_JOB_GROUP}

@@ -1,0 +1,359 @@
+"""Bugs for Varve, seeded on purpose: does the checker notice?
+
+Each replaces a piece of the broker in a process started for it (`tests.checker.mutant_broker`) and
+names the faults it needs to show. Rare ones are drawn with a fixed seed.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from storage.append_info import AppendInfo
+
+_RANDOM: Final = random.Random(4711)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One bug."""
+
+    apply: Callable[[], None]
+    faults: tuple[str, ...] = ()
+    delayed: bool = False
+    """Shown by delayed requests instead of the workload."""
+
+    @property
+    def summary(self) -> str:
+        """What the bug is."""
+        return (self.apply.__doc__ or "").strip().rstrip(".")
+
+
+def lso_ignored() -> None:
+    """Consumers that ask for committed records read up to the high watermark."""
+    from storage.log_state import LogState
+
+    LogState.last_stable_offset = property(  # type: ignore[method-assign,assignment]
+        lambda log: log.high_watermark
+    )
+
+
+def aborted_list_empty() -> None:
+    """Fetch tells of no aborted transaction."""
+    from storage.log_read import LogReads
+
+    LogReads.aborted_transactions = lambda *_: []  # type: ignore[method-assign,assignment]
+
+
+def aborted_index_not_recovered() -> None:
+    """After a crash the transaction index is empty."""
+    from storage.log import Log
+    from storage.transaction_index import TransactionIndex
+
+    opened = Log.open.__func__  # type: ignore[attr-defined]
+    append = TransactionIndex.append
+
+    def opening(cls: type[Log], *arguments: Any, **named: Any) -> Log:
+        def forget(index: TransactionIndex, txn: object) -> None:
+            index.reset()
+
+        TransactionIndex.append = forget  # type: ignore[method-assign,assignment]
+        try:
+            log: Log = opened(cls, *arguments, **named)
+            return log
+        finally:
+            TransactionIndex.append = append  # type: ignore[method-assign]
+
+    Log.open = classmethod(opening)  # type: ignore[method-assign,assignment]
+
+
+def marker_forgotten() -> None:
+    """One marker in twenty is reported as written, and is not."""
+    from broker.groups.coordinator import OFFSETS_TOPIC
+    from broker.transactions import markers
+    from protocol.error_codes import ErrorCode
+
+    write_one = markers._Write._write_one
+
+    def sometimes(write: Any, topic_partition: Any) -> None:
+        if topic_partition[0] == OFFSETS_TOPIC or _RANDOM.random() >= 0.05:
+            write_one(write, topic_partition)
+            return
+        write._errors[topic_partition] = ErrorCode.NONE
+        if len(write._errors) == len(write._partitions):
+            write._done(write._errors)
+
+    markers._Write._write_one = sometimes  # type: ignore[method-assign]
+
+
+def abort_marker_as_commit() -> None:
+    """One abort in ten gets commit markers."""
+    from broker.transactions import markers
+
+    build = markers.build_end_transaction_marker
+
+    def built(**fields: Any) -> bytearray:
+        if _RANDOM.random() < 0.1:
+            fields["commit"] = True
+        return build(**fields)
+
+    markers.build_end_transaction_marker = built  # type: ignore[assignment]
+
+
+def acknowledged_not_written() -> None:
+    """One produce in a hundred is acknowledged and not written."""
+    from broker.partition import Partition
+    from storage.append_origin import AppendOrigin
+
+    append = Partition.append
+
+    def sometimes(
+        partition: Any,
+        records: memoryview,
+        now_ms: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        **named: Any,
+    ) -> AppendInfo:
+        if origin is AppendOrigin.CLIENT and _RANDOM.random() < 0.01:
+            end = partition.log.log_end_offset
+            if end:
+                return AppendInfo(end - 1, end - 1, -1, partition.log.log_start_offset, False)
+        return append(partition, records, now_ms, origin, **named)
+
+    Partition.append = sometimes  # type: ignore[method-assign,assignment]
+
+
+def offset_off_by_one() -> None:
+    """One produce in a hundred is told the offset after its own."""
+    from broker.partition import Partition
+    from storage.append_origin import AppendOrigin
+
+    append = Partition.append
+
+    def sometimes(
+        partition: Any,
+        records: memoryview,
+        now_ms: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        **named: Any,
+    ) -> AppendInfo:
+        info = append(partition, records, now_ms, origin, **named)
+        if origin is AppendOrigin.CLIENT and _RANDOM.random() < 0.01:
+            return info._replace(first_offset=info.first_offset + 1)
+        return info
+
+    Partition.append = sometimes  # type: ignore[method-assign,assignment]
+
+
+def duplicates_written() -> None:
+    """A batch that was sent again is written again."""
+    from storage.producer_state import ProducerStateManager
+
+    check = ProducerStateManager.check
+
+    def checked(state: Any, *arguments: Any, **named: Any) -> None:
+        check(state, *arguments, **named)
+
+    ProducerStateManager.check = checked  # type: ignore[method-assign,assignment]
+
+
+def late_end_accepted() -> None:
+    """EndTxn of version 2 does not look at the epoch."""
+    from broker.transactions import end_transaction
+    from broker.transactions.transaction_state import TransactionState
+
+    check = end_transaction.check_end
+
+    def checked(metadata: Any, producer: Any, *, commit: bool) -> Any:
+        if metadata.pending is None and metadata.state is TransactionState.ONGOING:
+            return None
+        return check(metadata, producer, commit=commit)
+
+    end_transaction.check_end = checked
+
+
+def late_produce_accepted() -> None:
+    """Neither partition nor coordinator looks at the epoch of a transactional batch."""
+    from broker.transactions import partitions
+    from storage.append_origin import AppendOrigin
+    from storage.producer_state import ProducerStateManager
+
+    check = ProducerStateManager.check
+
+    def checked(state: Any, *arguments: Any) -> Any:
+        is_client_data = arguments[6] is AppendOrigin.CLIENT and not arguments[5]
+        if is_client_data and arguments[4]:
+            entry = state.last_entry(arguments[0])
+            if entry is not None and arguments[1] < entry.epoch:
+                return None
+        return check(state, *arguments)
+
+    ProducerStateManager.check = checked  # type: ignore[method-assign,assignment]
+    partitions._check = lambda metadata, producer: None
+
+
+def pending_offsets_applied_early() -> None:
+    """Offsets of a transaction count before it is committed."""
+    from broker.groups.offset_store import OffsetStore
+
+    def put(store: OffsetStore, _producer_id: int, key: Any, committed: Any) -> None:
+        store.put(*key, committed)
+
+    OffsetStore.put_pending = put  # type: ignore[method-assign,assignment]
+
+
+def aborted_offsets_kept() -> None:
+    """Offsets of an aborted transaction are committed."""
+    from broker.groups.offset_store import OffsetStore
+
+    end = OffsetStore.end_transaction
+
+    def ended(store: OffsetStore, producer_id: int, *, commit: bool) -> None:
+        assert commit in (True, False)
+        end(store, producer_id, commit=True)
+
+    OffsetStore.end_transaction = ended  # type: ignore[method-assign]
+
+
+def committed_offsets_dropped() -> None:
+    """Offsets of a committed transaction are dropped, one time in ten."""
+    from broker.groups.offset_store import OffsetStore
+
+    end = OffsetStore.end_transaction
+
+    def ended(store: OffsetStore, producer_id: int, *, commit: bool) -> None:
+        end(store, producer_id, commit=commit and _RANDOM.random() >= 0.1)
+
+    OffsetStore.end_transaction = ended  # type: ignore[method-assign]
+
+
+def recovery_drops_a_batch() -> None:
+    """After a crash the last record of a log is gone."""
+    from storage.log import Log
+
+    opened = Log.open.__func__  # type: ignore[attr-defined]
+
+    def opening(cls: type[Log], *arguments: Any, **named: Any) -> Log:
+        log: Log = opened(cls, *arguments, **named)
+        if not named.get("clean_shutdown") and log.log_end_offset > 1:
+            log.truncate_to(log.log_end_offset - 1)
+        return log
+
+    Log.open = classmethod(opening)  # type: ignore[method-assign,assignment]
+
+
+def transaction_log_not_replayed() -> None:
+    """A coordinator begins with no transactions after a restart."""
+    from broker.transactions.loader import TransactionLoader
+
+    async def nothing(_loader: Any, _shard: Any, _stats: Any) -> None:
+        return
+
+    TransactionLoader.fill = nothing  # type: ignore[method-assign,assignment]
+
+
+def commit_answered_and_forgotten() -> None:
+    """One commit in fifty is answered and nothing more is done."""
+    from broker.transactions.end_transaction import EndTransaction
+    from broker.transactions.parts import ProducerIdAndEpoch
+    from protocol.error_codes import ErrorCode
+
+    end = EndTransaction.end
+
+    def sometimes(
+        self: Any, transactional_id: str, producer: ProducerIdAndEpoch, **named: Any
+    ) -> None:
+        old = named["client_transaction_version"] < 2
+        if old and named["commit"] and _RANDOM.random() < 0.02:
+            named["done"](ErrorCode.NONE, producer)
+            return
+        end(self, transactional_id, producer, **named)
+
+    EndTransaction.end = sometimes  # type: ignore[method-assign,assignment]
+
+
+def partition_not_added() -> None:
+    """One partition in twenty is reported as added to the transaction, and is not."""
+    from broker.transactions.partitions import TransactionPartitions
+
+    add = TransactionPartitions.add
+
+    def sometimes(
+        self: Any, transactional_id: str, producer: Any, partitions: Any, **named: Any
+    ) -> None:
+        kept = [one for one in partitions if _RANDOM.random() >= 0.05] or list(partitions)[:1]
+        add(self, transactional_id, producer, kept, **named)
+
+    TransactionPartitions.add = sometimes  # type: ignore[method-assign]
+
+
+def fetch_skips_a_batch() -> None:
+    """One read in fifty begins a record too late."""
+    from storage.log_read import LogReads
+
+    read = LogReads.read
+
+    def sometimes(log: Any, offset: int, **named: Any) -> Any:
+        if _RANDOM.random() < 0.02 and offset + 2 < named["end_offset"]:
+            offset += 2
+        return read(log, offset, **named)
+
+    LogReads.read = sometimes  # type: ignore[method-assign,assignment]
+
+
+def offsets_replay_loses() -> None:
+    """After a restart a group's newest offsets are those of one commit before."""
+    from broker.groups import coordinator, loader
+    from broker.groups.offset_store import OffsetStore
+
+    fill = loader.fill_shard
+    put = OffsetStore.put
+
+    async def filled(*arguments: Any) -> None:
+        def stale(store: Any, group: str, topic: str, partition: int, committed: Any) -> None:
+            value = committed.value._replace(offset=max(committed.value.offset - 3, 0))
+            put(store, group, topic, partition, committed._replace(value=value))
+
+        OffsetStore.put = stale  # type: ignore[method-assign,assignment]
+        try:
+            await fill(*arguments)
+        finally:
+            OffsetStore.put = put  # type: ignore[method-assign]
+
+    loader.fill_shard = filled
+    coordinator.fill_shard = filled  # type: ignore[attr-defined]
+
+
+def generation_not_checked() -> None:
+    """A member that was thrown out commits offsets."""
+    from broker.groups.classic_group import ClassicGroup
+    from protocol.error_codes import ErrorCode
+
+    ClassicGroup.validate_offset_commit = (  # type: ignore[method-assign,assignment]
+        lambda *_, **__: ErrorCode.NONE
+    )
+
+
+MUTANTS: Final[dict[str, Mutant]] = {
+    "lso-ignored": Mutant(lso_ignored),
+    "aborted-list-empty": Mutant(aborted_list_empty),
+    "aborted-index-not-recovered": Mutant(aborted_index_not_recovered, ("kill",)),
+    "marker-forgotten": Mutant(marker_forgotten),
+    "abort-marker-as-commit": Mutant(abort_marker_as_commit),
+    "acknowledged-not-written": Mutant(acknowledged_not_written),
+    "offset-off-by-one": Mutant(offset_off_by_one),
+    "duplicates-written": Mutant(duplicates_written, ("proxy",)),
+    "late-end-accepted": Mutant(late_end_accepted, delayed=True),
+    "late-produce-accepted": Mutant(late_produce_accepted, delayed=True),
+    "pending-offsets-applied-early": Mutant(pending_offsets_applied_early),
+    "aborted-offsets-kept": Mutant(aborted_offsets_kept),
+    "committed-offsets-dropped": Mutant(committed_offsets_dropped),
+    "recovery-drops-a-batch": Mutant(recovery_drops_a_batch, ("kill",)),
+    "transaction-log-not-replayed": Mutant(transaction_log_not_replayed, ("kill",)),
+    "commit-answered-and-forgotten": Mutant(commit_answered_and_forgotten),
+    "partition-not-added": Mutant(partition_not_added),
+    "fetch-skips-a-batch": Mutant(fetch_skips_a_batch),
+    "offsets-replay-loses": Mutant(offsets_replay_loses, ("kill",)),
+    "generation-not-checked": Mutant(generation_not_checked, ("freeze",)),
+}
+"""By name."""
