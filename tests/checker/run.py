@@ -58,6 +58,8 @@ class RunOutcome:
     faults: Counter[str]
     undrained: list[str]
     worker_errors: list[str]
+    hangs: list[str]
+    """Client processes that waited for ever and were replaced."""
 
     @property
     def is_clean(self) -> bool:
@@ -68,6 +70,7 @@ class RunOutcome:
         """For people."""
         lines = [f"faults: {dict(self.faults) or 'none'}", self.report.text()]
         lines += [f"UNFINISHED {what}" for what in self.undrained]
+        lines += [f"client hung: {which}" for which in self.hangs]
         lines += [f"CLIENT ERROR {what}" for what in self.worker_errors]
         return "\n".join(lines)
 
@@ -85,6 +88,7 @@ class _Clients:
         self._frozen: dict[tuple[str, int], float] = {}
         self.paths: list[Path] = []
         self.errors: list[str] = []
+        self.hangs: list[str] = []
         for kind in options.workload:
             self._start(kind, sum(1 for known, _ in self._running if known == kind))
 
@@ -146,7 +150,10 @@ class _Clients:
     def _restart(self) -> None:
         """Start those again that have ended by themselves; they should not have."""
         for slot, process in list(self._running.items()):
-            if process.poll() is not None:
+            if process.poll() == -signal.SIGALRM:
+                self.hangs.append(f"{slot[0]}{slot[1]}.{self._generation[slot]}")
+                self._start(*slot)
+            elif process.poll() is not None:
                 log = self._directory / f"{slot[0]}{slot[1]}.{self._generation[slot]}.log"
                 tail = log.read_text(errors="replace").strip().splitlines()[-3:]
                 self.errors.append(f"{slot} ended with {process.returncode}: {' / '.join(tail)}")
@@ -167,7 +174,9 @@ class _Clients:
                 process.wait()
 
 
-async def _drained(address: tuple[str, int], groups: list[str], drain_s: float) -> list[str]:
+async def _drained(
+    address: tuple[str, int], groups: list[str], drain_s: float, watch: Callable[[], None]
+) -> list[str]:
     """Wait until the jobs have committed all of their input; returns which have not."""
     reader = CommittedReader(address, RetryPolicy(8.0, 60.0, 0.05))
     last: dict[int, int] = {}
@@ -188,6 +197,7 @@ async def _drained(address: tuple[str, int], groups: list[str], drain_s: float) 
             done = await reader.committed(group, "in", KEYS["in"])
             if all(done[index] >= last[index] for index in last):
                 left.remove(group)
+        watch()
         await asyncio.sleep(0.2)
     found = [
         f"{group}: committed {await reader.committed(group, 'in', KEYS['in'])}, inputs end {last}"
@@ -221,17 +231,17 @@ def run(options: RunOptions, directory: Path) -> RunOutcome:
         nemesis.heal()
         clients.thaw()
         address = ("127.0.0.1", port)
-        clients.stop(WRITERS)
+        clients.stop(WRITERS, 60.0)
         jobs = {"job": JOB_GROUP, "rawjob": RAW_JOB_GROUP}
         groups = [group for kind, group in jobs.items() if kind in options.workload]
-        undrained = asyncio.run(_drained(address, groups, options.drain_s))
+        undrained = asyncio.run(_drained(address, groups, options.drain_s, clients.watch))
         time.sleep(1.0)  # for one more question after the groups' offsets
         clients.stop()
         final = directory / "final.jsonl"
         keys = [(topic, index) for topic, count in KEYS.items() for index in range(count)]
         asyncio.run(final_read(address, keys, Recorder(final, "final"), options.drain_s))
         report = analyse(read_history([*clients.paths, final]))
-        return RunOutcome(report, nemesis.done, undrained, clients.errors)
+        return RunOutcome(report, nemesis.done, undrained, clients.errors, clients.hangs)
     finally:
         if clients is not None:
             clients.stop(timeout_s=0.1)

@@ -56,7 +56,8 @@ SUBSCRIBE_GROUP: Final = "subscribers"
 JOB_GROUP: Final = "job"
 RAW_JOB_GROUP: Final = "rawjob"
 TRANSACTION_TIMEOUT_MS: Final = 10_000
-CLIENT_PATIENCE_S: Final = 30.0
+CLIENT_PATIENCE_S: Final = 15.0
+HANG_S: Final = 40
 
 
 @dataclass(slots=True)
@@ -95,6 +96,14 @@ class Worker:
 
     def _stop(self, *_: object) -> None:
         self.stopping = True
+
+    def step(self) -> None:
+        """Say that the client is alive; one that says nothing for `HANG_S` is ended by SIGALRM.
+
+        librdkafka 2.16 may wait for ever in send_offsets_to_transaction when the connection was
+        lost while it looked for the group's coordinator: it never asks again.
+        """
+        signal.alarm(HANG_S)
 
     def value(self) -> str:
         """One that nobody else sends."""
@@ -150,6 +159,7 @@ class Worker:
                     }
                 )
             )
+            self.step()
             try:
                 producer.init_transactions(CLIENT_PATIENCE_S)
             except KafkaException:
@@ -270,6 +280,7 @@ def txn(worker: Worker) -> None:
     consumer.assign([TopicPartition(t, i, OFFSET_BEGINNING) for t, i in keys])
     recorder.note("assign", keys=[name(key) for key in keys])
     while not worker.stopping:
+        worker.step()
         polls = read(consumer.consume(20, timeout=0.05)) if draw.random() < 0.7 else {}
         planned = [(draw.choice(WRITABLE), worker.value()) for _ in range(draw.randint(1, 4))]
         sends: list[list[Any]] = [[name(key), value, None] for key, value in planned]
@@ -362,6 +373,7 @@ def job(worker: Worker) -> None:
         consumer = _joined(worker, JOB_GROUP, ["in"])
         alive = True
         while alive and not worker.stopping:
+            worker.step()
             polls = read(consumer.consume(20, timeout=0.2))
             if not polls:
                 continue
