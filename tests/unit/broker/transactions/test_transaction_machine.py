@@ -71,6 +71,8 @@ class Process:
     life: int = 0
     transaction: Transaction | None = None
     ending: Ended | None = None
+    is_stale: bool = False
+    """A new producer id may be on its way to it in an answer that was lost."""
 
 
 @dataclass
@@ -132,9 +134,11 @@ class TransactionMachine(RuleBasedStateMachine):
         if not lost:
             process.life = self.lives[process.name]
             process.producer = ended.producer
+            process.is_stale = False
         elif expected is not None:
             # It will ask again, as the same process.
             process.life = self.lives[process.name]
+            process.is_stale = True
         else:
             process.producer = None
         process.transaction = process.ending = None
@@ -205,6 +209,8 @@ class TransactionMachine(RuleBasedStateMachine):
         if code is E.NONE:
             assert process.life == self.lives[process.name], "a fenced process went on"
             return True
+        if process.life == self.lives[process.name] and not process.is_stale:
+            assert code is not E.INVALID_PRODUCER_ID_MAPPING, "not the producer id it was given"
         if code not in AGAIN:
             self._leave(process)
         return False
@@ -332,8 +338,8 @@ class TransactionMachine(RuleBasedStateMachine):
         self.c.data.failing.clear()
 
     @precondition(lambda self: self.version >= 2)
-    @rule(index=st.integers(0, 2))
-    def epochs_are_used_up(self, index: int) -> None:
+    @rule(index=st.integers(0, 2), left=st.integers(1, 2))
+    def epochs_are_used_up(self, index: int, left: int) -> None:
         """As by tens of thousands of transactions, if nothing is under way."""
         process = self.processes[index]
         _, metadata = self.c.transactions.find_transaction(process.name)
@@ -346,8 +352,8 @@ class TransactionMachine(RuleBasedStateMachine):
             or not metadata.state.may_expire
         ):
             return
-        metadata.producer_epoch = PRODUCER_EPOCH_MAX - 2
-        metadata.last_producer_epoch = PRODUCER_EPOCH_MAX - 3
+        metadata.producer_epoch = PRODUCER_EPOCH_MAX - left
+        metadata.last_producer_epoch = PRODUCER_EPOCH_MAX - left - 1
         process.producer = metadata.producer
 
     # -- what must hold --
