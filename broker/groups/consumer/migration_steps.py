@@ -70,15 +70,15 @@ class GroupMigration:
         Raises:
             ApiError: GROUP_ID_NOT_FOUND or GROUP_MAX_SIZE_REACHED; nothing has changed.
         """
-        if not group.is_empty:
-            check_upgrade(group, self._policy, self._consumer_max_size)
-            if len(group.members) >= self._consumer_max_size:
-                raise ApiError(
-                    ErrorCode.GROUP_MAX_SIZE_REACHED,
-                    "The consumer group has reached its maximum capacity of "
-                    f"{self._consumer_max_size} members.",
-                )
-        made = to_consumer_group(group, self._image())
+        try:
+            made = self._checked(group)
+        except ApiError as error:
+            logger.info(
+                "group stays a classic group group=%s error=%s",
+                log_value(group.group_id),
+                log_value(error.message or error.code.name),
+            )
+            raise
         made.metadata_hash = self._consumers.hashes.of(made, self._image())
         changes = Changes(made)
         changes.records += group.tombstones()
@@ -95,6 +95,16 @@ class GroupMigration:
             len(made.members),
         )
         return made
+
+    def _checked(self, group: ClassicGroup) -> ConsumerGroup:
+        check_upgrade(group, self._policy, self._consumer_max_size)
+        if len(group.members) >= self._consumer_max_size:
+            raise ApiError(
+                ErrorCode.GROUP_MAX_SIZE_REACHED,
+                "The consumer group has reached its maximum capacity of "
+                f"{self._consumer_max_size} members.",
+            )
+        return to_consumer_group(group, self._image())
 
     def may_downgrade(
         self, group: ConsumerGroup, leaving: Collection[ConsumerGroupMember], *, joining: int = 0
