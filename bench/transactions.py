@@ -142,12 +142,14 @@ class TransactionalProducer:
         if self._due >= self._end_s:
             self.is_idle = True
         elif self._due <= now:
-            self._begin()
+            # Late because of the broker: it is charged for that.
+            self._begin(self._due)
         else:
-            self._loop.call_at(self._due, self._begin)
+            # Idle when it is due: a timer's own milliseconds are nobody's fault.
+            self._loop.call_at(self._due, lambda: self._begin(time.perf_counter()))
 
-    def _begin(self) -> None:
-        self._begun = self._due
+    def _begin(self, begun: float) -> None:
+        self._begun = begun
         if self._load.rate_per_s is not None:
             self._due += self._load.producers / self._load.rate_per_s
         if self._load.source is None:
