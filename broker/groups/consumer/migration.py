@@ -15,6 +15,11 @@
 `group.consumer.migration.policy` says which of the ways are open. A group without members goes
 either way always: nobody is there who could notice.
 
+User data of an assignor that is not one of the clients' own would be lost, so such a group stays
+classic. Kafka looks at any user data, and so refuses members of librdkafka with `cooperative-sticky`
+once they have rebalanced twice: that client sends back in assignments what members told its
+assignor about themselves, which nobody misses.
+
 The functions here make the other group from what they are given, and change nothing.
 
 Source: Kafka, ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup,
@@ -23,6 +28,7 @@ GroupMetadataManager.java (validateOnlineUpgrade, validateOnlineDowngradeWithFen
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
+from typing import Final
 from uuid import UUID
 
 from broker.controller.cluster_image import ClusterImage
@@ -46,6 +52,10 @@ from protocol.internal.consumer_protocol import (
     message_version,
 )
 from protocol.internal.consumer_subscription import PROTOCOL_TYPE
+
+
+OWN_ASSIGNORS: Final = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"})
+"""Assignors that come with the clients: what they put beside partitions only they read."""
 
 
 class MigrationPolicy(StrEnum):
@@ -103,7 +113,7 @@ def to_consumer_group(group: ClassicGroup, image: ClusterImage) -> ConsumerGroup
             assignment = decode_assignment(member.assignment)
         except DecodeError:
             raise _no_upgrade(group, "the embedded consumer protocol is malformed") from None
-        if assignment.user_data:
+        if assignment.user_data and protocol_name not in OWN_ASSIGNORS:
             raise _no_upgrade(
                 group,
                 "an unsupported custom assignor is in use. Please refer to the documentation or "

@@ -160,8 +160,13 @@ def test_topics_that_are_gone_are_left_out() -> None:
 
 
 def test_what_a_custom_assignor_told_members_is_not_lost() -> None:
-    """Such a group is not converted."""
+    """Such a group is not converted; what the clients' own assignors told is of no use."""
     group = classic_group(classic_member("a", {"t": (0,)}, user_data=b"x"))
+    assert to_consumer_group(group, IMAGE).members["a"].assigned == {T: (0,)}
+    member = classic_member("a", {"t": (0,)}, user_data=b"x")
+    member.protocols = (("mine", member.protocols[0][1]),)
+    group = classic_group(member)
+    group.protocol_name = "mine"
     with pytest.raises(ApiError, match="custom assignor") as refused:
         to_consumer_group(group, IMAGE)
     assert refused.value.code is ErrorCode.GROUP_ID_NOT_FOUND
