@@ -16,7 +16,7 @@
 either way always: nobody is there who could notice.
 
 User data of an assignor that is not one of the clients' own would be lost, so such a group stays
-classic. Kafka looks at any user data, and so refuses members of librdkafka with `cooperative-sticky`
+classic. Kafka looks at any user data, and so refuses librdkafka's members with `cooperative-sticky`
 once they have rebalanced twice: that client sends back in assignments what members told its
 assignor about themselves, which nobody misses.
 
@@ -52,7 +52,6 @@ from protocol.internal.consumer_protocol import (
     message_version,
 )
 from protocol.internal.consumer_subscription import PROTOCOL_TYPE
-
 
 OWN_ASSIGNORS: Final = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"})
 """Assignors that come with the clients: what they put beside partitions only they read."""
