@@ -17,6 +17,7 @@ not there.
 Source: RE2 syntax (google/re2, doc/syntax.txt); RE2/J 1.8, Parser.java, CharClass.java.
 """
 
+import re
 from dataclasses import dataclass
 from enum import Enum, Flag, auto
 from typing import NamedTuple, TypeAlias
@@ -103,6 +104,11 @@ _FLAG_LETTERS = {
     "U": _Flags.UNGREEDY,
 }
 
+# Most of a pattern is a name: characters that mean themselves are taken by the run.
+_PLAIN = re.compile(r"[0-9A-Za-z_-]+")
+_LITERALS = {chr(code): Characters(1 << code) for code in range(128)}
+_FOLDED_LITERALS = {chr(code): Characters(fold(1 << code)) for code in range(128)}
+
 _ESCAPES = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 
 _CLOSING_BRACKET = "missing closing ]"
@@ -165,7 +171,15 @@ class _Parser:
     def parse(self) -> Node:
         after_repeat = False
         while self._more():
-            after_repeat = self._read_one(after_repeat=after_repeat)
+            plain = _PLAIN.match(self._text, self._position)
+            if plain is None:
+                after_repeat = self._read_one(after_repeat=after_repeat)
+                continue
+            folds = _Flags.FOLD_CASE in self._flags
+            literals = _FOLDED_LITERALS if folds else _LITERALS
+            self._groups[-1].parts += [literals[character] for character in plain.group()]
+            self._position = plain.end()
+            after_repeat = False
         if len(self._groups) > 1:
             raise InvalidRegexError(_CLOSING_PARENTHESIS)
         return self._groups[0].close()
