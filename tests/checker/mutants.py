@@ -29,20 +29,22 @@ class Mutant:
         return (self.apply.__doc__ or "").strip().rstrip(".")
 
 
+def _replace(owner: Any, name: str, value: object) -> None:
+    setattr(owner, name, value)
+
+
 def lso_ignored() -> None:
     """Consumers that ask for committed records read up to the high watermark."""
     from storage.log_state import LogState
 
-    LogState.last_stable_offset = property(  # type: ignore[method-assign,assignment]
-        lambda log: log.high_watermark
-    )
+    _replace(LogState, "last_stable_offset", property(lambda log: log.high_watermark))
 
 
 def aborted_list_empty() -> None:
     """Fetch tells of no aborted transaction."""
     from storage.log_read import LogReads
 
-    LogReads.aborted_transactions = lambda *_: []  # type: ignore[method-assign,assignment]
+    _replace(LogReads, "aborted_transactions", lambda *_: [])
 
 
 def aborted_index_not_recovered() -> None:
@@ -50,21 +52,21 @@ def aborted_index_not_recovered() -> None:
     from storage.log import Log
     from storage.transaction_index import TransactionIndex
 
-    opened = Log.open.__func__  # type: ignore[attr-defined]
+    opened: Any = vars(Log)["open"].__func__
     append = TransactionIndex.append
 
     def opening(cls: type[Log], *arguments: Any, **named: Any) -> Log:
         def forget(index: TransactionIndex, txn: object) -> None:
             index.reset()
 
-        TransactionIndex.append = forget  # type: ignore[method-assign,assignment]
+        _replace(TransactionIndex, "append", forget)
         try:
             log: Log = opened(cls, *arguments, **named)
             return log
         finally:
-            TransactionIndex.append = append  # type: ignore[method-assign]
+            _replace(TransactionIndex, "append", append)
 
-    Log.open = classmethod(opening)  # type: ignore[method-assign,assignment]
+    _replace(Log, "open", classmethod(opening))
 
 
 def marker_forgotten() -> None:
@@ -83,21 +85,21 @@ def marker_forgotten() -> None:
         if len(write._errors) == len(write._partitions):
             write._done(write._errors)
 
-    markers._Write._write_one = sometimes  # type: ignore[method-assign]
+    _replace(markers._Write, "_write_one", sometimes)
 
 
 def abort_marker_as_commit() -> None:
     """One abort in ten gets commit markers."""
     from broker.transactions import markers
 
-    build = markers.build_end_transaction_marker
+    build: Any = vars(markers)["build_end_transaction_marker"]
 
-    def built(**fields: Any) -> bytearray:
+    def built(**fields: Any) -> Any:
         if _RANDOM.random() < 0.1:
             fields["commit"] = True
         return build(**fields)
 
-    markers.build_end_transaction_marker = built  # type: ignore[assignment]
+    _replace(markers, "build_end_transaction_marker", built)
 
 
 def acknowledged_not_written() -> None:
@@ -120,7 +122,7 @@ def acknowledged_not_written() -> None:
                 return AppendInfo(end - 1, end - 1, -1, partition.log.log_start_offset, False)
         return append(partition, records, now_ms, origin, **named)
 
-    Partition.append = sometimes  # type: ignore[method-assign,assignment]
+    _replace(Partition, "append", sometimes)
 
 
 def offset_off_by_one() -> None:
@@ -142,7 +144,7 @@ def offset_off_by_one() -> None:
             return info._replace(first_offset=info.first_offset + 1)
         return info
 
-    Partition.append = sometimes  # type: ignore[method-assign,assignment]
+    _replace(Partition, "append", sometimes)
 
 
 def duplicates_written() -> None:
@@ -154,7 +156,7 @@ def duplicates_written() -> None:
     def checked(state: Any, *arguments: Any, **named: Any) -> None:
         check(state, *arguments, **named)
 
-    ProducerStateManager.check = checked  # type: ignore[method-assign,assignment]
+    _replace(ProducerStateManager, "check", checked)
 
 
 def late_end_accepted() -> None:
@@ -162,14 +164,14 @@ def late_end_accepted() -> None:
     from broker.transactions import end_transaction
     from broker.transactions.transaction_state import TransactionState
 
-    check = end_transaction.check_end
+    check: Any = vars(end_transaction)["check_end"]
 
     def checked(metadata: Any, producer: Any, *, commit: bool) -> Any:
         if metadata.pending is None and metadata.state is TransactionState.ONGOING:
             return None
         return check(metadata, producer, commit=commit)
 
-    end_transaction.check_end = checked
+    _replace(end_transaction, "check_end", checked)
 
 
 def late_produce_accepted() -> None:
@@ -188,18 +190,18 @@ def late_produce_accepted() -> None:
                 return None
         return check(state, *arguments)
 
-    ProducerStateManager.check = checked  # type: ignore[method-assign,assignment]
-    partitions._check = lambda metadata, producer: None
+    _replace(ProducerStateManager, "check", checked)
+    _replace(partitions, "_check", lambda metadata, producer: None)
 
 
 def pending_offsets_applied_early() -> None:
     """Offsets of a transaction count before it is committed."""
     from broker.groups.offset_store import OffsetStore
 
-    def put(store: OffsetStore, _producer_id: int, key: Any, committed: Any) -> None:
+    def put(store: Any, _producer_id: int, key: Any, committed: Any) -> None:
         store.put(*key, committed)
 
-    OffsetStore.put_pending = put  # type: ignore[method-assign,assignment]
+    _replace(OffsetStore, "put_pending", put)
 
 
 def aborted_offsets_kept() -> None:
@@ -212,7 +214,7 @@ def aborted_offsets_kept() -> None:
         assert commit in (True, False)
         end(store, producer_id, commit=True)
 
-    OffsetStore.end_transaction = ended  # type: ignore[method-assign]
+    _replace(OffsetStore, "end_transaction", ended)
 
 
 def committed_offsets_dropped() -> None:
@@ -224,14 +226,14 @@ def committed_offsets_dropped() -> None:
     def ended(store: OffsetStore, producer_id: int, *, commit: bool) -> None:
         end(store, producer_id, commit=commit and _RANDOM.random() >= 0.1)
 
-    OffsetStore.end_transaction = ended  # type: ignore[method-assign]
+    _replace(OffsetStore, "end_transaction", ended)
 
 
 def recovery_drops_a_batch() -> None:
     """After a crash the last record of a log is gone."""
     from storage.log import Log
 
-    opened = Log.open.__func__  # type: ignore[attr-defined]
+    opened: Any = vars(Log)["open"].__func__
 
     def opening(cls: type[Log], *arguments: Any, **named: Any) -> Log:
         log: Log = opened(cls, *arguments, **named)
@@ -239,7 +241,7 @@ def recovery_drops_a_batch() -> None:
             log.truncate_to(log.log_end_offset - 1)
         return log
 
-    Log.open = classmethod(opening)  # type: ignore[method-assign,assignment]
+    _replace(Log, "open", classmethod(opening))
 
 
 def transaction_log_not_replayed() -> None:
@@ -249,7 +251,7 @@ def transaction_log_not_replayed() -> None:
     async def nothing(_loader: Any, _shard: Any, _stats: Any) -> None:
         return
 
-    TransactionLoader.fill = nothing  # type: ignore[method-assign,assignment]
+    _replace(TransactionLoader, "fill", nothing)
 
 
 def commit_answered_and_forgotten() -> None:
@@ -269,7 +271,7 @@ def commit_answered_and_forgotten() -> None:
             return
         end(self, transactional_id, producer, **named)
 
-    EndTransaction.end = sometimes  # type: ignore[method-assign,assignment]
+    _replace(EndTransaction, "end", sometimes)
 
 
 def partition_not_added() -> None:
@@ -284,7 +286,7 @@ def partition_not_added() -> None:
         kept = [one for one in partitions if _RANDOM.random() >= 0.05] or list(partitions)[:1]
         add(self, transactional_id, producer, kept, **named)
 
-    TransactionPartitions.add = sometimes  # type: ignore[method-assign]
+    _replace(TransactionPartitions, "add", sometimes)
 
 
 def fetch_skips_a_batch() -> None:
@@ -298,7 +300,7 @@ def fetch_skips_a_batch() -> None:
             offset += 2
         return read(log, offset, **named)
 
-    LogReads.read = sometimes  # type: ignore[method-assign,assignment]
+    _replace(LogReads, "read", sometimes)
 
 
 def offsets_replay_loses() -> None:
@@ -314,14 +316,14 @@ def offsets_replay_loses() -> None:
             value = committed.value._replace(offset=max(committed.value.offset - 3, 0))
             put(store, group, topic, partition, committed._replace(value=value))
 
-        OffsetStore.put = stale  # type: ignore[method-assign,assignment]
+        _replace(OffsetStore, "put", stale)
         try:
             await fill(*arguments)
         finally:
-            OffsetStore.put = put  # type: ignore[method-assign]
+            _replace(OffsetStore, "put", put)
 
-    loader.fill_shard = filled
-    coordinator.fill_shard = filled  # type: ignore[attr-defined]
+    _replace(loader, "fill_shard", filled)
+    _replace(coordinator, "fill_shard", filled)
 
 
 def generation_not_checked() -> None:
@@ -329,9 +331,7 @@ def generation_not_checked() -> None:
     from broker.groups.classic_group import ClassicGroup
     from protocol.error_codes import ErrorCode
 
-    ClassicGroup.validate_offset_commit = (  # type: ignore[method-assign,assignment]
-        lambda *_, **__: ErrorCode.NONE
-    )
+    _replace(ClassicGroup, "validate_offset_commit", lambda *_, **__: ErrorCode.NONE)
 
 
 MUTANTS: Final[dict[str, Mutant]] = {

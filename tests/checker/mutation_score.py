@@ -66,7 +66,12 @@ def try_mutant(name: str, mutant: Mutant, seconds: float, seed: int, directory: 
             found = [f"{kind} {n}" for kind, n in outcome.report.forbidden.items()]
         else:
             options = RunOptions(
-                seconds=seconds, seed=seed, faults=mutant.faults, make_broker=make, drain_s=20
+                seconds=seconds,
+                seed=seed,
+                faults=mutant.faults,
+                fault_share=0.9,
+                make_broker=make,
+                drain_s=20,
             )
             result = run(options, directory)
             found = [f"{kind} {n}" for kind, n in result.report.forbidden.items()]

@@ -64,11 +64,13 @@ class Nemesis:
         *,
         faults: tuple[str, ...],
         seed: int,
+        share: float = 0.45,
     ) -> None:
         self._node = node
         self._proxy = proxy
         self._clients = clients
         self._faults = faults
+        self._share = share
         self._random = random.Random(seed)
         self.done: Counter[str] = Counter()
 
@@ -76,7 +78,7 @@ class Nemesis:
         """Faults until a time of the monotonic clock."""
         watch = self._clients.watch
         while time.monotonic() < end:
-            chosen = [fault for fault in self._faults if self._random.random() < 0.45]
+            chosen = [fault for fault in self._faults if self._random.random() < self._share]
             sys.stderr.write(f"  {end - time.monotonic():4.0f} s left: {chosen or 'nothing'}\n")
             round_end = min(end, time.monotonic() + self._random.uniform(*ROUND_S))
             if "proxy" in chosen and self._proxy is not None:

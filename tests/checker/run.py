@@ -43,6 +43,8 @@ class RunOptions:
     seed: int = 1
     broker: str = "varve"
     faults: tuple[str, ...] = ("kill", "pause")
+    fault_share: float = 0.45
+    """Probability of each fault in each round."""
     workload: tuple[str, ...] = TRANSACTIONAL
     rate_per_s: float = 40.0
     make_broker: MakeBroker | None = None
@@ -226,7 +228,14 @@ def run(options: RunOptions, directory: Path) -> RunOutcome:
             create_topic(node, topic, count)
         port = node.port if proxy is None else proxy.port
         clients = _Clients(options, directory, f"127.0.0.1:{port}")
-        nemesis = Nemesis(node, proxy, clients, faults=options.faults, seed=options.seed)
+        nemesis = Nemesis(
+            node,
+            proxy,
+            clients,
+            faults=options.faults,
+            seed=options.seed,
+            share=options.fault_share,
+        )
         nemesis.run_until(time.monotonic() + options.seconds)
         nemesis.heal()
         clients.thaw()

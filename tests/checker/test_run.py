@@ -1,0 +1,75 @@
+"""Whole runs: real clients, faults, judgement; and whether the checker would notice a mistake."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.checker import delayed
+from tests.checker.mutants import MUTANTS
+from tests.checker.mutation_score import try_mutant
+from tests.checker.run import RunOptions, run
+
+pytestmark = pytest.mark.interop
+
+
+def test_twenty_seconds_of_kills_and_pauses(tmp_path: Path) -> None:
+    """The short variant: nothing lost, doubled, torn or read too early."""
+    options = RunOptions(seconds=20, seed=20, faults=("kill", "pause", "clients"))
+    outcome = run(options, tmp_path)
+    assert outcome.is_clean, outcome.text()
+    assert outcome.report.outcomes["txn ok"] > 50, outcome.text()
+    assert outcome.faults["kill"] >= 1
+
+
+@pytest.mark.slow
+def test_ten_minutes_of_kills_and_pauses(tmp_path: Path) -> None:
+    """The full variant."""
+    faults = ("kill", "pause", "clients", "freeze")
+    outcome = run(RunOptions(seconds=600, seed=600, faults=faults), tmp_path)
+    assert outcome.is_clean, outcome.text()
+    assert outcome.report.outcomes["txn ok"] > 2000, outcome.text()
+    assert outcome.faults["kill"] >= 10
+    assert outcome.faults["pause"] >= 10
+
+
+@pytest.mark.slow
+def test_three_minutes_of_a_bad_network(tmp_path: Path) -> None:
+    """The proxy delays, cuts, throttles and loses answers, besides kills."""
+    outcome = run(RunOptions(seconds=180, seed=180, faults=("kill", "proxy")), tmp_path)
+    assert outcome.is_clean, outcome.text()
+    assert outcome.faults["proxy"] >= 5
+
+
+def test_late_requests_with_version_2(tmp_path: Path) -> None:
+    """The short variant: a request of one transaction never touches the next."""
+    outcome = delayed.run(delayed.Options(transactions=600, seed=6), tmp_path)
+    assert outcome.report.forbidden == {}, outcome.text()
+    assert outcome.proxy["delay"] > 20
+    assert outcome.report.outcomes["txn ok"] > 100
+
+
+@pytest.mark.slow
+def test_late_requests_of_fifty_thousand_transactions(tmp_path: Path) -> None:
+    """The full variant."""
+    options = delayed.Options(transactions=50_000, producers=32, seed=50)
+    outcome = delayed.run(options, tmp_path)
+    assert outcome.report.forbidden == {}, outcome.text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broker", ["varve", "kafka"])
+def test_late_requests_with_version_1_show_what_it_cannot_do(tmp_path: Path, broker: str) -> None:
+    """Two transactions of one epoch cannot be told apart, by any broker: the run is alive."""
+    options = delayed.Options(
+        transactions=3000, version=1, broker=broker, seed=1, verification=False
+    )
+    outcome = delayed.run(options, tmp_path)
+    assert {"G1a", "lost-write", "torn"} & outcome.report.forbidden.keys(), outcome.text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MUTANTS)
+def test_seeded_bug_is_caught(tmp_path: Path, name: str) -> None:
+    """`python -m tests.checker.mutation_score` tells more."""
+    verdict = try_mutant(name, MUTANTS[name], 25.0, 1, tmp_path)
+    assert verdict.caught
