@@ -34,6 +34,8 @@ COMMANDS = {
     "config": Command("cli.config_command", "show settings and where they come from"),
     "topics": Command("cli.topics", "create, list, describe, alter and delete topics"),
     "groups": Command("cli.groups", "list, describe, reset and delete consumer groups"),
+    "transactions": Command("cli.transactions", "look at transactions, end those that hang"),
+    "features": Command("cli.features", "show, raise and lower the levels of features"),
     "configs": Command("cli.configs", "describe and alter settings of topics and brokers"),
     "tier": Command("cli.tier", "look after remote storage: list, verify, clean, restore"),
     "produce": Command("cli.produce", "send records from standard input, for a quick try"),
