@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from config.broker import BROKER_KEYS, BrokerConfig
 from config.conflict import Conflict
 from config.errors import InvalidConfigError
+from config.group_rules import group_conflicts
 from config.remote_rules import remote_conflicts
 from config.topic import broker_defaults
 from config.topic_rules import check_combinations
@@ -27,6 +28,7 @@ def conflicts(broker: BrokerConfig) -> Iterator[Conflict]:
     yield from _listeners(broker)
     yield from _advertised(broker)
     yield from _limits(broker)
+    yield from group_conflicts(broker)
     yield from _retention(broker)
     defaults = broker_defaults(broker)
     try:

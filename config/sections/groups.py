@@ -126,9 +126,9 @@ class GroupSettings(Settings):
         default=1000,
         text="Longest time that a new target assignment may wait for further members to join, or "
         "for the one before to have been worth its cost; 0 computes one at every change.",
-        source="KIP-848",
-        difference="From Kafka 4.3. Members that join wait for their target rather than for the "
-        "next heartbeat, and mostly for 50 ms only.",
+        source="Varve",
+        difference="Kafka has it from 4.3 on. Members that join wait for their target rather than "
+        "for the next heartbeat, and mostly for 50 ms only.",
     )
     group_consumer_migration_policy: str = config_key(
         "group.consumer.migration.policy",

@@ -1,7 +1,8 @@
 """One shard with consumer groups, without a loop, and members that talk to it.
 
-Every target is computed at once (`group.consumer.assignment.interval.ms` 0), as Kafka 4.2 does, unless
-a test says otherwise; work for other threads is done when `offload.run_all` says so, or at once.
+Every target is computed at once (`group.consumer.assignment.interval.ms` 0), as Kafka 4.2 does,
+unless a test says otherwise; work for other threads is done at once, or, with `offload.hold`, when
+`offload.run_all` says so.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,0 +1,35 @@
+"""Which settings of consumer groups may not stand beside each other.
+
+Source: Kafka 4.2, GroupCoordinatorConfig.java (validate).
+"""
+
+from collections.abc import Iterator
+
+from config.broker import BROKER_KEYS, BrokerConfig
+from config.conflict import Conflict
+
+_SESSION = "group.consumer.{}session.timeout.ms"
+_HEARTBEAT = "group.consumer.{}heartbeat.interval.ms"
+
+
+def group_conflicts(broker: BrokerConfig) -> Iterator[Conflict]:
+    """Bounds that are the wrong way round, and defaults outside of them."""
+    for name in (_SESSION, _HEARTBEAT):
+        low, value, high = (name.format(part) for part in ("min.", "", "max."))
+        yield from _ordered(broker, low, high)
+        yield from _ordered(broker, low, value)
+        yield from _ordered(broker, value, high)
+    heartbeat, session = _HEARTBEAT.format(""), _SESSION.format("")
+    if _value(broker, heartbeat) >= _value(broker, session):
+        yield Conflict(heartbeat, f"is not below {session}={_value(broker, session)}")
+
+
+def _ordered(broker: BrokerConfig, lower: str, higher: str) -> Iterator[Conflict]:
+    if _value(broker, lower) > _value(broker, higher):
+        yield Conflict(lower, f"is above {higher}={_value(broker, higher)}")
+
+
+def _value(broker: BrokerConfig, name: str) -> int:
+    value = getattr(broker, BROKER_KEYS[name].field_name)
+    assert isinstance(value, int)
+    return value

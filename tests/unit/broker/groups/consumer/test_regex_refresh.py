@@ -1,0 +1,60 @@
+"""Patterns that take too long, match too much, or belong to a group that is gone."""
+
+import pytest
+
+from broker.groups.consumer import regex_refresh
+from tests.fakes.offsets_partition import topic_image
+from tests.unit.broker.groups.consumer.harness import ConsumerHarness
+
+
+def test_group_that_is_gone_hears_nothing() -> None:
+    h = ConsumerHarness()
+    h.offload.hold = True
+    h.enter("m1", regex="foo.*")
+    h.consumers.close()
+    batches = len(h.log.batches[0])
+    h.offload.run_all()
+    assert len(h.log.batches[0]) == batches
+
+
+def test_pattern_that_nobody_wants_any_more_is_not_kept() -> None:
+    h = ConsumerHarness()
+    h.offload.hold = True
+    h.enter("m1", regex="foo.*")
+    h.beat("m1", 1, regex="ba.")
+    h.offload.run_all()
+    assert "foo.*" not in h.consumer_group().resolved
+    h.offload.hold = False
+    h.beat("m1", 1)
+    h.settle_members()
+    assert h.owned("m1") == {"bar": [0, 1, 2]}
+    h.check()
+
+
+def test_failure_is_tried_again_with_a_heartbeat() -> None:
+    h = ConsumerHarness()
+    h.offload.fail_with = MemoryError()
+    h.enter("m1", regex="foo.*")
+    assert not h.consumer_group().resolved
+    h.offload.fail_with = None
+    h.settle_members()
+    assert "foo" in h.owned("m1")
+
+
+def test_pattern_for_too_many_topics_stands_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its record would not fit into the log."""
+    monkeypatch.setattr(regex_refresh, "RECORD_SIZE_MAX", 5)
+    h = ConsumerHarness(None, topic_image("foo", 1, 1), topic_image("foobar", 3, 1))
+    h.enter("m1", regex="foo.*")
+    h.enter("m2", regex="fo+")
+    h.settle_members()
+    assert h.owned("m1") == {}
+
+
+def test_group_without_patterns_costs_nothing() -> None:
+    h = ConsumerHarness()
+    h.offload.hold = True
+    h.enter("m1")
+    h.timer.advance(40_000)
+    h.beat("m1", 1, owned={})
+    assert not h.offload.waiting
