@@ -21,8 +21,11 @@ E = ErrorCode
 VERSIONS = versions_of(add_partitions_to_txn)
 
 
+Topics = dict[str, list[int]]
+
+
 def transaction(
-    producer: ProducerIdAndEpoch, *, name: str = "tx", verify: bool = False, **topics: list[int]
+    producer: ProducerIdAndEpoch, topics: Topics, *, name: str = "tx", verify: bool = False
 ) -> AddPartitionsToTxnTransaction:
     return AddPartitionsToTxnTransaction(
         transactional_id=name,
@@ -42,13 +45,13 @@ def codes_of(topic_results: Any) -> dict[tuple[str, int], int]:
 
 
 def add(
-    world: Transactions, version: int, producer: ProducerIdAndEpoch, **topics: list[int]
+    t: Transactions, version: int, producer: ProducerIdAndEpoch, topics: Topics
 ) -> dict[tuple[str, int], int]:
     """One transaction, in the form of the version."""
-    one = transaction(producer, **topics)
+    one = transaction(producer, topics)
     if version >= 4:
         request = AddPartitionsToTxnRequest(transactions=[one])
-        answer = world.send(add_partitions_to_txn, request, version)
+        answer = t.send(add_partitions_to_txn, request, version)
         assert answer.error_code == 0
         (result,) = answer.results_by_transaction
         assert result.transactional_id == "tx"
@@ -59,14 +62,14 @@ def add(
         v3_and_below_producer_epoch=one.producer_epoch,
         v3_and_below_topics=one.topics,
     )
-    answer = world.send(add_partitions_to_txn, request, version)
+    answer = t.send(add_partitions_to_txn, request, version)
     return codes_of(answer.results_by_topic_v3_and_below)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_partitions_are_added(transactions: Transactions, version: int) -> None:
     producer = transactions.new_producer()
-    codes = add(transactions, version, producer, t=[0, 2])
+    codes = add(transactions, version, producer, {"t": [0, 2]})
     assert codes == {("t", 0): 0, ("t", 2): 0}
     assert transactions.metadata().partitions == {A, C}
     assert transactions.metadata().client_transaction_version == (2 if version >= 4 else 0)
@@ -75,7 +78,7 @@ def test_partitions_are_added(transactions: Transactions, version: int) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_all_or_none(transactions: Transactions, version: int) -> None:
     producer = transactions.new_producer()
-    assert add(transactions, version, producer, t=[0, 9], nowhere=[0]) == {
+    assert add(transactions, version, producer, {"t": [0, 9], "nowhere": [0]}) == {
         ("t", 0): E.OPERATION_NOT_ATTEMPTED,
         ("t", 9): E.UNKNOWN_TOPIC_OR_PARTITION,
         ("nowhere", 0): E.UNKNOWN_TOPIC_OR_PARTITION,
@@ -85,7 +88,7 @@ def test_all_or_none(transactions: Transactions, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_fenced_producers_are_told_what_they_know(transactions: Transactions, version: int) -> None:
-    codes = add(transactions, version, transactions.fenced(), t=[0])
+    codes = add(transactions, version, transactions.fenced(), {"t": [0]})
     assert codes == {
         ("t", 0): E.PRODUCER_FENCED if version >= 2 else E.INVALID_PRODUCER_EPOCH,
     }
@@ -96,7 +99,7 @@ def test_transaction_that_is_too_large(
     transactions: Transactions, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partitions, "PARTITIONS_MAX", 1)
-    codes = add(transactions, version, transactions.new_producer(), t=[0, 1])
+    codes = add(transactions, version, transactions.new_producer(), {"t": [0, 1]})
     expected = E.TRANSACTION_ABORTABLE if version >= 4 else E.INVALID_REQUEST
     assert set(codes.values()) == {expected}
 
@@ -108,9 +111,9 @@ def test_several_transactions_at_once(transactions: Transactions, version: int) 
     _, second = transactions.init(transactional_id="other")
     request = AddPartitionsToTxnRequest(
         transactions=[
-            transaction(first, verify=True, t=[0, 1]),
-            transaction(second, name="other", t=[1]),
-            transaction(second, name="nobody", t=[2]),
+            transaction(first, {"t": [0, 1]}, verify=True),
+            transaction(second, {"t": [1]}, name="other"),
+            transaction(second, {"t": [2]}, name="nobody"),
         ]
     )
     answer = transactions.send(add_partitions_to_txn, request, version)
@@ -132,8 +135,8 @@ def test_answer_waits_for_all(transactions: Transactions) -> None:
     transactions.loop.call_later(0, transactions.log.commit_held)
     request = AddPartitionsToTxnRequest(
         transactions=[
-            transaction(first, t=[0]),
-            transaction(second, name="other", t=[1]),
+            transaction(first, {"t": [0]}),
+            transaction(second, {"t": [1]}, name="other"),
         ]
     )
     answer = transactions.send(add_partitions_to_txn, request, 5)

@@ -103,9 +103,20 @@ async def test_waiting_client_occupies_nobody() -> None:
 
 
 def begin(
-    t: Transactions, version: int, name: str = "tx", *, timeout_ms: int = 1_000, **who: int
+    t: Transactions,
+    version: int,
+    name: str = "tx",
+    *,
+    timeout_ms: int = 1_000,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
 ) -> tuple[int, int, int]:
-    request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=timeout_ms, **who)
+    request = InitProducerIdRequest(
+        transactional_id=name,
+        transaction_timeout_ms=timeout_ms,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+    )
     answer = t.send(init_producer_id, request, version)
     return answer.error_code, answer.producer_id, answer.producer_epoch
 
