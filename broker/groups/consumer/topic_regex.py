@@ -22,7 +22,8 @@ from typing import Final
 
 from broker.groups.consumer.topic_regex_classes import POSIX_CLASSES
 from broker.groups.consumer.topic_regex_program import MATCHED, Program, build
-from broker.groups.consumer.topic_regex_syntax import Assertion, InvalidRegexError, parse
+from broker.groups.consumer.topic_regex_reader import InvalidRegexError
+from broker.groups.consumer.topic_regex_syntax import Assertion, parse
 
 __all__ = ["InvalidRegexError", "TopicRegex"]
 

@@ -16,12 +16,12 @@ Wild, 2010.
 from dataclasses import dataclass, field
 from typing import Final
 
+from broker.groups.consumer.topic_regex_reader import InvalidRegexError
 from broker.groups.consumer.topic_regex_syntax import (
     Alternation,
     Assertion,
     Characters,
     Concatenation,
-    InvalidRegexError,
     Node,
     Repetition,
 )

@@ -24,13 +24,9 @@ from typing import NamedTuple, TypeAlias
 
 from broker.groups.consumer.topic_regex_classes import (
     ANY_CHARACTER,
-    FOLDS_INTO_ASCII,
-    PERL_CLASSES,
-    POSIX_CLASSES,
-    UNICODE_CLASSES,
     fold,
-    range_mask,
 )
+from broker.groups.consumer.topic_regex_reader import CharacterReader, InvalidRegexError
 
 PATTERN_LENGTH_MAX = 8192
 """Longest pattern, in characters: reading it takes a few milliseconds."""
@@ -42,11 +38,6 @@ REPEAT_MAX = 1000
 """Largest number in braces."""
 
 _NOT_NEWLINE = ANY_CHARACTER & ~(1 << ord("\n"))
-_CODE_POINT_MAX = 0x10FFFF
-
-
-class InvalidRegexError(ValueError):
-    """The pattern is not one, or is too large; the text says what is wrong."""
 
 
 class Assertion(Enum):
@@ -109,16 +100,12 @@ _PLAIN = re.compile(r"[0-9A-Za-z_-]+")
 _LITERALS = {chr(code): Characters(1 << code) for code in range(128)}
 _FOLDED_LITERALS = {chr(code): Characters(fold(1 << code)) for code in range(128)}
 
-_ESCAPES = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 
-_CLOSING_BRACKET = "missing closing ]"
 _CLOSING_PARENTHESIS = "missing closing )"
-_ESCAPE = "invalid escape sequence"
 _NAMED_CAPTURE = "invalid named capture"
 _PERL_SYNTAX = "invalid or unsupported Perl syntax"
 # RE2/J calls this an internal error; the words are those of RE2 elsewhere.
 _UNEXPECTED_PARENTHESIS = "unexpected )"
-_RANGE = "invalid character class range"
 _REPEAT_ARGUMENT = "missing argument to repetition operator"
 _REPEAT_COUNT = "invalid repeat count"
 _REPEAT_NESTED = "invalid nested repetition operator"
@@ -158,12 +145,11 @@ def parse(pattern: str) -> Node:
     return _Parser(pattern).parse()
 
 
-class _Parser:
+class _Parser(CharacterReader):
     """Reads from left to right; open groups are on a stack of its own, not on Python's."""
 
     def __init__(self, pattern: str) -> None:
-        self._text = pattern
-        self._position = 0
+        super().__init__(pattern)
         self._flags = _Flags.NONE
         self._names: set[str] = set()
         self._groups = [_Group(_Flags.NONE, [], [])]
@@ -175,31 +161,13 @@ class _Parser:
             if plain is None:
                 after_repeat = self._read_one(after_repeat=after_repeat)
                 continue
-            folds = _Flags.FOLD_CASE in self._flags
-            literals = _FOLDED_LITERALS if folds else _LITERALS
+            literals = _FOLDED_LITERALS if self._folds else _LITERALS
             self._groups[-1].parts += [literals[character] for character in plain.group()]
             self._position = plain.end()
             after_repeat = False
         if len(self._groups) > 1:
             raise InvalidRegexError(_CLOSING_PARENTHESIS)
         return self._groups[0].close()
-
-    # What is left of the text.
-
-    def _more(self) -> bool:
-        return self._position < len(self._text)
-
-    def _peek(self) -> str:
-        """The next character; empty at the end."""
-        return self._text[self._position : self._position + 1]
-
-    def _pop(self) -> str:
-        character = self._text[self._position]
-        self._position += 1
-        return character
-
-    def _at(self, start: str) -> bool:
-        return self._text.startswith(start, self._position)
 
     # One element.
 
@@ -259,21 +227,6 @@ class _Parser:
     def _literal(self, code: int) -> None:
         self._push(Characters(self._folded(code, code)))
 
-    def _folded(self, low: int, high: int) -> int:
-        """A range of characters, and with the flag `i` their other cases."""
-        mask = range_mask(low, high)
-        if _Flags.FOLD_CASE in self._flags:
-            mask = fold(mask)
-            for code, others in FOLDS_INTO_ASCII.items():
-                if low <= code <= high:
-                    mask |= others
-        return mask
-
-    def _group_mask(self, mask: int, *, negated: bool) -> int:
-        if _Flags.FOLD_CASE in self._flags:
-            mask = fold(mask)
-        return ANY_CHARACTER & ~mask if negated else mask
-
     # Repetitions.
 
     def _repeat(self, minimum: int, maximum: int | None, *, after_repeat: bool) -> None:
@@ -320,6 +273,10 @@ class _Parser:
 
     # Groups.
 
+    def _set_flags(self, flags: _Flags) -> None:
+        self._flags = flags
+        self._folds = _Flags.FOLD_CASE in flags
+
     def _open_group(self, flags_before: _Flags) -> None:
         if len(self._groups) > NESTING_MAX:
             raise InvalidRegexError(f"more than {NESTING_MAX} groups in one another")
@@ -329,7 +286,7 @@ class _Parser:
         if len(self._groups) == 1:
             raise InvalidRegexError(_UNEXPECTED_PARENTHESIS)
         group = self._groups.pop()
-        self._flags = group.flags_before
+        self._set_flags(group.flags_before)
         self._push(group.close())
 
     def _read_group_options(self) -> None:
@@ -351,7 +308,7 @@ class _Parser:
             elif character in ":)" and (saw_flag or not negative):
                 if character == ":":
                     self._open_group(self._flags)
-                self._flags = flags
+                self._set_flags(flags)
                 return
             else:
                 break
@@ -393,120 +350,3 @@ class _Parser:
             self._push(Characters(mask))
         else:
             self._literal(self._read_escape())
-
-    def _read_class_escape(self) -> int | None:
-        r"""The set of `\d`, `\pL` and their like; None when this is not one."""
-        if not self._at("\\"):
-            return None
-        letter = self._text[self._position + 1 : self._position + 2]
-        if letter in ("p", "P"):
-            self._position += 2
-            return self._read_unicode_class(negated=letter == "P")
-        mask = PERL_CLASSES.get(letter.lower())
-        if mask is None or letter not in "dDsSwW":
-            return None
-        self._position += 2
-        return self._group_mask(mask, negated=letter.isupper())
-
-    def _read_unicode_class(self, *, negated: bool) -> int:
-        if not self._more():
-            raise InvalidRegexError(_RANGE)
-        name = self._pop()
-        if name == "{":
-            end = self._text.find("}", self._position)
-            if end < 0:
-                raise InvalidRegexError(_RANGE)
-            name = self._text[self._position : end]
-            self._position = end + 1
-        if name.startswith("^"):
-            negated = not negated
-            name = name[1:]
-        mask = UNICODE_CLASSES.get(name)
-        if mask is None:
-            raise InvalidRegexError(_RANGE)
-        return self._group_mask(mask, negated=negated)
-
-    def _read_escape(self) -> int:
-        """One character behind a backslash."""
-        self._pop()
-        if not self._more():
-            raise InvalidRegexError("trailing backslash at end of expression")
-        character = self._pop()
-        if not (character.isascii() and character.isalnum()):
-            return ord(character)
-        if character in _ESCAPES:
-            return _ESCAPES[character]
-        if character == "x":
-            return self._read_hexadecimal()
-        if character == "0" or (character in "1234567" and self._at_octal()):
-            code = int(character)
-            for _ in range(2):
-                if not self._at_octal():
-                    break
-                code = code * 8 + int(self._pop())
-            return code
-        raise InvalidRegexError(_ESCAPE)
-
-    def _at_octal(self) -> bool:
-        return self._more() and "0" <= self._peek() <= "7"
-
-    def _read_hexadecimal(self) -> int:
-        if self._at("{"):
-            end = self._text.find("}", self._position)
-            digits = self._text[self._position + 1 : end] if end >= 0 else ""
-            self._position = end + 1
-        else:
-            digits = self._text[self._position : self._position + 2]
-            self._position += 2
-            if len(digits) < 2:
-                raise InvalidRegexError(_ESCAPE)
-        if not digits or not all(digit in "0123456789abcdefABCDEF" for digit in digits):
-            raise InvalidRegexError(_ESCAPE)
-        code = int(digits, 16)
-        if code > _CODE_POINT_MAX:
-            raise InvalidRegexError(_ESCAPE)
-        return code
-
-    # Classes.
-
-    def _read_class(self) -> int:
-        """The set between brackets."""
-        self._pop()
-        negated = self._at("^")
-        if negated:
-            self._pop()
-        mask = 0
-        first = True
-        while first or not self._at("]"):
-            first = False
-            mask |= self._read_class_part()
-        self._pop()
-        return ANY_CHARACTER & ~mask if negated else mask
-
-    def _read_class_part(self) -> int:
-        if self._at("[:"):
-            end = self._text.find(":]", self._position)
-            if end >= 0:
-                name = self._text[self._position + 2 : end]
-                self._position = end + 2
-                known = POSIX_CLASSES.get(name.removeprefix("^"))
-                if known is None:
-                    raise InvalidRegexError(_RANGE)
-                return self._group_mask(known, negated=name.startswith("^"))
-        group = self._read_class_escape()
-        if group is not None:
-            return group
-        low = high = self._read_class_character()
-        if self._at("-") and not self._at("-]"):
-            self._pop()
-            high = self._read_class_character()
-            if high < low:
-                raise InvalidRegexError(_RANGE)
-        return self._folded(low, high)
-
-    def _read_class_character(self) -> int:
-        if not self._more():
-            raise InvalidRegexError(_CLOSING_BRACKET)
-        if self._at("\\"):
-            return self._read_escape()
-        return ord(self._pop())

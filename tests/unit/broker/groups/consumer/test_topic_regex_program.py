@@ -5,7 +5,8 @@ import time
 import pytest
 
 from broker.groups.consumer.topic_regex_program import MATCHED, PROGRAM_SIZE_MAX, build
-from broker.groups.consumer.topic_regex_syntax import InvalidRegexError, parse
+from broker.groups.consumer.topic_regex_reader import InvalidRegexError
+from broker.groups.consumer.topic_regex_syntax import parse
 
 
 def test_states_of_a_loop() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker.groups.consumer.topic_regex_reader import InvalidRegexError
 from broker.groups.consumer.topic_regex_syntax import (
     NESTING_MAX,
     PATTERN_LENGTH_MAX,
@@ -13,7 +14,6 @@ from broker.groups.consumer.topic_regex_syntax import (
     Assertion,
     Characters,
     Concatenation,
-    InvalidRegexError,
     Repetition,
     parse,
 )
