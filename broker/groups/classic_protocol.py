@@ -16,7 +16,7 @@ name), 800 (reasons), 814 (static leader skips the assignment).
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from broker.groups.classic_group import ClassicGroup, ClassicMember, SyncReply
@@ -63,6 +63,10 @@ _STABLE = ClassicGroupState.STABLE
 _DEAD = ClassicGroupState.DEAD
 
 
+Left = Callable[[ErrorCode, list[MemberResponse]], None]
+"""Called once with the error of LeaveGroup, and without one with an answer for each member."""
+
+
 class ModernMembers(Protocol):
     """Serves classic members of groups of the other protocol; see `migration_members`."""
 
@@ -80,9 +84,7 @@ class ModernMembers(Protocol):
         """Keep a member's session alive."""
         ...
 
-    def leave(
-        self, group: ConsumerGroup, identities: Iterable[MemberIdentity]
-    ) -> list[MemberResponse]:
+    def leave(self, group: ConsumerGroup, identities: Iterable[MemberIdentity], done: Left) -> None:
         """Remove members."""
         ...
 
@@ -451,7 +453,7 @@ class ClassicProtocol:
 
     # -- leave --
 
-    def leave(self, group_id: str, identities: Iterable[MemberIdentity]) -> list[MemberResponse]:
+    def leave(self, group_id: str, identities: Iterable[MemberIdentity], done: Left) -> None:
         """Remove members; each gets its own answer.
 
         An identity without a member id names a static member by its instance id: so an
@@ -459,7 +461,8 @@ class ClassicProtocol:
         """
         found = self._shard.groups.get(group_id)
         if isinstance(found, ConsumerGroup) and self.modern is not None:
-            return self.modern.leave(found, identities)
+            self.modern.leave(found, identities, done)
+            return
         group = self._shard.classic_group(group_id)
         responses = []
         left = 0
@@ -480,7 +483,7 @@ class ClassicProtocol:
                 self._rebalance.prepare(group, f"{left} members left")
             else:
                 self._rebalance.maybe_complete_join(group)
-        return responses
+        done(ErrorCode.NONE, responses)
 
     def _leave_one(self, group: ClassicGroup, identity: MemberIdentity) -> ErrorCode:
         member_id = identity.member_id

@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+from broker.controller.features import GROUP_VERSION
 from broker.errors import ApiError
 from broker.groups.answer import Answer
-from broker.groups.classic_protocol import ClassicProtocol
+from broker.groups.classic_protocol import ClassicProtocol, Left
 from broker.groups.consumer.consumer_protocol import Client, ConsumerProtocol
 from broker.groups.consumer.migration_members import connect
 from broker.groups.consumer.offload import ThreadOffload
@@ -43,7 +44,7 @@ from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from protocol.messages.leave_group import MemberIdentity, MemberResponse
+from protocol.messages.leave_group import MemberIdentity
 from protocol.messages.offset_commit import OffsetCommitRequest
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
@@ -415,16 +416,16 @@ class GroupCoordinator:
             return ErrorCode.NONE if active is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS else active
         return active.protocol.heartbeat(group_id, member_id, group_instance_id, generation)
 
-    def leave_group(
-        self, group_id: str, members: Iterable[MemberIdentity]
-    ) -> tuple[ErrorCode, list[MemberResponse]]:
+    def leave_group(self, group_id: str, members: Iterable[MemberIdentity], done: Left) -> None:
         """LeaveGroup of one or more members: the group's error, and one answer for each."""
         if not group_id:
-            return ErrorCode.INVALID_GROUP_ID, []
+            done(ErrorCode.INVALID_GROUP_ID, [])
+            return
         active = self._find(group_id)
         if isinstance(active, ErrorCode):
-            return active, []
-        return ErrorCode.NONE, active.protocol.leave(group_id, members)
+            done(active, [])
+        else:
+            active.protocol.leave(group_id, members, done)
 
     # -- offsets --
 
@@ -541,7 +542,10 @@ class GroupCoordinator:
     @property
     def serves_consumer_groups(self) -> bool:
         """Whether groups of KIP-848 are switched on."""
-        return "consumer" in self._settings.group_coordinator_rebalance_protocols
+        return (
+            "consumer" in self._settings.group_coordinator_rebalance_protocols
+            and self._controller.image.features.get(GROUP_VERSION, 0) >= 1
+        )
 
     @property
     def default_assignor(self) -> str:

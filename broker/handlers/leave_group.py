@@ -3,6 +3,7 @@
 Behaviour:
 - Removes members and starts a rebalance. A static member can be removed by its instance id alone:
   so an administrator does.
+- In a consumer group (KIP-848) the answer comes when the leaving is committed.
 
 Versions:
 - 1   throttle time
@@ -11,11 +12,18 @@ Versions:
 - 5   reason                                                      KIP-800
 """
 
+import asyncio
 from typing import TYPE_CHECKING
 
+from broker.groups.answer import Answer
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
-from protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from protocol.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
+)
 
 if TYPE_CHECKING:
     from broker.request import RequestContext
@@ -27,13 +35,19 @@ VERSIONS = (0, 5)
 
 def handle(
     services: "Services", context: "RequestContext", request: LeaveGroupRequest
-) -> LeaveGroupResponse:
+) -> "LeaveGroupResponse | asyncio.Future[LeaveGroupResponse]":
     """Remove members from a group."""
-    if context.api_version >= 3:
-        code, members = services.groups.leave_group(request.group_id, request.members)
-        return LeaveGroupResponse(error_code=code, members=members)
-    code, members = services.groups.leave_group(
-        request.group_id, [MemberIdentity(member_id=request.member_id)]
-    )
-    # Old answers have no room for members: the only one's error is the answer's.
-    return LeaveGroupResponse(error_code=members[0].error_code if code is ErrorCode.NONE else code)
+    answer: Answer[LeaveGroupResponse] = Answer()
+    has_members = context.api_version >= 3
+
+    def left(code: ErrorCode, members: list[MemberResponse]) -> None:
+        if has_members:
+            answer(LeaveGroupResponse(error_code=code, members=members))
+        else:
+            # Old answers have no room for members: the only one's error is the answer's.
+            one = members[0].error_code if code is ErrorCode.NONE else code
+            answer(LeaveGroupResponse(error_code=one))
+
+    identities = request.members if has_members else [MemberIdentity(member_id=request.member_id)]
+    services.groups.leave_group(request.group_id, identities, left)
+    return answer.result()

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from broker.controller.cluster_image import ClusterImage
 from broker.errors import ApiError
 from broker.groups.classic_group import SyncReply
-from broker.groups.classic_protocol import ClassicProtocol
+from broker.groups.classic_protocol import ClassicProtocol, Left
 from broker.groups.consumer.changes import Changes
 from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.consumer.consumer_protocol import ConsumerProtocol
@@ -281,10 +281,8 @@ class ClassicMembers:
 
     # -- leave --
 
-    def leave(
-        self, group: ConsumerGroup, identities: Iterable[MemberIdentity]
-    ) -> list[MemberResponse]:
-        """Remove members, of either protocol; each gets its own answer."""
+    def leave(self, group: ConsumerGroup, identities: Iterable[MemberIdentity], done: Left) -> None:
+        """Remove members, of either protocol; each gets its own answer, when this is written."""
         leaving: dict[str, ConsumerGroupMember] = {}
         responses = []
         for identity in identities:
@@ -308,9 +306,14 @@ class ClassicMembers:
                     error_code=code,
                 )
             )
-        if leaving:
-            self._consumers.fence(group, list(leaving.values()), _nobody)
-        return responses
+        if not leaving:
+            done(ErrorCode.NONE, responses)
+            return
+
+        def written(code: ErrorCode) -> None:
+            done(code, responses if code is ErrorCode.NONE else [])
+
+        self._consumers.fence(group, list(leaving.values()), written)
 
     # -- time --
 
@@ -456,7 +459,3 @@ def _check_protocol(member: ConsumerGroupMember, request: SyncGroupRequest) -> N
         and request.protocol_name != member.classic.supported_protocols[0].name
     ):
         raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-
-
-def _nobody(code: ErrorCode) -> None:
-    """LeaveGroup has been answered: whoever left does not come back for more."""

@@ -22,7 +22,7 @@ from protocol.messages.join_group import (
     JoinGroupRequestProtocol,
     JoinGroupResponse,
 )
-from protocol.messages.leave_group import MemberIdentity
+from protocol.messages.leave_group import MemberIdentity, MemberResponse
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -198,7 +198,15 @@ class Harness:
             else MemberIdentity(member_id=m[0], group_instance_id=m[1])
             for m in members
         ]
-        return [BY_NUMBER[r.error_code] for r in self.protocol.leave(group, identities)]
+        codes: list[ErrorCode] = []
+
+        def left(code: ErrorCode, members: list[MemberResponse]) -> None:
+            codes.extend(BY_NUMBER[m.error_code] for m in members)
+            if code is not ErrorCode.NONE:
+                codes.append(code)
+
+        self.protocol.leave(group, identities, left)
+        return codes
 
     def commit(
         self,

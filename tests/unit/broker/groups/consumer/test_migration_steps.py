@@ -6,6 +6,7 @@ from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.consumer.consumer_group import ConsumerGroup
 from protocol.error_codes import ErrorCode
+from protocol.messages.leave_group import MemberIdentity
 from tests.unit.broker.groups.consumer.migration_harness import (
     MigrationHarness,
     of_topic,
@@ -278,3 +279,20 @@ def test_answers_wait_for_the_log() -> None:
     assert left.is_parked
     h.log.commit_held()
     assert left.error is ErrorCode.NONE
+
+
+def test_leaving_is_answered_when_it_is_written() -> None:
+    """Or with what the log says."""
+    h = MigrationHarness()
+    one, two, _ = mixed_group(h)
+    h.log.hold = True
+    assert h.leave(one) == []
+    h.log.commit_held()
+    assert one not in h.modern.members
+    answers: list[ErrorCode] = []
+    h.protocol.leave(
+        "g", [MemberIdentity(member_id=two)], lambda code, members: answers.append(code)
+    )
+    assert answers == []
+    h.log.fail_held(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert answers == [ErrorCode.NOT_COORDINATOR]
