@@ -29,8 +29,8 @@ class GroupSettings(Settings):
         text="How long an empty group waits for more members before its first rebalance; 0 is "
         "handy in development.",
         source="KIP-134",
-        difference="While members keep coming the wait is extended by a fifth of the delay at a "
-        "time, where Kafka starts the whole delay again.",
+        difference="Half of it is waited at least, then until a fifth of it has brought nobody "
+        "new. Kafka waits for all of it, and once more when somebody has come.",
     )
     group_max_size: int = config_key(
         "group.max.size",
