@@ -23,7 +23,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    Message,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench.node import REPOSITORY, OwnedNode
@@ -147,6 +153,7 @@ class Reader(threading.Thread):
         self.seen: Seen = {}
         self.values: Counter[str] = Counter()
         self.rewritten: list[str] = []
+        self.positions: dict[int, int] = {}
         self._stopping = threading.Event()
         self._consumer = Consumer(
             {
@@ -162,22 +169,35 @@ class Reader(threading.Thread):
 
     def run(self) -> None:
         while not self._stopping.is_set():
-            for message in self._consumer.consume(1000, timeout=0.1):
-                if message.error() is not None:
-                    if message.error().name() in LOST_POSITION:  # type: ignore[union-attr]
-                        self.rewritten.append(str(message.error()))
-                    continue
-                at = (message.partition() or 0, message.offset() or 0)
-                found = ((message.key() or b"").decode(), (message.value() or b"").decode())
-                if self.seen.setdefault(at, found) != found:
-                    self.rewritten.append(f"{at}: {self.seen[at]}, then {found}")
-                self.values[found[1]] += 1
+            message = self._consumer.poll(0.1)
+            for _ in range(1000):
+                if message is None:
+                    break
+                self._note(message)
+                message = self._consumer.poll(0.0)
+            if message is not None:
+                self._note(message)
+            # Also past markers, which are no messages.
+            at_now = self._consumer.position([TopicPartition(SINK, p) for p in range(PARTITIONS)])
+            self.positions = {at.partition: at.offset for at in at_now}
         self._consumer.close()
 
-    def positions(self) -> dict[int, int]:
-        """Offsets it reads next."""
-        asked = [TopicPartition(SINK, p) for p in range(PARTITIONS)]
-        return {at.partition: at.offset for at in self._consumer.position(asked)}
+    def _note(self, message: Message) -> None:
+        error = message.error()
+        if error is not None:
+            if error.name() in LOST_POSITION:
+                self.rewritten.append(str(error))
+            return
+        at = (message.partition() or 0, message.offset() or 0)
+        found = ((message.key() or b"").decode(), (message.value() or b"").decode())
+        if self.seen.setdefault(at, found) != found:
+            self.rewritten.append(f"{at}: {self.seen[at]}, then {found}")
+        self.values[found[1]] += 1
+
+    def ends(self) -> dict[int, int]:
+        """Ends of the sink; before the thread is started."""
+        at = ((p, TopicPartition(SINK, p)) for p in range(PARTITIONS))
+        return {p: self._consumer.get_watermark_offsets(one, timeout=30)[1] for p, one in at}
 
     def stop(self) -> None:
         """End the thread."""
@@ -202,14 +222,11 @@ class Result:
 def read_afresh(address: str) -> Seen:
     """All that is committed in the sink, by a client that was not there before."""
     reader = Reader(address)
-    ends = {}
-    for p in range(PARTITIONS):
-        _, ends[p] = reader._consumer.get_watermark_offsets(TopicPartition(SINK, p), timeout=30)
+    ends = reader.ends()
     reader.start()
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        positions = reader._consumer.position([TopicPartition(SINK, p) for p in range(PARTITIONS)])
-        if all(at.offset >= ends[at.partition] for at in positions):
+        if all(reader.positions.get(p, -1) >= end for p, end in ends.items()):
             break
         time.sleep(0.05)
     reader.stop()
@@ -379,7 +396,7 @@ class Experiment:
             if time.monotonic() > deadline:
                 assert not strict, (
                     f"no progress for 60 s while waiting for {what}; "
-                    f"the reader is at {reader.positions()}\n{diagnosis(self.node)}"
+                    f"the reader is at {reader.positions}\n{diagnosis(self.node)}"
                 )
                 return
             self._watch(0.05)
@@ -387,7 +404,7 @@ class Experiment:
 
 def librdkafka_command(address: str, protocol: str, index: int) -> list[str]:
     """The job with librdkafka."""
-    program = [sys.executable, "-m", "tests.interop.exactly_once_job"]
+    program = [sys.executable, "-X", "faulthandler", "-m", "tests.interop.exactly_once_job"]
     return [*program, *job_arguments(address, protocol, f"librdkafka-{index}")]
 
 

@@ -8,7 +8,11 @@ import sys
 import uuid
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+
+# After a broker's restart a call may wait for a connection that librdkafka makes no more; then this
+# process ends, and is started again.
+CALL_S = 5.0
 
 QUICK = {
     "reconnect.backoff.ms": 20,
@@ -19,12 +23,27 @@ QUICK = {
 }
 
 
+def poll(consumer: Consumer, count: int) -> list[Message]:
+    """What is there, at most so many; waits for the first.
+
+    One by one: a batch `consume` can wait for ever when there is a rebalance at the same time.
+    """
+    found: list[Message] = []
+    while len(found) < count:
+        message = consumer.poll(0.0 if found else 0.1)
+        if message is None:
+            break
+        if message.error() is None:
+            found.append(message)
+    return found
+
+
 def rewind(consumer: Consumer) -> None:
     """Back to what is committed."""
     assigned = consumer.assignment()
     if not assigned:
         return
-    for at in consumer.committed(assigned, timeout=30):
+    for at in consumer.committed(assigned, timeout=CALL_S):
         at.offset = max(at.offset, 0)
         consumer.seek(at)
 
@@ -41,11 +60,11 @@ def process(producer: Producer, sink: str, partitions: int, values: list[bytes])
 
 def commit(producer: Producer) -> None:
     """Commit, again as long as the library says that this is right."""
-    while True:
+    for attempt in range(3):
         try:
-            producer.commit_transaction(30)
+            producer.commit_transaction(CALL_S)
         except KafkaException as error:
-            if not error.args[0].retriable():
+            if attempt == 2 or not error.args[0].retriable():
                 raise
         else:
             return
@@ -83,7 +102,7 @@ def run(
     producer.init_transactions(60)
     consumer.subscribe([source])
     while True:
-        messages = [m for m in consumer.consume(100, timeout=0.1) if m.error() is None]
+        messages = poll(consumer, 100)
         if not messages:
             continue
         try:
@@ -93,10 +112,10 @@ def run(
             producer.send_offsets_to_transaction(
                 [TopicPartition(str(t), p or 0, o) for (t, p), o in positions.items()],
                 consumer.consumer_group_metadata(),
-                30,
+                CALL_S,
             )
             if random.randrange(10) == 0:
-                producer.abort_transaction(30)
+                producer.abort_transaction(CALL_S)
                 rewind(consumer)
             else:
                 commit(producer)
@@ -104,7 +123,7 @@ def run(
             sys.stderr.write(f"aborts: {error}\n")
             if not error.args[0].txn_requires_abort():
                 raise
-            producer.abort_transaction(30)
+            producer.abort_transaction(CALL_S)
             rewind(consumer)
 
 
