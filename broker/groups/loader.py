@@ -158,7 +158,11 @@ async def fill_shard(shard: GroupShard, protocol: ClassicProtocol, log: LogReade
             if not until_pause:
                 until_pause = RECORDS_PER_SLICE
                 await asyncio.sleep(0)
-    consumer_groups.finish()
+    for _ in consumer_groups.finish():
+        until_pause -= 1
+        if not until_pause:
+            until_pause = RECORDS_PER_SLICE
+            await asyncio.sleep(0)
     for consumer_group in consumer_groups.groups.values():
         if consumer_group.group_id in shard.groups:
             # Both kinds of record cannot be alive; the classic one may be a damaged tombstone's.

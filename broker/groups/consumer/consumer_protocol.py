@@ -62,7 +62,7 @@ from storage.randomness import Randomness
 
 logger = logging.getLogger(__name__)
 
-WOKEN_PER_TURN = 100
+WOKEN_PER_TURN = 50
 """Members that are told of a new target before the loop gets its turn."""
 
 HeartbeatReply = Callable[[ConsumerGroupHeartbeatResponse], None]
@@ -484,14 +484,13 @@ class ConsumerProtocol:
         if not work.parked:
             return
         is_current = group.group_epoch <= group.assignment_epoch
-        ready = [
-            parked
-            for parked in work.parked
-            if is_current
-            or parked.member_id in group.target
-            or parked.member_id not in group.members
-        ]
-        work.parked = [parked for parked in work.parked if parked not in ready]
+        ready: list[Parked] = []
+        still: list[Parked] = []
+        for parked in work.parked:
+            has_target = is_current or parked.member_id in group.target
+            is_over = has_target or parked.member_id not in group.members
+            (ready if is_over else still).append(parked)
+        work.parked = still
         if work.parked:
             self._targets.defer(group)
         self._answer_parked(group, ready)

@@ -6,13 +6,15 @@ was damaged, is left out: it is told to join again.
 Source: Kafka, GroupMetadataManager.java (replay).
 """
 
+from collections.abc import Iterator
+
 from broker.groups.consumer.consumer_group import ConsumerGroup, ResolvedRegularExpression
 from broker.groups.consumer.member import ConsumerGroupMember, sorted_assignment
 from protocol.internal import consumer_group_records as r
 
 
 class GroupReplay:
-    """Collects consumer groups; `groups` are complete after `finish`."""
+    """Collects consumer groups; `groups` are complete when `finish` is exhausted."""
 
     def __init__(self) -> None:
         self.groups: dict[str, ConsumerGroup] = {}
@@ -64,13 +66,14 @@ class GroupReplay:
             group = self.groups[group_id] = ConsumerGroup(group_id)
         return group
 
-    def finish(self) -> None:
-        """Put the members into their groups."""
+    def finish(self) -> Iterator[None]:
+        """Put the members into their groups, one at a time."""
         for (group_id, member_id), metadata in self._metadata.items():
             member = ConsumerGroupMember(member_id).with_metadata(metadata)
             current = self._current.get((group_id, member_id))
             if current is not None:
                 member = member.with_current(current)
             self.groups[group_id].update_member(member)
+            yield
         self._metadata.clear()
         self._current.clear()

@@ -48,7 +48,7 @@ def test_order_does_not_matter(seed: int) -> None:
         assert isinstance(key, r.ConsumerGroupKey)
         assert value is not None
         replay.add(key, value)
-    replay.finish()
+    list(replay.finish())
     assert comparable(replay.groups["g"]) == comparable(changes.group)
 
 
@@ -59,7 +59,7 @@ def test_members_without_metadata_are_left_out() -> None:
         r.ConsumerGroupCurrentMemberAssignmentKey("g", "m"),
         r.encode_consumer_group_current_member_assignment_value(current),
     )
-    replay.finish()
+    list(replay.finish())
     assert not replay.groups
 
 
@@ -87,5 +87,5 @@ def test_whole_group_written_at_once_reads_back() -> None:
         assert isinstance(key, r.ConsumerGroupKey)
         assert value is not None
         replay.add(key, value)
-    replay.finish()
+    list(replay.finish())
     assert comparable(replay.groups["g"]) == comparable(group)

@@ -19,4 +19,4 @@ def test_all_of_them_are_cancelled() -> None:
     timers.cancel()
     timer.advance(20)
     assert not fired
-    assert (timers.rebalance, timers.join, timers.sync) == (None, None, None)
+    assert [timers.rebalance, timers.join, timers.sync] == [None] * 3
