@@ -307,8 +307,7 @@ def _remove_members(args: argparse.Namespace, connect: ClientFactory) -> int:
             ]
         answers = admin.remove_group_members(args.group, wanted)
     removed, problems = [], []
-    for member, error in answers.items():
-        name = member.group_instance_id or member.member_id
+    for name, error in answers.items():
         if error.errno == 0:
             removed.append(name)
         elif error.errno == ErrorCode.UNKNOWN_MEMBER_ID:

@@ -313,7 +313,13 @@ class FakeAdmin(FakeClient):
 
     def remove_group_members(self, name: str, members: Sequence[Any]) -> dict[Any, Any]:
         group = self.cluster.groups[name]
-        return {member: error_class(self._remove_member(group, member)) for member in members}
+        # By name, whatever the library's documentation says.
+        return {
+            member.member_id or member.group_instance_id: error_class(
+                self._remove_member(group, member)
+            )
+            for member in members
+        }
 
     @staticmethod
     def _remove_member(group: FakeGroup, member: Any) -> int:
