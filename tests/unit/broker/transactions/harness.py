@@ -359,7 +359,7 @@ class Coordinator:
         self.run(begin())
         self.settle()
 
-    def settle(self, turns: int = 200) -> None:
+    def settle(self, turns: int = 60) -> None:
         """Let every task go on until it waits for time or for somebody."""
 
         async def wait() -> None:

@@ -414,7 +414,7 @@ class OldTransactionMachine(TransactionMachine):
 
 
 TransactionMachine.TestCase.settings = settings(
-    max_examples=150,
+    max_examples=100,
     stateful_step_count=50,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
