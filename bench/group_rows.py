@@ -171,6 +171,7 @@ def _has_metrics(node: Node) -> TypeGuard[VarveNode]:
     return isinstance(node, VarveNode)
 
 
+_WARM_UP_S = 10.0
 _JOIN_CPU = Metric("join_cpu_s", "CPU s", "lower")
 _LEAVE = Metric("leave_s", "s", "lower")
 _LEAVE_CPU = Metric("leave_cpu_s", "CPU s", "lower")
@@ -199,6 +200,7 @@ GROUP_ROWS: tuple[Row, ...] = (
         "100 classic consumers join at once, then one leaves",
         (Metric("join_s", "s", "lower", 0.4), _LEAVE, _JOIN_CPU, _LEAVE_CPU, _GENERATIONS),
         _classic_row(0.0),
+        warm_up_s=_WARM_UP_S,
         pairs_max=5,
     ),
     Row(
@@ -226,6 +228,7 @@ GROUP_ROWS: tuple[Row, ...] = (
             _JOINS,
         ),
         _modern_row(0.0),
+        warm_up_s=_WARM_UP_S,
         pairs_max=5,
     ),
     Row(
@@ -247,18 +250,21 @@ GROUP_ROWS: tuple[Row, ...] = (
             _BUSY,
         ),
         _commits_row(_COMMIT_RATE),
+        warm_up_s=_WARM_UP_S,
     ),
     Row(
         "commits-saturated",
         "offset commits of 20 groups, 32 in flight each",
         (Metric("commits_per_s", "1/s", "higher"), _P50, _P99, _CPU_COMMIT, _BUSY),
         _commits_row(None),
+        warm_up_s=_WARM_UP_S,
     ),
     Row(
         "group-scale-848",
         "1,000 groups with 10,000 KIP-848 members form, then heartbeat",
         _SCALE,
         _scale_row("consumer"),
+        warm_up_s=_WARM_UP_S,
         pairs_max=2,
     ),
     Row(
@@ -266,6 +272,7 @@ GROUP_ROWS: tuple[Row, ...] = (
         "1,000 groups with 10,000 classic members form, then heartbeat",
         _SCALE,
         _scale_row("classic"),
+        warm_up_s=_WARM_UP_S,
         pairs_max=2,
     ),
 )

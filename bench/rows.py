@@ -108,6 +108,8 @@ class Row:
     """`run` gets a broker with remote storage, an `OwnedNode`."""
     only: str | None = None
     """The one broker that this can be measured on."""
+    warm_up_s: float = 0.0
+    """So long a load of this kind goes before the first pair, small and not measured."""
 
 
 RATE = Metric("requests_per_s", "req/s", "higher")

@@ -111,6 +111,21 @@ class Runner:
             self.say(f"{kind}: warm after {time.monotonic() - begin:.0f} s of load")
         bench.duration_s = before
 
+    def _warm_up_for(self, bench: Bench, row: Row, brokers: Sequence[str]) -> None:
+        """Code that no row before has used is compiled by the first that does."""
+        duration_s = min(row.warm_up_s, self.warm_up_s)
+        if row.run is None or not duration_s:
+            return
+        before = bench.duration_s, bench.quick
+        bench.duration_s, bench.quick = duration_s, True
+        try:
+            for kind in brokers:
+                # Where the broker has only one core it takes longer.
+                pin(self.shared[kind].pid, range(os.cpu_count() or 1))
+                row.run(bench, self.shared[kind])
+        finally:
+            bench.duration_s, bench.quick = before
+
     def run_row(self, bench: Bench, row: Row) -> RowResult:
         """All pairs of one row."""
         brokers = [kind for kind in self.brokers if row.only in {None, kind}]
@@ -120,6 +135,12 @@ class Runner:
         pairs = min(self.pairs, row.pairs_max or self.pairs)
         retries_left = pairs
         self.say(f"{row.name}: {row.title}")
+        try:
+            self._warm_up_for(bench, row, brokers)
+        except Exception as error:  # noqa: BLE001  because the other rows go on
+            result.error = f"{type(error).__name__}: {error}"
+            self.say(f"  failed: {result.error}")
+            return result
         while len(result.samples[brokers[-1]]) < pairs:
             calibration = calibrate()
             try:

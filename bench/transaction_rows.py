@@ -133,6 +133,8 @@ def _client_row(producers: int) -> Callable[[Bench, Node], dict[str, float]]:
     return run
 
 
+_WARM_UP_S = 10.0
+
 _CLIENTS = (
     "transactions_per_s",
     "commit_p50_ms",
@@ -160,41 +162,48 @@ TRANSACTION_ROWS: tuple[Row, ...] = (
         "one producer, 3 partitions a transaction, transaction version 2",
         _METRICS,
         _raw_row(1, TV2),
+        warm_up_s=_WARM_UP_S,
     ),
     Row(
         "transactions-8",
         "8 producers, 3 partitions a transaction, transaction version 2",
         _METRICS,
         _raw_row(8, TV2),
+        warm_up_s=_WARM_UP_S,
     ),
     Row(
         "transactions-50",
         "50 producers, 3 partitions a transaction, transaction version 2",
         _METRICS,
         _raw_row(50, TV2),
+        warm_up_s=_WARM_UP_S,
     ),
     Row(
         "transactions-200-a-second",
         "200 transactions/s of 20 producers, 3 partitions each, transaction version 2",
         _METRICS[1:],
         _raw_row(20, TV2, 200.0),
+        warm_up_s=_WARM_UP_S,
     ),
     Row(
         "transactions-8-old",
         "8 producers, 3 partitions a transaction, transaction version 1",
         _METRICS,
         _raw_row(8, TV1),
+        warm_up_s=_WARM_UP_S,
     ),
     Row(
         "transactions-8-clients",
         "8 librdkafka producers, 3 partitions a transaction",
         tuple(metric for metric in _METRICS if metric.name in _CLIENTS),
         _client_row(8),
+        warm_up_s=_WARM_UP_S,
     ),
     Row(
         "read-process-write-8",
         "8 jobs: fetch 10 records, write them to 3 partitions, commit their offset, with TV 2",
         _METRICS,
         _read_process_write_row(8),
+        warm_up_s=_WARM_UP_S,
     ),
 )
