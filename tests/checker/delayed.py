@@ -247,11 +247,15 @@ async def final_read(
 
 def run(options: Options, directory: Path) -> Outcome:
     """Start a broker and a proxy, make the transactions, judge the history."""
-    node = new_broker(
-        options.broker,
-        directory / "broker",
-        properties={"transaction.partition.verification.enable": str(options.verification).lower()},
-    )
+    verification = str(options.verification).lower()
+    if options.make_broker is not None:
+        node = options.make_broker(directory / "broker", None)
+    else:
+        node = new_broker(
+            options.broker,
+            directory / "broker",
+            properties={"transaction.partition.verification.enable": verification},
+        )
     proxy = ProxyProcess(("127.0.0.1", node.port), seed=options.seed)
     try:
         node.properties["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{proxy.port}"
