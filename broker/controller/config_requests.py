@@ -7,11 +7,12 @@ Source: Kafka 4.2, ConfigAdminManager.scala (preprocess), RuntimeLoggerManager.j
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from broker.controller.cluster_image import ConfigResource, ResourceType
 from broker.controller.configs import Operation, check_broker_name
+from broker.controller.results import Result
 from broker.errors import ApiError
 from protocol.error_codes import ErrorCode
 
@@ -51,6 +52,29 @@ def resources_to_change(
         except ApiError as error:
             judged.append(error)
     return judged
+
+
+Outcome = tuple[RequestedResource, ErrorCode, str | None]
+"""A resource, and what its sender is told of it."""
+
+
+def outcomes(
+    requested: Sequence[RequestedResource],
+    judged: Sequence[ConfigResource | ApiError],
+    results: Mapping[ConfigResource, Result],
+) -> list[Outcome]:
+    """What each resource's sender is told, in the order of the request.
+
+    `results` are the controller's; what it was not asked to change is as it should be.
+    """
+    told: list[Outcome] = []
+    for resource, verdict in zip(requested, judged, strict=True):
+        if isinstance(verdict, ApiError):
+            told.append((resource, verdict.code, verdict.message))
+        else:
+            result = results.get(verdict, Result())
+            told.append((resource, result.error, result.message))
+    return told
 
 
 def _judge(resource: RequestedResource, node_id: int, incremental: bool) -> ConfigResource:

@@ -17,9 +17,9 @@ from broker.controller.cluster_image import ConfigResource
 from broker.controller.config_requests import (
     RequestedChange,
     RequestedResource,
+    outcomes,
     resources_to_change,
 )
-from broker.errors import ApiError
 from protocol.api_keys import ApiKey
 from protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -56,18 +56,14 @@ async def handle(
         if isinstance(verdict, ConfigResource)
     }
     results = await services.controller.alter_configs(changes, validate_only=request.validate_only)
-    responses = []
-    for resource, verdict in zip(requested, judged, strict=True):
-        if isinstance(verdict, ApiError):
-            error, message = verdict.code, verdict.message
-        else:
-            error, message = results[verdict].error, results[verdict].message
-        responses.append(
+    return AlterConfigsResponse(
+        responses=[
             AlterConfigsResourceResponse(
                 error_code=int(error),
                 error_message=message,
                 resource_type=resource.type,
                 resource_name=resource.name,
             )
-        )
-    return AlterConfigsResponse(responses=responses)
+            for resource, error, message in outcomes(requested, judged, results)
+        ]
+    )

@@ -20,12 +20,11 @@ from broker.controller.cluster_image import ConfigResource, ResourceType
 from broker.controller.config_requests import (
     RequestedChange,
     RequestedResource,
+    outcomes,
     resources_to_change,
 )
 from broker.controller.configs import ConfigOperation, Operation
-from broker.errors import ApiError
 from protocol.api_keys import ApiKey
-from protocol.error_codes import ErrorCode
 from protocol.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
@@ -67,19 +66,14 @@ async def handle(
     results = await services.controller.incremental_alter_configs(
         changes, validate_only=request.validate_only
     )
-    responses = []
-    for resource, verdict in zip(requested, judged, strict=True):
-        error, message = ErrorCode.NONE, None
-        if isinstance(verdict, ApiError):
-            error, message = verdict.code, verdict.message
-        elif verdict in results:
-            error, message = results[verdict].error, results[verdict].message
-        responses.append(
+    return IncrementalAlterConfigsResponse(
+        responses=[
             AlterConfigsResourceResponse(
                 error_code=int(error),
                 error_message=message,
                 resource_type=resource.type,
                 resource_name=resource.name,
             )
-        )
-    return IncrementalAlterConfigsResponse(responses=responses)
+            for resource, error, message in outcomes(requested, judged, results)
+        ]
+    )
