@@ -23,6 +23,10 @@ TESTED_ELSEWHERE = {
     # Interfaces: their implementations are tested.
     "broker/groups/group.py": "tests/unit/broker/groups/test_coordinator.py",
     "broker/transactions/parts.py": "tests/unit/broker/transactions/test_coordinator.py",
+    # On a real log, with the markers that decide.
+    "broker/groups/transactional_offsets.py": (
+        "tests/unit/broker/handlers/test_txn_offset_commit.py"
+    ),
     # Tables, and modules that a program wrote: one test module looks at all of them.
     "config/sections": "tests/unit/config/test_sections.py",
     "protocol/messages": "tests/unit/protocol/test_messages.py",
@@ -169,7 +173,14 @@ def test_no_setting_is_silently_without_effect() -> None:
         and not row.internal
     ]
     # Read by `BrokerConfig.protocol_of`, when the settings are checked.
-    assert set(silent) <= {"listener.security.protocol.map"}
+    otherwise = {"listener.security.protocol.map"}
+    # Read by name, for each group: `broker.controller.resource_configs`.
+    otherwise |= {
+        f"group.consumer.{bound}{key}"
+        for bound in ("", "min.", "max.")
+        for key in ("session.timeout.ms", "heartbeat.interval.ms")
+    }
+    assert set(silent) <= otherwise
 
 
 def test_names_say_what_is_inside() -> None:

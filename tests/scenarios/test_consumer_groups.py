@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Callable
 
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from config.listeners import Listener
 from tests.scenarios.conftest import Node, StartNode
