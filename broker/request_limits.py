@@ -9,6 +9,7 @@ are ten times what clients of one broker ask for.
     elements of all lists of a request, nested too      10,000
     - of CreateTopics and two Describes, 15 us each      5,000
     - of (Incremental)AlterConfigs, 25 us each           2,500
+    - of WriteTxnMarkers, an append each                 1,000
     partitions of a Fetch, with those of its session    10,000
     partitions of a Produce                             10,000
     bytes of a request other than Produce               16 MiB
@@ -30,6 +31,7 @@ ELEMENTS_MAX_OF: Final = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: 5_000,
     ApiKey.ALTER_CONFIGS: 2_500,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: 2_500,
+    ApiKey.WRITE_TXN_MARKERS: 1_000,
 }
 
 SIZE_MAX: Final = 16 * 1024 * 1024

@@ -31,7 +31,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from posixpath import dirname, join
 from typing import Final
@@ -412,6 +412,15 @@ class LogManager:
         )
 
     # -- logs --------------------------------------------------------------------------------
+
+    def require_verification(self, enabled: bool) -> None:
+        """`transaction.partition.verification.enable` has changed: for all logs, and those to come.
+
+        On the thread that appends.
+        """
+        self._settings = replace(self._settings, transaction_partition_verification_enable=enabled)
+        for log in self.logs():
+            log.producer_state.requires_verification = enabled
 
     def get(self, topic_partition: TopicPartition) -> Log | None:
         """The partition's log, if it is here and serves."""

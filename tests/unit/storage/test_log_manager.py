@@ -769,3 +769,14 @@ def test_crash_at_every_step_keeps_what_was_flushed() -> None:
                 manager.checkpoint()
         disk.filesystem.observer = None
     assert points > 1_500
+
+
+def test_transactions_are_verified_or_not(disk: Disk) -> None:
+    """In logs that are there, and in those to come."""
+    manager = disk.started()
+    first = manager.get_or_create(A0, ID_A, CONFIG)
+    assert not first.producer_state.requires_verification
+    manager.require_verification(True)
+    second = manager.get_or_create(B0, ID_B, CONFIG)
+    assert first.producer_state.requires_verification
+    assert second.producer_state.requires_verification
