@@ -404,7 +404,7 @@ class Experiment:
 
 def librdkafka_command(address: str, protocol: str, index: int) -> list[str]:
     """The job with librdkafka."""
-    program = [sys.executable, "-X", "faulthandler", "-m", "tests.interop.exactly_once_job"]
+    program = [sys.executable, "-m", "tests.interop.exactly_once_job"]
     return [*program, *job_arguments(address, protocol, f"librdkafka-{index}")]
 
 

@@ -3,6 +3,7 @@
 python -m tests.interop.exactly_once_job ADDRESS PROTOCOL GROUP TRANSACTIONAL_ID SOURCE SINK N
 """
 
+import faulthandler
 import random
 import sys
 import uuid
@@ -102,6 +103,8 @@ def run(
     producer.init_transactions(60)
     consumer.subscribe([source])
     while True:
+        # Some of its calls know no timeout: the traceback goes to the log, the process ends.
+        faulthandler.dump_traceback_later(2 * CALL_S, exit=True)
         messages = poll(consumer, 100)
         if not messages:
             continue
