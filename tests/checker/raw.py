@@ -35,6 +35,11 @@ from protocol.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -412,6 +417,20 @@ class CommittedReader:
         answer = await self._caller.until_answered(request, ApiKey.LIST_OFFSETS, 7)
         end: int = answer.topics[0].partitions[0].offset
         return end
+
+    async def commit_as_member(
+        self, group: str, partition: Partition, offset: int, *, member_id: str, generation: int
+    ) -> None:
+        """Commit as a member of a generation would."""
+        topic, index = partition
+        wanted = OffsetCommitRequestPartition(partition_index=index, committed_offset=offset)
+        request = OffsetCommitRequest(
+            group_id=group,
+            generation_id_or_member_epoch=generation,
+            member_id=member_id,
+            topics=[OffsetCommitRequestTopic(name=topic, partitions=[wanted])],
+        )
+        await self._caller.until_answered(request, ApiKey.OFFSET_COMMIT, 8, tries_max=1)
 
     async def committed(self, group: str, topic: str, count: int) -> dict[int, int]:
         """A group's offsets, after what is pending has ended."""

@@ -568,7 +568,25 @@ async def ask(worker: Worker) -> None:
                 continue
             offsets = {f"{topic}-{index}": offset for index, offset in found.items()}
             worker.recorder.complete(i, "ok", "committed", offsets=offsets)
+        if worker.random.random() < 0.3:
+            await _commit_as_zombie(worker, reader)
         await asyncio.sleep(0.3)
+
+
+async def _commit_as_zombie(worker: Worker, reader: CommittedReader) -> None:
+    """What a member does that was thrown out long ago and has not noticed."""
+    offsets = {"jepsen-0": 0}
+    i = worker.recorder.invoke("commit", group=SUBSCRIBE_GROUP, offsets=offsets)
+    outcome = "ok"
+    try:
+        await reader.commit_as_member(
+            SUBSCRIBE_GROUP, ("jepsen", 0), 0, member_id="gone", generation=1
+        )
+    except RefusedError:
+        outcome = "fail"
+    except GaveUpError:
+        outcome = "info"
+    worker.recorder.complete(i, outcome, "commit")
 
 
 KINDS: Final[dict[str, Callable[[Worker], Any]]] = {
