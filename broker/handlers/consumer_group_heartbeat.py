@@ -4,7 +4,8 @@ Behaviour:
 - Everything a member of a consumer group says to its coordinator: it joins with epoch 0, leaves
   with -1 (a static member that means to come back with -2), and is told with each answer which
   epoch it is in and, when that has changed, which partitions it owns.
-- A member that joins is answered when there is a target assignment with it: mostly after 50 ms.
+- A member that joins is answered when there is a target assignment with it: mostly after 50 ms,
+  or 200 ms in a group that is new.
 - UNSUPPORTED_VERSION where `group.coordinator.rebalance.protocols` lacks `consumer`.
 
 Versions:

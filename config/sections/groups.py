@@ -128,7 +128,7 @@ class GroupSettings(Settings):
         "for the one before to have been worth its cost; 0 computes one at every change.",
         source="Varve",
         difference="Kafka has it from 4.3 on. Members that join wait for their target rather than "
-        "for the next heartbeat, and mostly for 50 ms only.",
+        "for the next heartbeat, and mostly for 50 ms only, in a new group for 200 ms.",
     )
     group_consumer_migration_policy: str = config_key(
         "group.consumer.migration.policy",

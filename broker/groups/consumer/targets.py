@@ -5,7 +5,7 @@ that join cost a thousand assignments of up to a thousand members. Kafka 4.3 com
 second (group.consumer.assignment.interval.ms). Here a member that joins waits, parked, for the
 target that has a place for it:
 
-    join ──> parked ──(nobody new for QUIET_MS, at most the interval)──> one target for all of them
+    join ──> parked ──(nobody new for a moment, at most the interval)──> one target for all of them
                                                                          ──> everybody is answered
 
 so members that start together find their partitions free, rather than with the first of them. What
@@ -36,6 +36,10 @@ logger = logging.getLogger(__name__)
 
 QUIET_MS = 50
 """A target is computed when nobody has joined for this long."""
+
+FIRST_QUIET_MS = 200
+"""The same while nobody owns a partition yet: whoever comes too late for the first target waits for
+heartbeats of those who came in time, ten seconds mostly."""
 
 COST_FACTOR = 20
 """Computing targets of one group takes at most this part of the time."""
@@ -122,7 +126,8 @@ class Targets:
         if work.assign_timer is not None:
             due_ms = max(due_ms, work.assign_due_ms)
         if joining or work.is_resolving:
-            due_ms = max(due_ms, now_ms + QUIET_MS)
+            quiet_ms = QUIET_MS if group.partition_epochs else FIRST_QUIET_MS
+            due_ms = max(due_ms, now_ms + quiet_ms)
         if work.deferred_since_ms is None:
             work.deferred_since_ms = now_ms
         return min(due_ms, work.deferred_since_ms + self._interval_ms)

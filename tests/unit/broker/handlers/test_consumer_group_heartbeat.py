@@ -31,7 +31,7 @@ async def beat(groups: Groups, version: int, **values: Any) -> Any:
         return answer
     waiting = asyncio.ensure_future(answer)
     await asyncio.sleep(0)
-    groups.timer.advance(100)
+    groups.timer.advance(300)
     return await waiting
 
 
