@@ -1,11 +1,12 @@
 """The router: versions, headers, parking, and what happens to bytes that make no sense."""
 
 import asyncio
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
+from broker.controller.cluster_image import ClusterImage
 from broker.errors import ApiError
 from broker.handlers import api_versions
 from broker.kafka_apis import Api, KafkaApis
@@ -23,6 +24,7 @@ class FakeServices:
 
     def __init__(self) -> None:
         self.advertised_apis: list[tuple[int, int, int]] = []
+        self.controller = SimpleNamespace(image=ClusterImage.empty())
 
 
 def module(**attributes: Any) -> ModuleType:
@@ -39,7 +41,7 @@ class World:
         self.h = Harness(workers=4)
         self.services = FakeServices()
         self.apis = KafkaApis(
-            self.services,  # type: ignore[arg-type]  # why: the handlers here use one field
+            self.services,  # type: ignore[arg-type]  # why: the handlers here use two fields
             [Api(api_versions), *map(Api, modules)],
             self.h.clock,
         )
