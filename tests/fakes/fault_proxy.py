@@ -47,6 +47,9 @@ LINGER_S: Final = 3.0
 
 ACTIONS: Final = ("delay", "swallow", "lose_answer", "reset", "reset_after", "close", "half_close")
 
+_GONE: Final = (OSError, RuntimeError)
+"""What a connection that has ended raises; uvloop says RuntimeError of one we closed ourselves."""
+
 _RST: Final = struct.pack("ii", 1, 0)
 
 
@@ -258,7 +261,7 @@ class _Session:
             await self._wait_for_answers(answers)
         finally:
             answers.cancel()
-            with contextlib.suppress(asyncio.CancelledError, OSError):
+            with contextlib.suppress(asyncio.CancelledError, *_GONE):
                 await answers
             self._client_writer.close()
             self._broker_writer.close()
@@ -269,14 +272,14 @@ class _Session:
         await asyncio.wait({waiting, answers}, timeout=LINGER_S, return_when="FIRST_COMPLETED")
         waiting.cancel()
         if not answers.done() and self._broker_writer is not None:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(*_GONE):
                 self._broker_writer.write_eof()
             await asyncio.wait({answers}, timeout=LINGER_S)
 
     def sever(self, how: str) -> None:
         if how == "half_close":
             if self._broker_writer is not None:
-                with contextlib.suppress(OSError):
+                with contextlib.suppress(*_GONE):
                     self._broker_writer.write_eof()
             return
         for writer in (self._client_writer, self._broker_writer):
@@ -297,11 +300,11 @@ class _Session:
             await self._read_requests(lane)
             await lane.put(None)
             await carrier
-        except OSError:
+        except _GONE:
             pass
         finally:
             carrier.cancel()
-            with contextlib.suppress(asyncio.CancelledError, OSError):
+            with contextlib.suppress(asyncio.CancelledError, *_GONE):
                 await carrier
 
     async def _read_requests(self, lane: "_LaneQueue") -> None:
@@ -309,7 +312,7 @@ class _Session:
         while True:
             try:
                 head = await reader.readexactly(HEAD.size)
-            except (asyncio.IncompleteReadError, OSError):
+            except (asyncio.IncompleteReadError, *_GONE):
                 return
             size, api_key, _version, correlation_id = HEAD.unpack(head)
             proxy.counts.requests[api_key] += 1
@@ -371,11 +374,11 @@ class _Session:
             await self._read_answers(lane)
             await lane.put(None)
             await carrier
-        except OSError:
+        except _GONE:
             pass
         finally:
             carrier.cancel()
-            with contextlib.suppress(asyncio.CancelledError, OSError):
+            with contextlib.suppress(asyncio.CancelledError, *_GONE):
                 await carrier
 
     async def _read_answers(self, lane: "_LaneQueue") -> None:
@@ -384,7 +387,7 @@ class _Session:
         while True:
             try:
                 head = await reader.readexactly(ANSWER_HEAD.size)
-            except (asyncio.IncompleteReadError, OSError):
+            except (asyncio.IncompleteReadError, *_GONE):
                 return
             size, correlation_id = ANSWER_HEAD.unpack(head)
             cut = self._cut_at_answer.pop(correlation_id, None)
@@ -448,7 +451,7 @@ class _LaneQueue:
         try:
             self._writer.write(piece)
             await self._writer.drain()
-        except OSError:
+        except _GONE:
             # The other end has gone. A client that left must not keep its requests' answers from
             # being taken off the broker's socket.
             self._gone = True
@@ -457,7 +460,7 @@ class _LaneQueue:
 async def _read_some(reader: asyncio.StreamReader, size: int) -> bytes:
     try:
         return await reader.read(size)
-    except OSError:
+    except _GONE:
         return b""
 
 
@@ -465,7 +468,7 @@ def reset(writer: asyncio.StreamWriter) -> None:
     """End a connection with RST."""
     sock = writer.get_extra_info("socket")
     if sock is not None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(*_GONE):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RST)
     writer.transport.abort()
 
