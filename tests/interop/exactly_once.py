@@ -30,7 +30,8 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from bench.node import REPOSITORY, OwnedNode
 from protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest

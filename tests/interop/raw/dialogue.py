@@ -14,6 +14,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -224,7 +225,7 @@ class Dialogue:
             f"leaders of {name}",
         )
         for group in GROUP_OF_EACH_PARTITION:
-            self._wait(lambda group=group: self._is_assigned(group, name), f"assignment of {name}")
+            self._wait(partial(self._is_assigned, group, name), f"assignment of {name}")
         return name
 
     def _wait(self, is_there: Callable[[], bool], what: str) -> None:

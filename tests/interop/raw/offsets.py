@@ -120,7 +120,7 @@ def commits_of_consumer_members(d: Dialogue) -> None:
         }
         for what, fields in cases.items():
             commit(d, d.name, topic, f"v{version} {what}", version=version, **dict(fields))
-        for what, fields in {
+        fetches: dict[str, dict[str, Any]] = {
             "good": {"member_id": me, "member_epoch": m.epoch},
             "ahead": {"member_id": me, "member_epoch": m.epoch + 1},
             "behind": {"member_id": me, "member_epoch": m.epoch - 1},
@@ -129,7 +129,8 @@ def commits_of_consumer_members(d: Dialogue) -> None:
             "no member": {"member_epoch": m.epoch},
             "admin": {},
             "empty member": {"member_id": "", "member_epoch": -1},
-        }.items():
+        }
+        for what, fields in fetches.items():
             fetch(d, d.name, topic, f"v{version} fetch {what}", version=version, **dict(fields))
     behind = {"member_id": me, "generation_id_or_member_epoch": m.epoch - 1}
     commit(d, d.name, topic, "v8 behind", version=8, **behind)
