@@ -1,11 +1,13 @@
 """Metrics of consumer groups, lag among them."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from broker.groups.group import GroupType
 from broker.metrics.families import counter, gauge
 
 if TYPE_CHECKING:
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 SLICE = 500
 STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty")
+CONSUMER_STATES = ("Empty", "Assigning", "Reconciling", "Stable", "Dead")
+COORDINATOR = "kafka_server_group_coordinator_metrics"
 GROUP = ("group", "topic", "partition")
 
 
@@ -26,9 +30,15 @@ class GroupMetrics:
 
     async def collect(self) -> AsyncIterator[Metric]:
         """Families of this part."""
-        counts = self._groups.group_counts()
+        counts: Counter[str] = Counter()
+        consumer_counts: Counter[str] = Counter()
+        types: Counter[GroupType] = Counter()
+        for group in self._groups.groups():
+            types[group.type] += 1
+            by_state = counts if group.type is GroupType.CLASSIC else consumer_counts
+            by_state[group.state_name] += 1
         prefix = "kafka_coordinator_group_groupmetadatamanager"
-        yield gauge(f"{prefix}_numgroups", "Groups.", (), [((), sum(counts.values()))])
+        yield gauge(f"{prefix}_numgroups", "Groups.", (), [((), types.total())])
         for state in STATES:
             yield gauge(
                 f"{prefix}_numgroups{state.lower()}",
@@ -36,6 +46,18 @@ class GroupMetrics:
                 (),
                 [((), counts.get(state, 0))],
             )
+        yield gauge(
+            f"{COORDINATOR}_group_count",
+            "Groups, by the protocol of their members.",
+            ("protocol",),
+            [((one.value.lower(),), types[one]) for one in GroupType],
+        )
+        yield gauge(
+            f"{COORDINATOR}_consumer_group_count",
+            "Consumer groups (KIP-848), by state.",
+            ("state",),
+            [((state.lower(),), consumer_counts[state]) for state in CONSUMER_STATES],
+        )
         yield gauge(
             f"{prefix}_numoffsets",
             "Committed offsets.",
@@ -76,6 +98,12 @@ class GroupMetrics:
             ("group_completed_rebalance", stats.completed_rebalances, "Rebalances completed."),
         ):
             yield counter(f"{metrics}_{name}", text, (), [((), value)])
+        yield counter(
+            f"{COORDINATOR}_consumer_group_rebalance",
+            "New group epochs of consumer groups.",
+            (),
+            [((), stats.consumer_group_rebalances)],
+        )
         yield gauge(
             "varve_group_coordinator_loading",
             "1 while offsets partitions are being read back.",

@@ -4,7 +4,16 @@ from collections import Counter
 from pathlib import Path
 
 from broker.metrics.network import api_label
+from protocol.error_codes import ErrorCode
+from protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+)
+from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from protocol.messages.describe_cluster import DescribeClusterRequest
+from protocol.messages.end_txn import EndTxnRequest
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from protocol.messages.list_groups import ListGroupsRequest
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
@@ -192,3 +201,86 @@ async def test_recreated_brokers_count_from_nothing(node: Node, start_node: Star
     metrics = await (await start_node()).metrics()
     assert metrics.of("kafka_server_brokertopicmetrics_messagesin_total", topic="t") == 0
     assert metrics.of("kafka_log_log_logendoffset", topic="t", partition="0") == 2
+
+
+async def test_consumer_groups_are_counted_by_their_state(node: Node) -> None:
+    client = await node.client()
+    await client.create_topic("t", 2)
+    await client.find_coordinator("g")
+    beat = ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id="m",
+        rebalance_timeout_ms=30_000,
+        subscribed_topic_names=["t"],
+        topic_partitions=[],
+    )
+    joined = await client.call(beat)
+    assert joined.error_code == 0
+    groups = "kafka_server_group_coordinator_metrics"
+    metrics = await node.metrics()
+    assert metrics.of(f"{groups}_group_count", protocol="consumer") == 1
+    assert metrics.of(f"{groups}_group_count", protocol="classic") == 0
+    assert metrics.of(f"{groups}_consumer_group_count", state="stable") == 1
+    assert metrics.of(f"{groups}_consumer_group_rebalance_total") == 1
+    assert metrics.of("kafka_consumergroup_members", group="g") == 1
+    beat.member_epoch = -1
+    assert (await client.call(beat)).error_code == 0
+    metrics = await node.metrics()
+    assert metrics.of(f"{groups}_consumer_group_count", state="stable") == 0
+    assert metrics.of(f"{groups}_consumer_group_count", state="empty") == 1
+
+
+async def test_transactions_are_counted_from_begin_to_end(node: Node) -> None:
+    client = await node.client()
+    await client.create_topic("t")
+
+    async def found() -> None:
+        request = FindCoordinatorRequest(key_type=1, coordinator_keys=["x"])
+        assert (await client.call(request)).coordinators[0].error_code == 0
+
+    async def begun() -> tuple[int, int]:
+        while True:
+            request = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000)
+            answer = await client.call(request, 4)
+            if not answer.error_code:
+                return answer.producer_id, answer.producer_epoch
+            assert answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+    await found()
+    producer_id, epoch = await begun()
+    add = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id="x",
+        v3_and_below_producer_id=producer_id,
+        v3_and_below_producer_epoch=epoch,
+        v3_and_below_topics=[AddPartitionsToTxnTopic(name="t", partitions=[0])],
+    )
+    added = await client.call(add, 3)
+    assert added.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code == 0
+    batch = build_batch(
+        [(None, b"v", (), 1_700_000_000_000)],
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=0,
+        transactional=True,
+    )
+    produce = produce_request("t", 0, batch)
+    produce.transactional_id = "x"
+    written = await client.call(produce, 11)
+    assert written.responses[0].partition_responses[0].error_code == 0
+    names = "varve_transaction_coordinator"
+    metrics = await node.metrics()
+    assert metrics.of(f"{names}_transactional_ids", state="Ongoing") == 1
+    assert metrics.of("varve_partitions_with_open_transactions") == 1
+    assert metrics.of("kafka_server_replicamanager_produceridcount") == 1
+    end = EndTxnRequest(
+        transactional_id="x", producer_id=producer_id, producer_epoch=epoch, committed=True
+    )
+    assert (await client.call(end, 4)).error_code == 0
+    await until(
+        lambda: node.broker.transactions is not None and node.broker.transactions.stats.commits == 1
+    )
+    metrics = await node.metrics()
+    assert metrics.of(f"{names}_transactional_ids", state="CompleteCommit") == 1
+    assert metrics.of(f"{names}_ended_total", result="commit") == 1
+    assert metrics.of(f"{names}_oldest_open_ms") == 0
+    assert metrics.of("varve_partitions_with_open_transactions") == 0
