@@ -206,6 +206,12 @@ class Broker:
                 after.log_cleaner_io_max_bytes_per_second
             ),
         )
+        self.dynamic.subscribe(
+            ["transaction.partition.verification.enable"],
+            lambda _before, after: self.log_manager.require_verification(
+                after.transaction_partition_verification_enable
+            ),
+        )
         if settings.remote_log_storage_system_enable:
             self.remote = self._build_remote(controller)
         lifecycle = LogLifecycle(

@@ -37,3 +37,24 @@ async def test_remote_settings_change(start_node: StartNode) -> None:
     await alter_brokers(client, remote_log_manager_copier_thread_pool_size="20")
     assert remote.manager is not None
     assert remote.manager.settings.copier_tasks == 20
+
+
+async def test_verification_of_old_transactions_changes(start_node: StartNode) -> None:
+    """For the logs there are, and those that come."""
+    node = await start_node()
+    client = await node.client()
+    await client.create_topic("before")
+
+    def required(topic: str) -> bool:
+        log = node.broker.replicas.log_of(topic, 0)
+        assert log is not None
+        return log.producer_state.requires_verification
+
+    assert required("before")
+    await alter_brokers(client, transaction_partition_verification_enable="false")
+    await client.create_topic("after")
+    assert (required("before"), required("after")) == (False, False)
+    await node.stop()
+    node = await start_node()
+    await (await node.client()).metadata("before")
+    assert not required("before")
