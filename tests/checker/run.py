@@ -16,11 +16,11 @@ from typing import Final
 from bench.node import REPOSITORY, OwnedNode
 from tests.checker.analysis import Report, analyse
 from tests.checker.brokers import create_topic, new_broker
+from tests.checker.client_process import JOB_GROUP, KEYS, RAW_JOB_GROUP, WorkerOptions
 from tests.checker.delayed import final_read
 from tests.checker.history import Recorder, read_history
 from tests.checker.nemesis import Nemesis
 from tests.checker.raw import CommittedReader, RetryPolicy
-from tests.checker.worker import JOB_GROUP, KEYS, RAW_JOB_GROUP, WorkerOptions
 from tests.fakes.fault_proxy import ProxyProcess
 
 TRANSACTIONAL: Final = (

@@ -47,8 +47,8 @@ LINGER_S: Final = 3.0
 
 ACTIONS: Final = ("delay", "swallow", "lose_answer", "reset", "reset_after", "close", "half_close")
 
-_GONE: Final = (OSError, RuntimeError)
-"""What a connection that has ended raises; uvloop says RuntimeError of one we closed ourselves."""
+_GONE: Final = (OSError, RuntimeError, ValueError)
+"""What a connection that has ended raises; all but the first when we have closed it ourselves."""
 
 _RST: Final = struct.pack("ii", 1, 0)
 

@@ -1,0 +1,160 @@
+"""What all clients of the workload share: topics, groups, options, the history, their end."""
+
+import itertools
+import json
+import os
+import random
+import signal
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from confluent_kafka import (
+    Consumer,
+    KafkaException,
+    Message,
+    Producer,
+)
+
+from tests.checker.history import Recorder
+from tests.checker.raw import (
+    Partition,
+)
+
+KEYS: Final = {"jepsen": 4, "in": 2, "out": 2, "rawout": 2}
+"""Topics and their partitions; `in` has the inputs of both jobs."""
+
+WRITABLE: Final = [(t, i) for t in ("jepsen", "in") for i in range(KEYS[t])]
+SUBSCRIBE_GROUP: Final = "subscribers"
+JOB_GROUP: Final = "job"
+RAW_JOB_GROUP: Final = "rawjob"
+TRANSACTION_TIMEOUT_MS: Final = 10_000
+CLIENT_PATIENCE_S: Final = 15.0
+HANG_S: Final = 40
+
+
+@dataclass(slots=True)
+class WorkerOptions:
+    """What a process is told."""
+
+    kind: str
+    slot: int
+    proc: str
+    history: str
+    address: str
+    seed: int
+    rate_per_s: float = 40.0
+    topics: dict[str, int] = field(default_factory=lambda: dict(KEYS))
+
+    def as_argument(self) -> str:
+        """For the command line."""
+        return json.dumps(asdict(self))
+
+
+def name(partition: Partition) -> str:
+    """The key's name in histories."""
+    return f"{partition[0]}-{partition[1]}"
+
+
+class Worker:
+    """What all kinds share."""
+
+    def __init__(self, options: WorkerOptions) -> None:
+        self.options = options
+        self.random = random.Random(options.seed)
+        self.recorder = Recorder(Path(options.history), options.proc)
+        self.stopping = False
+        self._values = itertools.count()
+        signal.signal(signal.SIGTERM, self._stop)
+
+    def _stop(self, *_: object) -> None:
+        self.stopping = True
+
+    def step(self) -> None:
+        """Say that the client is alive; one that says nothing for `HANG_S` is ended by SIGALRM.
+
+        librdkafka 2.16 may wait for ever in send_offsets_to_transaction when the connection was
+        lost while it looked for the group's coordinator: it never asks again.
+        """
+        signal.alarm(HANG_S)
+
+    def value(self) -> str:
+        """One that nobody else sends."""
+        return f"{self.options.proc}:{next(self._values)}"
+
+    def pause(self) -> None:
+        """Keep to the rate."""
+        time.sleep(self.random.expovariate(self.options.rate_per_s))
+
+    def client(self, **more: Any) -> dict[str, Any]:
+        """Settings of every librdkafka client."""
+        return {
+            "bootstrap.servers": self.options.address,
+            "reconnect.backoff.ms": 20,
+            "reconnect.backoff.max.ms": 500,
+            "retry.backoff.ms": 20,
+            "retry.backoff.max.ms": 300,
+            "error_cb": _ignore,
+            **self._logging(),
+            **more,
+        }
+
+    @staticmethod
+    def _logging() -> dict[str, Any]:
+        """Silence, or what `VARVE_CHECKER_DEBUG=eos,cgrp` asks librdkafka to tell."""
+        contexts = os.environ.get("VARVE_CHECKER_DEBUG")
+        return {"debug": contexts} if contexts else {"log_level": 0}
+
+    def consumer(self, **more: Any) -> Consumer:
+        """A read_committed one without automatic commits."""
+        return Consumer(
+            self.client(
+                **{
+                    "isolation.level": "read_committed",
+                    "enable.auto.commit": False,
+                    "auto.offset.reset": "earliest",
+                    "fetch.wait.max.ms": 100,
+                    "group.id": f"none-{self.options.proc}",
+                    **more,
+                }
+            )
+        )
+
+    def transactional(self, transactional_id: str) -> Producer:
+        """A producer that has its producer id; None is never returned, it is tried for ever."""
+        while True:
+            producer = Producer(
+                self.client(
+                    **{
+                        "transactional.id": transactional_id,
+                        "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
+                        "linger.ms": 1,
+                    }
+                )
+            )
+            self.step()
+            try:
+                producer.init_transactions(CLIENT_PATIENCE_S)
+            except KafkaException:
+                if self.stopping:
+                    raise SystemExit(0) from None
+                continue
+            return producer
+
+
+def _ignore(_: object) -> None:
+    """Refused connections are what the workload is about."""
+
+
+def read(messages: list[Message]) -> dict[str, list[tuple[int, str]]]:
+    """Messages as polls; what is an error is none."""
+    polls: dict[str, list[tuple[int, str]]] = {}
+    for message in messages:
+        if message.error() is None:
+            key = f"{message.topic()}-{message.partition()}"
+            offset, value = message.offset(), message.value()
+            assert offset is not None
+            assert value is not None
+            polls.setdefault(key, []).append((offset, value.decode()))
+    return polls

@@ -1,0 +1,264 @@
+"""The kinds of work that librdkafka does; see `tests.checker.worker`."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+
+from tests.checker.client_process import (
+    CLIENT_PATIENCE_S,
+    JOB_GROUP,
+    KEYS,
+    SUBSCRIBE_GROUP,
+    WRITABLE,
+    Worker,
+    name,
+    read,
+)
+from tests.checker.raw import (
+    Partition,
+)
+
+
+def send(worker: Worker) -> None:
+    """Idempotent sends, answered out of the order of their operations."""
+    producer = Producer(
+        worker.client(**{"enable.idempotence": True, "linger.ms": 2, "message.timeout.ms": 120_000})
+    )
+
+    def delivered(i: int, key: str, value: str) -> Callable[[KafkaError | None, Message], None]:
+        def callback(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                offset = message.offset()
+                known = offset if offset is not None and offset >= 0 else None
+                worker.recorder.complete(i, "ok", "send", sends=[[key, value, known]])
+            else:
+                worker.recorder.complete(i, "info", "send", error=str(error))
+
+        return callback
+
+    while not worker.stopping:
+        topic, index = worker.random.choice(WRITABLE)
+        key, value = f"{topic}-{index}", worker.value()
+        i = worker.recorder.invoke("send", sends=[[key, value, None]])
+        try:
+            producer.produce(
+                topic, value.encode(), partition=index, on_delivery=delivered(i, key, value)
+            )
+        except (BufferError, KafkaException) as error:
+            worker.recorder.complete(i, "fail", "send", error=str(error))
+        producer.poll(0)
+        worker.pause()
+    producer.flush(60)
+
+
+class Transaction:
+    """One transaction of librdkafka's, and what its end means."""
+
+    def __init__(self, producer: Producer) -> None:
+        self.producer = producer
+        self.offsets: dict[str, int] = {}
+        producer.begin_transaction()
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        value, offset = message.value(), message.offset()
+        if error is None and value is not None and offset is not None and offset >= 0:
+            self.offsets[value.decode()] = offset
+
+    def produce(self, partition: Partition, value: str) -> None:
+        """Send a value."""
+        topic, index = partition
+        self.producer.produce(topic, value.encode(), partition=index, on_delivery=self._delivered)
+        self.producer.poll(0)
+
+    def end(self, *, commit: bool) -> tuple[str, bool]:
+        """Commit or abort; returns the outcome and whether the producer can go on."""
+        if not commit:
+            return ("fail", True) if self._abort() else ("fail", False)
+        deadline = time.monotonic() + CLIENT_PATIENCE_S
+        while True:
+            try:
+                self.producer.commit_transaction(CLIENT_PATIENCE_S)
+            except KafkaException as error:
+                reason = error.args[0]
+                if reason.txn_requires_abort():
+                    return ("fail", True) if self._abort() else ("info", False)
+                if reason.retriable() and time.monotonic() < deadline:
+                    continue
+                return "info", False
+            else:
+                return "ok", True
+
+    def _abort(self) -> bool:
+        deadline = time.monotonic() + CLIENT_PATIENCE_S
+        while time.monotonic() < deadline:
+            try:
+                self.producer.abort_transaction(CLIENT_PATIENCE_S)
+            except KafkaException as error:
+                if not error.args[0].retriable():
+                    return False
+            else:
+                return True
+        return False
+
+
+def txn(worker: Worker) -> None:
+    """Transactions over several keys, some with a poll inside."""
+    draw, recorder = worker.random, worker.recorder
+    producer = worker.transactional(f"txn-{worker.options.slot}")
+    consumer = worker.consumer()
+    keys = draw.sample(WRITABLE, 3)
+    consumer.assign([TopicPartition(t, i, OFFSET_BEGINNING) for t, i in keys])
+    recorder.note("assign", keys=[name(key) for key in keys])
+    while not worker.stopping:
+        worker.step()
+        polls = read(consumer.consume(20, timeout=0.05)) if draw.random() < 0.7 else {}
+        planned = [(draw.choice(WRITABLE), worker.value()) for _ in range(draw.randint(1, 4))]
+        sends: list[list[Any]] = [[name(key), value, None] for key, value in planned]
+        i = recorder.invoke("txn", polls=polls, sends=sends)
+        try:
+            transaction = Transaction(producer)
+            for key, value in planned:
+                transaction.produce(key, value)
+        except (KafkaException, BufferError):
+            outcome, alive = "fail", False
+        else:
+            outcome, alive = transaction.end(commit=draw.random() < 0.8)
+            for one in sends:
+                one[2] = transaction.offsets.get(one[1])
+        recorder.complete(i, outcome, "txn", sends=sends)
+        if not alive:
+            producer = worker.transactional(f"txn-{worker.options.slot}")
+        worker.pause()
+
+
+def read_assigned(worker: Worker) -> None:
+    """Keys from their beginning; after some time others."""
+    draw, recorder = worker.random, worker.recorder
+    everything = [(topic, index) for topic, count in KEYS.items() for index in range(count)]
+    while not worker.stopping:
+        keys = draw.sample(everything, draw.randint(2, len(everything)))
+        consumer = worker.consumer()
+        consumer.assign([TopicPartition(t, i, OFFSET_BEGINNING) for t, i in keys])
+        recorder.note("assign", keys=[name(key) for key in keys])
+        until = time.monotonic() + draw.uniform(5, 25)
+        while time.monotonic() < until and not worker.stopping:
+            polls = read(consumer.consume(200, timeout=0.2))
+            if polls:
+                recorder.note("poll", polls=polls)
+        consumer.close()
+
+
+def _joined(worker: Worker, group: str, topics: list[str]) -> Consumer:
+    def moved(_: Consumer, partitions: list[TopicPartition]) -> None:
+        worker.recorder.note("seek", keys=[f"{one.topic}-{one.partition}" for one in partitions])
+
+    consumer = worker.consumer(
+        **{"group.id": group, "session.timeout.ms": 6000, "heartbeat.interval.ms": 500}
+    )
+    consumer.subscribe(topics, on_assign=moved, on_revoke=moved, on_lost=moved)
+    return consumer
+
+
+def subscribe(worker: Worker) -> None:
+    """A member that commits after every poll."""
+    draw, recorder = worker.random, worker.recorder
+    while not worker.stopping:
+        consumer = _joined(worker, SUBSCRIBE_GROUP, ["jepsen"])
+        until = time.monotonic() + draw.uniform(10, 40)
+        while time.monotonic() < until and not worker.stopping:
+            messages = consumer.consume(100, timeout=0.2)
+            polls = read(messages)
+            if not polls:
+                continue
+            recorder.note("poll", polls=polls)
+            offsets = {key: found[-1][0] + 1 for key, found in polls.items()}
+            i = recorder.invoke("commit", group=SUBSCRIBE_GROUP, offsets=offsets)
+            try:
+                consumer.commit(offsets=_positions(offsets), asynchronous=False)
+            except KafkaException as error:
+                refused = error.args[0].code() in (
+                    KafkaError.ILLEGAL_GENERATION,
+                    KafkaError.UNKNOWN_MEMBER_ID,
+                    KafkaError.REBALANCE_IN_PROGRESS,
+                )
+                recorder.complete(i, "fail" if refused else "info", "commit", error=str(error))
+                break
+            recorder.complete(i, "ok", "commit")
+        consumer.close()
+
+
+def _positions(offsets: dict[str, int]) -> list[TopicPartition]:
+    return [
+        TopicPartition(key.rpartition("-")[0], int(key.rpartition("-")[2]), offset)
+        for key, offset in offsets.items()
+    ]
+
+
+def job(worker: Worker) -> None:
+    """Each input makes one output, and its offset is committed with it."""
+    recorder, draw = worker.recorder, worker.random
+    recorder.note("pipeline", group=JOB_GROUP, inputs=["in-0", "in-1"], outputs=["out-0", "out-1"])
+    while not worker.stopping:
+        producer = worker.transactional(f"job-{worker.options.slot}")
+        consumer = _joined(worker, JOB_GROUP, ["in"])
+        alive = True
+        while alive and not worker.stopping:
+            worker.step()
+            polls = read(consumer.consume(20, timeout=0.2))
+            if not polls:
+                continue
+            alive = _job_step(worker, producer, consumer, polls, commit=draw.random() < 0.85)
+        consumer.close()
+
+
+def _job_step(
+    worker: Worker,
+    producer: Producer,
+    consumer: Consumer,
+    polls: dict[str, list[tuple[int, str]]],
+    *,
+    commit: bool,
+) -> bool:
+    recorder = worker.recorder
+    inputs = [value for found in polls.values() for _, value in found]
+    planned = [
+        (("out", worker.random.randrange(KEYS["out"])), f"{worker.value()}|{value}")
+        for value in inputs
+    ]
+    sends: list[list[Any]] = [[name(key), value, None] for key, value in planned]
+    offsets = {key: found[-1][0] + 1 for key, found in polls.items()}
+    i = recorder.invoke("txn", polls=polls, sends=sends, group=JOB_GROUP, offsets=offsets)
+    try:
+        transaction = Transaction(producer)
+        for key, value in planned:
+            transaction.produce(key, value)
+    except (KafkaException, BufferError):
+        recorder.complete(i, "fail", "txn")
+        return False
+    try:
+        producer.send_offsets_to_transaction(
+            _positions(offsets), consumer.consumer_group_metadata(), CLIENT_PATIENCE_S
+        )
+    except KafkaException as error:
+        commit = False
+        if error.args[0].fatal():
+            recorder.complete(i, "fail", "txn", sends=sends, error=str(error))
+            return False
+    outcome, alive = transaction.end(commit=commit)
+    for one in sends:
+        one[2] = transaction.offsets.get(one[1])
+    recorder.complete(i, outcome, "txn", sends=sends)
+    if outcome != "ok":
+        # A new member goes on from what is committed, whatever became of this.
+        return False
+    return alive
