@@ -6,12 +6,13 @@ Source: Kafka, MemoryRecordsBuilder.java, DefaultRecord.java, MemoryRecords.java
 """
 
 from collections.abc import Iterable, Sequence
+from struct import Struct
+from typing import Final
 
 from protocol.records.batch import (
     CODEC_MASK,
     CONTROL_BIT,
     DELETE_HORIZON_BIT,
-    HEADER,
     HEADER_SIZE,
     LOG_OVERHEAD,
     MAGIC,
@@ -19,13 +20,21 @@ from protocol.records.batch import (
     TIMESTAMP_TYPE_BIT,
     TRANSACTIONAL_BIT,
     BatchHeader,
-    update_crc,
+    crc32c,
 )
 from protocol.records.compression import Codec, compress
 from protocol.records.record import Record
-from protocol.records.varint import append_varint
+from protocol.records.varint import encode_varint
 
 Header = tuple[str, bytes | None]
+
+_UP_TO_SUM: Final = Struct(">qiibI")
+_SUMMED: Final = Struct(">hiqqqhii")
+"""A batch's header in two parts: up to the CRC, and what the CRC covers."""
+
+_TABLE_SIZE: Final = 1024
+_VARINTS: Final = tuple(map(encode_varint, range(_TABLE_SIZE)))
+"""Lengths and deltas of nearly all records that a broker writes itself."""
 
 
 def build_batch(
@@ -77,20 +86,17 @@ def build_batch(
     if control:
         attributes |= CONTROL_BIT
     return _assemble(
-        BatchHeader(
-            base_offset=base_offset,
-            batch_length=0,
-            leader_epoch=leader_epoch,
-            magic=MAGIC,
-            crc=0,
-            attributes=attributes,
-            last_offset_delta=len(records) - 1,
-            base_timestamp=base_timestamp,
-            max_timestamp=max_timestamp,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            base_sequence=base_sequence,
-            records_count=len(records),
+        base_offset,
+        leader_epoch,
+        (
+            attributes,
+            len(records) - 1,
+            base_timestamp,
+            max_timestamp,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            len(records),
         ),
         block,
         level,
@@ -139,11 +145,17 @@ def rebuild_batch(
             block, offset - header.base_offset, timestamp - base_timestamp, key, value, headers
         )
     return _assemble(
-        header._replace(
-            attributes=attributes,
-            base_timestamp=base_timestamp,
-            max_timestamp=max_timestamp,
-            records_count=len(records),
+        header.base_offset,
+        header.leader_epoch,
+        (
+            attributes,
+            header.last_offset_delta,
+            base_timestamp,
+            max_timestamp,
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+            len(records),
         ),
         block,
         level,
@@ -159,44 +171,63 @@ def append_record(
     headers: Iterable[Header],
 ) -> None:
     """Append one record to an uncompressed block of records."""
-    body = bytearray(1)  # attributes
-    append_varint(body, timestamp_delta)
-    append_varint(body, offset_delta)
+    # Written for speed: coordinators build most of their batches of a single record.
     if key is None:
-        body.append(1)
+        key_size, key = b"\x01", b""
     else:
-        append_varint(body, len(key))
-        body += key
+        size = len(key)
+        key_size = _VARINTS[size] if size < _TABLE_SIZE else encode_varint(size)
     if value is None:
-        body.append(1)
+        value_size, value = b"\x01", b""
     else:
-        append_varint(body, len(value))
-        body += value
-    if headers:
-        pairs = tuple(headers)
-        append_varint(body, len(pairs))
-        for name, content in pairs:
-            raw = name.encode()
-            append_varint(body, len(raw))
-            body += raw
-            if content is None:
-                body.append(1)
-            else:
-                append_varint(body, len(content))
-                body += content
-    else:
-        body.append(0)
-    append_varint(block, len(body))
+        size = len(value)
+        value_size = _VARINTS[size] if size < _TABLE_SIZE else encode_varint(size)
+    body = b"".join(
+        (
+            b"\x00",  # attributes
+            _varint(timestamp_delta) if timestamp_delta else b"\x00",
+            _varint(offset_delta) if offset_delta else b"\x00",
+            key_size,
+            key,
+            value_size,
+            value,
+            _headers(headers) if headers else b"\x00",
+        )
+    )
+    size = len(body)
+    block += _VARINTS[size] if size < _TABLE_SIZE else encode_varint(size)
     block += body
 
 
-def _assemble(header: BatchHeader, block: bytearray, level: int | None) -> bytearray:
-    """Header and block, compressed as the header says; length and CRC are filled in."""
-    codec = header.codec
+def _varint(value: int) -> bytes:
+    return _VARINTS[value] if 0 <= value < _TABLE_SIZE else encode_varint(value)
+
+
+def _headers(headers: Iterable[Header]) -> bytes:
+    pairs = tuple(headers)
+    pieces = [_varint(len(pairs))]
+    for name, content in pairs:
+        raw = name.encode()
+        pieces += (_varint(len(raw)), raw)
+        pieces += (b"\x01",) if content is None else (_varint(len(content)), content)
+    return b"".join(pieces)
+
+
+def _assemble(
+    base_offset: int,
+    leader_epoch: int,
+    summed: tuple[int, int, int, int, int, int, int, int],
+    block: bytearray,
+    level: int | None,
+) -> bytearray:
+    """Header and block, compressed as the attributes say; length and CRC are worked out.
+
+    `summed` are the header's fields from the attributes on.
+    """
+    codec = summed[0] & CODEC_MASK
     payload = compress(codec, block, level) if codec != Codec.NONE else block
-    size = HEADER_SIZE + len(payload)
-    out = bytearray(HEADER.pack(*header._replace(batch_length=size - LOG_OVERHEAD, crc=0)))
-    out += payload
-    with memoryview(out) as view:
-        update_crc(view, 0, size)
+    tail = b"".join((_SUMMED.pack(*summed), payload))
+    length = HEADER_SIZE - LOG_OVERHEAD + len(payload)
+    out = bytearray(_UP_TO_SUM.pack(base_offset, length, leader_epoch, MAGIC, crc32c(tail)))
+    out += tail
     return out

@@ -58,3 +58,10 @@ def append_varint(out: bytearray, value: int) -> None:
         out.append(value & 0x7F | 0x80)
         value >>= 7
     out.append(value)
+
+
+def encode_varint(value: int) -> bytes:
+    """A signed varint of at most 64 bits, by itself."""
+    out = bytearray()
+    append_varint(out, value)
+    return bytes(out)

@@ -1,13 +1,14 @@
 """Batches we write: byte for byte as Kafka, and as compaction leaves them."""
 
 from pathlib import Path
+from struct import pack
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.records.batch import checked_header, crc_matches, read_header
+from protocol.records.batch import checked_header, crc32c, crc_matches, read_header
 from protocol.records.builder import build_batch, rebuild_batch
 from protocol.records.compression import Codec
 from protocol.records.record import iterate_records
@@ -142,3 +143,59 @@ def test_rebuilt_log_append_time_keeps_its_time() -> None:
     records = list(iterate_records(memoryview(data), max_size=MIB))
     view = memoryview(rebuild_batch(checked_header(data), records[:1]))
     assert [r.timestamp for r in iterate_records(view, max_size=MIB)] == [9]
+
+
+def plain_varint(value: int) -> bytes:
+    """Zigzag, seven bits to a byte: as slowly as it can be written down."""
+    value = (value << 1) ^ (value >> 63)
+    octets = []
+    while value > 0x7F:
+        octets.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*octets, value])
+
+
+def plain_batch(records: Any, base_offset: int, producer_id: int) -> bytes:
+    """An uncompressed batch, field by field from the layout."""
+
+    def sized(octets: bytes | None) -> bytes:
+        return plain_varint(-1) if octets is None else plain_varint(len(octets)) + octets
+
+    block = b""
+    for delta, (key, value, headers, timestamp) in enumerate(records):
+        body = b"\0" + plain_varint(timestamp - records[0][3]) + plain_varint(delta)
+        body += sized(key) + sized(value) + plain_varint(len(headers))
+        for name, content in headers:
+            body += sized(name.encode()) + sized(content)
+        block += plain_varint(len(body)) + body
+    times = [timestamp for *_, timestamp in records]
+    summed = pack(
+        ">hiqqqhii", 0, len(times) - 1, times[0], max(times), producer_id, -1, -1, len(times)
+    )
+    summed += block
+    head = pack(">qiibI", base_offset, len(summed) + 9, -1, 2, crc32c(summed))
+    return head + summed
+
+
+LENGTHS = st.sampled_from([0, 1, 63, 64, 1_010, 1_023, 1_024, 1_025, 8_191, 8_192])
+OCTETS = st.none() | st.binary(max_size=20) | LENGTHS.map(bytes)
+
+
+@given(
+    records=st.lists(
+        st.tuples(
+            OCTETS,
+            OCTETS,
+            st.lists(st.tuples(st.text(max_size=5), OCTETS), max_size=2),
+            st.sampled_from([0, 1, 1_023, 1_024, 1_700_000_000_000, -1]),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    base_offset=st.integers(0, 2**62),
+    producer_id=st.integers(-1, 2**62),
+)
+def test_short_cuts_change_no_byte(records: Any, base_offset: int, producer_id: int) -> None:
+    """Tables of small numbers, and a header that is packed in two parts."""
+    built = build_batch(records, base_offset=base_offset, producer_id=producer_id)
+    assert built == plain_batch(records, base_offset, producer_id)
