@@ -1,0 +1,82 @@
+"""State batches of a share-partition, kept sorted and apart.
+
+    so far   [ 0 ......... 9  available, 1 ]
+    new            [ 4 ... 6  acknowledged, 1 ]
+    together [ 0..3 ][ 4..6 ack ][ 7..9 ]
+
+Where two speak of the same record, the one with the higher delivery count is right, then the one
+with the higher state: a record's count never falls in what is written except by a release, and of
+equals the final state wins.
+
+Source: Kafka, PersisterStateBatchCombiner.java, PersisterStateBatch.java (compareTo).
+"""
+
+from collections.abc import Iterable, Sequence
+
+from broker.share.persister import StateBatch
+
+
+def combine(
+    so_far: Iterable[StateBatch], new: Iterable[StateBatch], start_offset: int
+) -> tuple[StateBatch, ...]:
+    """Both together, without what lies below `start_offset` (-1: keep everything)."""
+    kept = _from_offset([*so_far, *new], start_offset)
+    if len(kept) < 2:
+        return tuple(kept)
+    kept.sort()
+    if all(before.last_offset < after.first_offset for before, after in _pairs(kept)):
+        return _joined(kept)
+    return _joined(_apart(kept))
+
+
+def _pairs(batches: Sequence[StateBatch]) -> Iterable[tuple[StateBatch, StateBatch]]:
+    return zip(batches, batches[1:], strict=False)
+
+
+def _from_offset(batches: list[StateBatch], start_offset: int) -> list[StateBatch]:
+    return [
+        batch if batch.first_offset >= start_offset else batch._replace(first_offset=start_offset)
+        for batch in batches
+        if batch.last_offset >= start_offset
+    ]
+
+
+def _apart(batches: list[StateBatch]) -> list[StateBatch]:
+    """Cut sorted batches at each other's ends; of each piece the strongest is kept.
+
+    Linear in the pieces times how many overlap at one place, which is two in practice: batches of
+    one write never overlap each other.
+    """
+    borders = sorted(
+        {batch.first_offset for batch in batches} | {batch.last_offset + 1 for batch in batches}
+    )
+    pieces: list[StateBatch] = []
+    open_batches: list[StateBatch] = []
+    following = 0
+    for first, end in zip(borders, borders[1:], strict=False):
+        open_batches = [batch for batch in open_batches if batch.last_offset >= first]
+        while following < len(batches) and batches[following].first_offset == first:
+            open_batches.append(batches[following])
+            following += 1
+        if open_batches:
+            strongest = max(open_batches, key=_strength)
+            pieces.append(
+                StateBatch(first, end - 1, strongest.delivery_state, strongest.delivery_count)
+            )
+    return pieces
+
+
+def _strength(batch: StateBatch) -> tuple[int, int]:
+    return batch.delivery_count, batch.delivery_state
+
+
+def _joined(batches: list[StateBatch]) -> tuple[StateBatch, ...]:
+    """Neighbours that say the same become one."""
+    joined = [batches[0]]
+    for batch in batches[1:]:
+        last = joined[-1]
+        if batch.first_offset == last.last_offset + 1 and batch[2:] == last[2:]:
+            joined[-1] = last._replace(last_offset=batch.last_offset)
+        else:
+            joined.append(batch)
+    return tuple(joined)
