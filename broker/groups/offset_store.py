@@ -115,16 +115,13 @@ class OffsetStore:
             group_id: The group.
             topic: The topic.
             partition: The partition.
-            before_record: Only if it was stored by an earlier record than this one.
+            before_record: Only what earlier records than this one have stored or announced: while
+                a tombstone waits for its commit, a transaction may write behind it.
 
         Returns:
             Whether an offset was stored.
         """
-        key = GroupTopicPartition(group_id, topic, partition)
-        for producer_id in self._pending_by_group.get(group_id, {}).pop((topic, partition), ()):
-            self._pending[producer_id].pop(key, None)
-        if not self._pending_by_group.get(group_id, True):
-            del self._pending_by_group[group_id]
+        self._remove_pending(GroupTopicPartition(group_id, topic, partition), before_record)
         topics = self._by_group.get(group_id)
         partitions = None if topics is None else topics.get(topic)
         packed = None if partitions is None else partitions.get(partition)
@@ -139,6 +136,24 @@ class OffsetStore:
             del self._by_group[group_id]
         self.count -= 1
         return True
+
+    def _remove_pending(self, key: GroupTopicPartition, before_record: int | None) -> None:
+        partitions = self._pending_by_group.get(key.group_id)
+        producers = None if partitions is None else partitions.get((key.topic, key.partition))
+        if partitions is None or producers is None:
+            return
+        for producer_id in list(producers):
+            waiting = self._pending[producer_id]
+            if before_record is not None and waiting[key].record_offset >= before_record:
+                continue
+            del waiting[key]
+            if not waiting:
+                del self._pending[producer_id]
+            producers.discard(producer_id)
+        if not producers:
+            del partitions[key.topic, key.partition]
+        if not partitions:
+            del self._pending_by_group[key.group_id]
 
     def topics(self, group_id: str) -> list[tuple[str, list[int]]]:
         """Topics and partitions that the group has offsets for."""

@@ -77,6 +77,19 @@ class StoreMachine(RuleBasedStateMachine):
         for waiting in self.pending.values():
             waiting.pop(key, None)
 
+    @rule(key=KEYS, ago=st.integers(0, 5))
+    def remove_late(self, key: GroupTopicPartition, ago: int) -> None:
+        """A tombstone is committed after others have written behind it: they stay."""
+        before = self.next_record - ago
+        stored = self.model.get(key)
+        goes = stored is not None and stored.record_offset < before
+        assert self.store.remove(*key, before_record=before) == goes
+        if goes:
+            del self.model[key]
+        for waiting in self.pending.values():
+            if key in waiting and waiting[key].record_offset < before:
+                del waiting[key]
+
     @invariant()
     def same(self) -> None:
         assert self.store.count == len(self.model)
