@@ -64,28 +64,26 @@ A record without a value is a tombstone.
 Source: Kafka, group-coordinator/src/main/resources/common/message/ConsumerGroup*.json.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from struct import Struct
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple
 from uuid import UUID
 
 from protocol.errors import DecodeError
 from protocol.internal.record_fields import (
     NO_TAGGED_FIELDS,
+    Assignment,
     RecordReader,
-    compact_int32s,
+    assignment_field,
     compact_nullable_string,
     compact_octets,
     compact_string,
     compact_strings,
+    flexible_value,
     string,
     tagged_fields,
     unsigned_varint,
 )
-
-Assignment: TypeAlias = Mapping[UUID, tuple[int, ...]]
-"""Partitions of topics, by topic id, in the order of the record."""
 
 _VERSION = b"\x00\x00"
 _INT16 = Struct(">h")
@@ -314,7 +312,7 @@ def decode_consumer_group_metadata_value(data: bytes) -> ConsumerGroupMetadataVa
     Raises:
         DecodeError: The bytes are not such a value.
     """
-    reader = _value_reader(data)
+    reader = flexible_value(data)
     epoch = reader.int32()
     metadata_hash = 0
     for tag, content in reader.tagged_fields():
@@ -356,7 +354,7 @@ def decode_consumer_group_partition_metadata_value(
     Raises:
         DecodeError: The bytes are not such a value.
     """
-    reader = _value_reader(data)
+    reader = flexible_value(data)
     topics = tuple([_read_topic(reader) for _ in range(reader.array_length())])
     reader.tagged_fields()
     return ConsumerGroupPartitionMetadataValue(topics)
@@ -419,7 +417,7 @@ def decode_consumer_group_member_metadata_value(data: bytes) -> ConsumerGroupMem
     Raises:
         DecodeError: The bytes are not such a value.
     """
-    reader = _value_reader(data)
+    reader = flexible_value(data)
     value = ConsumerGroupMemberMetadataValue(
         instance_id=reader.nullable_string(),
         rack_id=reader.nullable_string(),
@@ -464,7 +462,7 @@ def decode_consumer_group_target_assignment_metadata_value(
     Raises:
         DecodeError: The bytes are not such a value.
     """
-    reader = _value_reader(data)
+    reader = flexible_value(data)
     value = ConsumerGroupTargetAssignmentMetadataValue(reader.int32())
     reader.tagged_fields()
     return value
@@ -474,7 +472,7 @@ def encode_consumer_group_target_assignment_member_value(
     value: ConsumerGroupTargetAssignmentMemberValue,
 ) -> bytes:
     """Value of a record of key version 7; topics in the order of the mapping."""
-    return b"".join((_VERSION, _topic_partitions(value.partitions), NO_TAGGED_FIELDS))
+    return b"".join((_VERSION, assignment_field(value.partitions), NO_TAGGED_FIELDS))
 
 
 def decode_consumer_group_target_assignment_member_value(
@@ -485,8 +483,8 @@ def decode_consumer_group_target_assignment_member_value(
     Raises:
         DecodeError: The bytes are not such a value, or name a topic twice.
     """
-    reader = _value_reader(data)
-    value = ConsumerGroupTargetAssignmentMemberValue(_read_topic_partitions(reader))
+    reader = flexible_value(data)
+    value = ConsumerGroupTargetAssignmentMemberValue(reader.assignment())
     reader.tagged_fields()
     return value
 
@@ -498,8 +496,8 @@ def encode_consumer_group_current_member_assignment_value(
     return b"".join(
         (
             _CURRENT.pack(0, value.member_epoch, value.previous_member_epoch, value.state),
-            _topic_partitions(value.assigned_partitions),
-            _topic_partitions(value.partitions_pending_revocation),
+            assignment_field(value.assigned_partitions),
+            assignment_field(value.partitions_pending_revocation),
             NO_TAGGED_FIELDS,
         )
     )
@@ -513,13 +511,13 @@ def decode_consumer_group_current_member_assignment_value(
     Raises:
         DecodeError: The bytes are not such a value, or name a topic twice.
     """
-    reader = _value_reader(data)
+    reader = flexible_value(data)
     value = ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=reader.int32(),
         previous_member_epoch=reader.int32(),
         state=reader.int8(),
-        assigned_partitions=_read_topic_partitions(reader),
-        partitions_pending_revocation=_read_topic_partitions(reader),
+        assigned_partitions=reader.assignment(),
+        partitions_pending_revocation=reader.assignment(),
     )
     reader.tagged_fields()
     return value
@@ -551,38 +549,7 @@ def decode_consumer_group_regular_expression_value(
     Raises:
         DecodeError: The bytes are not such a value.
     """
-    reader = _value_reader(data)
+    reader = flexible_value(data)
     value = ConsumerGroupRegularExpressionValue(reader.strings(), reader.int64(), reader.int64())
     reader.tagged_fields()
     return value
-
-
-def _value_reader(data: bytes) -> RecordReader:
-    """A reader behind the version.
-
-    Raises:
-        DecodeError: It is not 0.
-    """
-    reader = RecordReader(data, flexible=True)
-    version = reader.int16()
-    if version != 0:
-        raise DecodeError(f"value version {version} is not known")
-    return reader
-
-
-def _topic_partitions(assignment: Assignment) -> bytes:
-    pieces = [unsigned_varint(len(assignment) + 1)]
-    for topic_id, partitions in assignment.items():
-        pieces += (topic_id.bytes, compact_int32s(partitions), NO_TAGGED_FIELDS)
-    return b"".join(pieces)
-
-
-def _read_topic_partitions(reader: RecordReader) -> Assignment:
-    assignment: dict[UUID, tuple[int, ...]] = {}
-    for _ in range(reader.array_length()):
-        topic_id = reader.uuid()
-        if topic_id in assignment:
-            raise DecodeError(f"topic {topic_id} twice in one assignment")
-        assignment[topic_id] = reader.int32s()
-        reader.tagged_fields()
-    return assignment

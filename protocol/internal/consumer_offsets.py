@@ -49,8 +49,8 @@ Value of a group (3 is written):
        *    assignment             0-    bytes
 
 A record without a value is a tombstone: the key is forgotten. Keys of versions 3 and up belong to
-the newer group types: those of consumer groups are in `consumer_group_records`, the others are
-passed over.
+the newer group types: see `consumer_group_records` and `share_group_records`; others are passed
+over.
 
 Source: Kafka, group-coordinator/src/main/resources/common/message, GroupCoordinatorRecordHelpers.
 """
@@ -68,6 +68,7 @@ from protocol.internal.record_fields import (
     nullable_string,
     string,
 )
+from protocol.internal.share_group_records import ShareGroupKey, decode_share_group_key
 
 __all__ = [
     "NO_TIMESTAMP",
@@ -154,7 +155,7 @@ class GroupMetadataValue(NamedTuple):
     members: tuple[MemberMetadata, ...]
 
 
-Key = OffsetCommitKey | GroupMetadataKey | ConsumerGroupKey
+Key = OffsetCommitKey | GroupMetadataKey | ConsumerGroupKey | ShareGroupKey
 
 
 def encode_offset_commit_key(group: str, topic: str, partition: int) -> bytes:
@@ -254,7 +255,10 @@ def decode_key(data: bytes) -> Key | None:
         return OffsetCommitKey(reader.string(), reader.string(), reader.int32())
     if version == _GROUP_KEY_VERSION:
         return GroupMetadataKey(reader.string())
-    return decode_consumer_group_key(version, reader)
+    consumer_group_key = decode_consumer_group_key(version, reader)
+    if consumer_group_key is not None:
+        return consumer_group_key
+    return decode_share_group_key(version, reader)
 
 
 def decode_offset_commit_value(data: bytes) -> OffsetCommitValue:

@@ -4,6 +4,8 @@
     string           int16 length, UTF-8; -1: null      uvarint of length + 1, UTF-8; 0: null
     octets           int32 length, octets; -1: null     uvarint of length + 1, octets; 0: null
     array            int32 count, elements              uvarint of count + 1, elements; 0: null
+    assignment       none                               array of: 16 topic id, array of 4 partition,
+                                                        tagged fields
     tagged fields    none                               uvarint count, then of each a uvarint tag,
                                                         a uvarint size and the content
 
@@ -12,8 +14,9 @@ Numbers are big-endian; `uvarint` is an unsigned varint of at most five bytes.
 Source: Kafka, clients/src/main/java/org/apache/kafka/common/protocol/{ByteBufferAccessor,Readable}.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from struct import Struct, pack, unpack
+from typing import TypeAlias
 from uuid import UUID
 
 from protocol.errors import DecodeError
@@ -22,6 +25,9 @@ STRING_SIZE_MAX = 0x7FFF
 """Longest string, in bytes of UTF-8."""
 
 NO_TAGGED_FIELDS = b"\x00"
+
+Assignment: TypeAlias = Mapping[UUID, tuple[int, ...]]
+"""Partitions of topics, by topic id, in the order of the record."""
 
 _INT16 = Struct(">h")
 
@@ -102,6 +108,14 @@ def tagged_fields(fields: Iterable[tuple[int, bytes]]) -> bytes:
         unsigned_varint(tag) + unsigned_varint(len(content)) + content for tag, content in fields
     ]
     return unsigned_varint(len(pieces)) + b"".join(pieces)
+
+
+def assignment_field(assignment: Assignment) -> bytes:
+    """Partitions of topics, in the order of the mapping."""
+    pieces = [unsigned_varint(len(assignment) + 1)]
+    for topic_id, partitions in assignment.items():
+        pieces += (topic_id.bytes, compact_int32s(partitions), NO_TAGGED_FIELDS)
+    return b"".join(pieces)
 
 
 def _utf8(text: str) -> bytes:
@@ -214,3 +228,27 @@ class RecordReader:
         if count > len(self._data) - self._position:
             raise DecodeError(f"{count} tagged fields")
         return [(self.unsigned_varint(), self.take(self.unsigned_varint())) for _ in range(count)]
+
+    def assignment(self) -> Assignment:
+        """Partitions of topics; a topic that comes twice is an error."""
+        assignment: dict[UUID, tuple[int, ...]] = {}
+        for _ in range(self.array_length()):
+            topic_id = self.uuid()
+            if topic_id in assignment:
+                raise DecodeError(f"topic {topic_id} twice in one assignment")
+            assignment[topic_id] = self.int32s()
+            self.tagged_fields()
+        return assignment
+
+
+def flexible_value(data: bytes) -> RecordReader:
+    """A reader behind the version of a value that has only version 0, a flexible one.
+
+    Raises:
+        DecodeError: It is another version.
+    """
+    reader = RecordReader(data, flexible=True)
+    version = reader.int16()
+    if version != 0:
+        raise DecodeError(f"value version {version} is not known")
+    return reader

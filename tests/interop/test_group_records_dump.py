@@ -6,7 +6,7 @@ No broker is needed: the log is ours, the tool and the classes are Kafka's.
 import base64
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 from uuid import UUID
@@ -276,23 +276,23 @@ def key_json(key: ConsumerGroupKey) -> dict[str, object]:
     return {"type": str(key.VERSION), "data": data}
 
 
-def test_kafka_dump_log_decodes_our_topic(kafka_tools: KafkaRelease, tmp_path: Path) -> None:
-    """kafka-dump-log --offsets-decoder, record by record, tombstones in between."""
-    records = random_records(Random(1))
+def dump(
+    kafka_tools: KafkaRelease, directory: Path, records: Sequence[tuple[bytes, bytes]]
+) -> list[tuple[object, object]]:
+    """What kafka-dump-log --offsets-decoder says of each record, with a tombstone behind each."""
     clock = ManualClock()
     topic_partition = TopicPartition("__consumer_offsets", 0)
     log = Log.open(
-        str(tmp_path / str(topic_partition)),
+        str(directory / str(topic_partition)),
         topic_partition,
         topic_id=UUID(int=1),
         config=TopicConfig(),
         filesystem=LocalFilesystem(),
         clock=clock,
     )
-    for key, value, _ in records:
-        raw_key = encode_consumer_group_key(key)
+    for key, value in records:
         now_ms = clock.now_ms()
-        batch = build_batch([(raw_key, value, (), now_ms), (raw_key, None, (), now_ms)])
+        batch = build_batch([(key, value, (), now_ms), (key, None, (), now_ms)])
         log.append_as_leader(
             memoryview(batch),
             leader_epoch=0,
@@ -300,15 +300,37 @@ def test_kafka_dump_log_decodes_our_topic(kafka_tools: KafkaRelease, tmp_path: P
             origin=AppendOrigin.COORDINATOR,
         )
     log.close()
-    (path,) = (tmp_path / str(topic_partition)).glob("*.log")
+    (path,) = (directory / str(topic_partition)).glob("*.log")
     dumped = kafka_tools.tool(DUMP_LOG, "--offsets-decoder", "--files", str(path), timeout_s=120)
-    found = []
+    found: list[tuple[object, object]] = []
     for line in dumped.stdout.splitlines():
         if " key: " in line:
             key_text, _, payload = line.split(" key: ", 1)[1].partition(" payload: ")
             found.append(
                 (json.loads(key_text), None if payload == "<DELETE>" else json.loads(payload))
             )
+    return found
+
+
+def reserialized(kafka_tools: KafkaRelease, directory: Path, lines: list[str]) -> list[str]:
+    """Keys and values in hexadecimal, read and written again by Kafka's serializer."""
+    if shutil.which("javac") is None:
+        pytest.skip("needs a Java that compiles: openjdk-17-jdk-headless")
+    source = directory / "Reserialize.java"
+    source.write_text(RESERIALIZE)
+    return kafka_tools.tool(
+        str(source), text="\n".join(lines) + "\n", timeout_s=120
+    ).stdout.splitlines()
+
+
+def test_kafka_dump_log_decodes_our_topic(kafka_tools: KafkaRelease, tmp_path: Path) -> None:
+    """kafka-dump-log --offsets-decoder, record by record, tombstones in between."""
+    records = random_records(Random(1))
+    found = dump(
+        kafka_tools,
+        tmp_path,
+        [(encode_consumer_group_key(key), value) for key, value, _ in records],
+    )
     expected: list[tuple[object, object]] = []
     for key, _, data in records:
         expected.append((key_json(key), {"version": "0", "data": data}))
@@ -318,13 +340,8 @@ def test_kafka_dump_log_decodes_our_topic(kafka_tools: KafkaRelease, tmp_path: P
 
 def test_kafka_writes_the_same_bytes(kafka_tools: KafkaRelease, tmp_path: Path) -> None:
     """Read and written again by the serializer of Kafka's group coordinator."""
-    if shutil.which("javac") is None:
-        pytest.skip("needs a Java that compiles: openjdk-17-jdk-headless")
-    source = tmp_path / "Reserialize.java"
-    source.write_text(RESERIALIZE)
     lines = [
         f"{encode_consumer_group_key(key).hex()} {value.hex()}"
         for key, value, _ in random_records(Random(2))
     ]
-    result = kafka_tools.tool(str(source), text="\n".join(lines) + "\n", timeout_s=120)
-    assert result.stdout.splitlines() == lines
+    assert reserialized(kafka_tools, tmp_path, lines) == lines

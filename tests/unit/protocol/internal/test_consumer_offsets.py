@@ -24,6 +24,7 @@ from protocol.internal.consumer_offsets import (
     encode_offset_commit_key,
     encode_offset_commit_value,
 )
+from protocol.internal.share_group_records import ShareGroupMetadataKey
 
 # Written by the message classes of kafka-group-coordinator 4.2.0 from the values below.
 KAFKA_OFFSET_KEY = bytes.fromhex("000100076772c3bc70706500066f726465727300000007")
@@ -92,9 +93,10 @@ def test_keys_are_kafkas() -> None:
 
 
 def test_keys_of_newer_groups() -> None:
-    """Those of consumer groups are read, those of share and streams groups passed over."""
+    """Those of consumer and share groups are read, those of streams groups passed over."""
     assert decode_key(b"\0\3\0\1g") == ConsumerGroupMetadataKey("g")
-    for version in (9, 15, 17, 18, 99, -1):
+    assert decode_key(b"\0\x0b\0\1g") == ShareGroupMetadataKey("g")
+    for version in (9, 17, 18, 99, -1):
         assert decode_key(version.to_bytes(2, "big", signed=True) + b"\0\1g") is None
 
 
