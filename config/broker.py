@@ -15,6 +15,7 @@ from config.sections.node import NodeSettings
 from config.sections.remote import RemoteLogSettings
 from config.sections.remote_storage import RemoteStorageSettings
 from config.sections.replication import ReplicationSettings
+from config.sections.share import ShareSettings
 from config.sections.tier import TierOwnSettings
 from config.sections.transactions import TransactionSettings
 
@@ -25,6 +26,7 @@ SECTIONS = (
     CleanerSettings,
     GroupSettings,
     TransactionSettings,
+    ShareSettings,
     ReplicationSettings,
     RemoteLogSettings,
     RemoteStorageSettings,
@@ -37,6 +39,7 @@ class BrokerConfig(
     RemoteStorageSettings,
     RemoteLogSettings,
     ReplicationSettings,
+    ShareSettings,
     TransactionSettings,
     GroupSettings,
     CleanerSettings,

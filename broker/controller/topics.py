@@ -343,6 +343,17 @@ def automatic_topic(name: str, image: ClusterImage, settings: BrokerConfig) -> N
                 "segment.bytes": str(settings.transaction_state_log_segment_bytes),
                 "unclean.leader.election.enable": "false",
             }
+        case topic_names.SHARE_GROUP_STATE:
+            count = settings.share_coordinator_state_topic_num_partitions
+            factor = settings.share_coordinator_state_topic_replication_factor
+            configs = {
+                # Not compacted: an update says only what is new, and all of them count.
+                "cleanup.policy": "delete",
+                "compression.type": "producer",
+                "min.insync.replicas": str(settings.share_coordinator_state_topic_min_isr),
+                "retention.ms": "-1",
+                "segment.bytes": str(settings.share_coordinator_state_topic_segment_bytes),
+            }
         case topic_names.REMOTE_LOG_METADATA:
             count = settings.rlmm_config_remote_log_metadata_topic_num_partitions
             factor = settings.rlmm_config_remote_log_metadata_topic_replication_factor

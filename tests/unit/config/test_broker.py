@@ -33,6 +33,8 @@ OTHER_DEFAULTS = {
     "offsets.topic.replication.factor",
     "transaction.state.log.replication.factor",
     "transaction.state.log.min.isr",
+    "share.coordinator.state.topic.replication.factor",
+    "share.coordinator.state.topic.min.isr",
 }
 """Keys whose default is not Kafka's."""
 
