@@ -116,9 +116,7 @@ class ShareCoordinator:
         self._running = True
         self._controller.subscribe(self._on_image)
         settings = self._settings
-        self._repeat(
-            "prune", settings.share_coordinator_state_topic_prune_interval_ms, self._prune
-        )
+        self._repeat("prune", settings.share_coordinator_state_topic_prune_interval_ms, self._prune)
         self._repeat(
             "cold",
             settings.share_coordinator_cold_partition_snapshot_interval_ms,
@@ -269,7 +267,9 @@ class ShareCoordinator:
         for active in list(self._active.values()):
             gone = [key for key in active.shard.states if key.topic_id in deleted]
             for at in range(0, len(gone), _SNAPSHOTS_PER_SLICE):
-                records = [active.shard.deletion(key) for key in gone[at : at + _SNAPSHOTS_PER_SLICE]]
+                records = [
+                    active.shard.deletion(key) for key in gone[at : at + _SNAPSHOTS_PER_SLICE]
+                ]
                 active.log.write(records, _nobody_told)
                 await asyncio.sleep(0)
 
@@ -332,9 +332,7 @@ class ShareCoordinator:
         try:
             await self.ensure_topic()
         except ApiError as error:
-            logger.warning(
-                "topic cannot be created topic=%s error=%s", SHARE_GROUP_STATE, error
-            )
+            logger.warning("topic cannot be created topic=%s error=%s", SHARE_GROUP_STATE, error)
             for partition_index in list(self._waiting):
                 self._refuse_waiting(partition_index, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
@@ -435,9 +433,7 @@ class ShareCoordinator:
 
         self._run(key, work, lambda code: done(code, None), wait=wait)
 
-    def read_summary(
-        self, key: SharePartitionKey, done: SummaryDone, *, wait: bool = True
-    ) -> None:
+    def read_summary(self, key: SharePartitionKey, done: SummaryDone, *, wait: bool = True) -> None:
         """See `SharePersister.read_summary`."""
 
         def work(active: _Active) -> None:

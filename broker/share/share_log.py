@@ -1,8 +1,8 @@
 """Writes of the share coordinator to one partition of `__share_group_state`.
 
-    append ──┬── written ───> the shard has it at once; told when committed
-             ├── refused ───> nothing has changed, told why
-             └── written, and nobody knows whether it will stay ──> closed and given up: read anew
+append ──┬── written ───> the shard has it at once; told when committed
+         ├── refused ───> nothing has changed, told why
+         └── written, and nobody knows whether it will stay ──> closed and given up: read anew
 """
 
 import logging
@@ -106,9 +106,7 @@ class ShareLog:
         if code is ErrorCode.NONE:
             done(ErrorCode.NOT_COORDINATOR if self.is_closed else code)
             return
-        logger.warning(
-            "record may be lost partition=%s error=%s", self.topic_partition, code.name
-        )
+        logger.warning("record may be lost partition=%s error=%s", self.topic_partition, code.name)
         if not self.is_closed:
             self.close()
             self._give_up()

@@ -111,7 +111,9 @@ class ShareShard:
         value: ShareSnapshotValue | ShareUpdateValue | None = None
         if raw_value is not None:
             decode = (
-                decode_share_snapshot if key.version == SNAPSHOT_KEY_VERSION else decode_share_update
+                decode_share_snapshot
+                if key.version == SNAPSHOT_KEY_VERSION
+                else decode_share_update
             )
             value = decode(raw_value)
         self.apply((key, value), offset)

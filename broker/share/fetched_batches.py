@@ -1,0 +1,126 @@
+"""What a share fetch must know of the batches it read: their offsets, and who wrote them.
+
+Only headers are looked at, a few kilobytes at a time; the records stay where they are, and leave
+as a slice of the file that begins and ends with the batches that were acquired.
+"""
+
+from collections.abc import Iterable, Sequence
+from os import pread
+from struct import Struct
+from typing import NamedTuple
+
+from protocol.records.batch import (
+    CONTROL_BIT,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    TRANSACTIONAL_BIT,
+)
+from storage.file_slice import FileSlice
+
+_CHUNK = 16 * 1024
+
+# Of the header: base offset, length, attributes, last offset delta, producer id.
+_FIELDS = Struct(">qi9xhi16xq")
+
+_ABORT_KEY = b"\x00\x00\x00\x00"
+"""Version 0, type 0: what the key of an abort marker is."""
+
+
+class FetchedBatch(NamedTuple):
+    """One batch; `position` counts from the begin of the slice, `last_offset` is inclusive."""
+
+    base_offset: int
+    last_offset: int
+    position: int
+    size: int
+    producer_id: int
+    is_transactional: bool
+    is_control: bool
+
+
+def scan(records: FileSlice, max_records: int) -> list[FetchedBatch]:
+    """The batches of a slice, up to the one with which there are `max_records` records."""
+    batches: list[FetchedBatch] = []
+    descriptor = records.file.fileno()
+    position = chunk_position = 0
+    chunk = b""
+    first_offset = -1
+    while position + HEADER_SIZE <= records.length:
+        at = position - chunk_position
+        if at < 0 or at + HEADER_SIZE > len(chunk):
+            size = min(_CHUNK, records.length - position)
+            chunk = pread(descriptor, size, records.position + position)
+            chunk_position, at = position, 0
+            if len(chunk) < HEADER_SIZE:
+                break
+        base_offset, length, attributes, delta, producer_id = _FIELDS.unpack_from(chunk, at)
+        size = LOG_OVERHEAD + length
+        if size < HEADER_SIZE or position + size > records.length:
+            # Cut off by the size that was asked for.
+            break
+        batches.append(
+            FetchedBatch(
+                base_offset,
+                base_offset + delta,
+                position,
+                size,
+                producer_id,
+                attributes & TRANSACTIONAL_BIT != 0,
+                attributes & CONTROL_BIT != 0,
+            )
+        )
+        if first_offset < 0:
+            first_offset = base_offset
+        if base_offset + delta - first_offset + 1 >= max_records:
+            break
+        position += size
+    return batches
+
+
+def part_of(
+    records: FileSlice, batches: Sequence[FetchedBatch], first: int, last: int
+) -> FileSlice:
+    """The batches that hold first to last."""
+    wanted = [b for b in batches if b.last_offset >= first and b.base_offset <= last]
+    begin = wanted[0].position
+    end = wanted[-1].position + wanted[-1].size
+    if begin == 0 and end == records.length:
+        return records
+    return FileSlice(records.file, records.position + begin, end - begin)
+
+
+def aborted_ranges(
+    records: FileSlice,
+    batches: Iterable[FetchedBatch],
+    transactions: Iterable[tuple[int, int]],
+) -> list[tuple[int, int]]:
+    """First and last offset of each batch that belongs to an aborted transaction.
+
+    Args:
+        records: Where the batches lie.
+        batches: In order.
+        transactions: Producer id and first offset of the aborted transactions among them.
+    """
+    waiting = sorted(transactions, key=lambda one: one[1], reverse=True)
+    aborted: set[int] = set()
+    ranges = []
+    for batch in batches:
+        if batch.producer_id < 0:
+            continue
+        while waiting and waiting[-1][1] <= batch.last_offset:
+            aborted.add(waiting.pop()[0])
+        if batch.is_control:
+            if _is_abort_marker(records, batch):
+                aborted.discard(batch.producer_id)
+        elif batch.is_transactional and batch.producer_id in aborted:
+            ranges.append((batch.base_offset, batch.last_offset))
+    return ranges
+
+
+def _is_abort_marker(records: FileSlice, batch: FetchedBatch) -> bool:
+    """A marker's batch has one record: sizes and deltas of a byte each, then its key."""
+    raw = pread(
+        records.file.fileno(), batch.size - HEADER_SIZE, records.position + batch.position + HEADER_SIZE
+    )
+    # length, attributes, timestamp delta, offset delta, key length (4 as a varint is 8)
+    return raw[4:5] == b"\x08" and raw[5:9] == _ABORT_KEY

@@ -1,0 +1,324 @@
+"""Records of a share-partition that are in flight, as runs of neighbours in one state.
+
+    AVAILABLE ──acquire──> ACQUIRED ──accept──> ACKNOWLEDGED
+        ^  │                │  │  │
+        │  │  release, lock │  │  └─reject, gap, delivered too often─> ARCHIVED
+        └──│──── over ──────┘  │                                          ^
+           └── not in the log any more, or of an aborted transaction ─────┘
+
+A run is cut where records part ways, and joined again with neighbours that are alike, so a batch
+that is treated as a whole costs one run, however many records it has.
+
+A change that has to be written first is a *transition*: the run shows the new state at once, so
+that nobody else takes its records, and goes back if the write fails.
+
+Source of the states: Kafka, RecordState.java, InFlightState.java; runs are Varve's.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from enum import IntEnum
+from operator import attrgetter
+
+from broker.timer import TimerHandle
+
+NOBODY = ""
+"""Member id of records that nobody works on."""
+
+_TIDY_MIN = 64
+
+
+class RecordState(IntEnum):
+    """What may happen to a record next; the numbers are those that are written."""
+
+    AVAILABLE = 0
+    ACQUIRED = 1
+    ACKNOWLEDGED = 2
+    ARCHIVED = 4
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the record is done."""
+        return self in _TERMINAL
+
+
+_TERMINAL = frozenset({RecordState.ACKNOWLEDGED, RecordState.ARCHIVED})
+
+LEGAL = frozenset(
+    {
+        (RecordState.AVAILABLE, RecordState.ACQUIRED),
+        (RecordState.AVAILABLE, RecordState.ARCHIVED),
+        (RecordState.ACQUIRED, RecordState.AVAILABLE),
+        (RecordState.ACQUIRED, RecordState.ACKNOWLEDGED),
+        (RecordState.ACQUIRED, RecordState.ARCHIVED),
+    }
+)
+
+
+class IllegalStateError(Exception):
+    """A record would have gone where the drawing has no arrow: our own bug."""
+
+
+class Lock:
+    """A member's right to what it acquired with one fetch, until its time is up.
+
+    It covers the runs between `first` and `last` that refer to it; when none does, its timer goes.
+    """
+
+    __slots__ = ("first", "handle", "is_expired", "last", "runs")
+
+    def __init__(self, first: int, last: int) -> None:
+        self.first = first
+        self.last = last
+        self.is_expired = False
+        self.handle: TimerHandle | None = None
+        self.runs = 0
+
+    def cancel(self) -> None:
+        """No run needs it any more."""
+        if self.handle is not None:
+            self.handle.cancel()
+            self.handle = None
+
+
+class Transition:
+    """Runs whose new state waits to be written."""
+
+    __slots__ = ("runs",)
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+
+
+class Run:
+    """Records first to last (inclusive), all alike.
+
+    Attributes:
+        first: Offset.
+        last: Offset, inclusive.
+        state: Of each record.
+        delivery_count: How often each has been delivered.
+        member_id: Who works on them.
+        batch_size: Records of the batch they were first acquired with; what is delivered often is
+            delivered in ever smaller parts of it.
+        lock: Of the member, or None.
+        transition: What waits to be written, or None.
+        before: State, delivery count and member before the transition.
+    """
+
+    __slots__ = (
+        "batch_size",
+        "before",
+        "delivery_count",
+        "first",
+        "last",
+        "lock",
+        "member_id",
+        "state",
+        "transition",
+    )
+
+    def __init__(
+        self,
+        first: int,
+        last: int,
+        state: RecordState,
+        delivery_count: int,
+        *,
+        member_id: str = NOBODY,
+        batch_size: int = 0,
+    ) -> None:
+        self.first = first
+        self.last = last
+        self.state = state
+        self.delivery_count = delivery_count
+        self.member_id = member_id
+        self.batch_size = batch_size or last - first + 1
+        self.lock: Lock | None = None
+        self.transition: Transition | None = None
+        self.before: tuple[RecordState, int, str] | None = None
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+    @property
+    def is_available(self) -> bool:
+        """Whether it may be acquired now."""
+        return self.state is RecordState.AVAILABLE and self.transition is None
+
+    def change(self, state: RecordState, member_id: str = NOBODY) -> None:
+        """Go over to another state.
+
+        Raises:
+            IllegalStateError: There is no such arrow, or the run waits for a write.
+        """
+        if self.transition is not None or (self.state, state) not in LEGAL:
+            raise IllegalStateError(f"{self.state.name} to {state.name}")
+        self.state = state
+        self.member_id = member_id
+
+    def begin(
+        self, transition: Transition, state: RecordState, *, delivery_count: int | None = None
+    ) -> None:
+        """Go over to another state as soon as that is written; `commit` or `roll_back` ends it."""
+        before = (self.state, self.delivery_count, self.member_id)
+        self.change(state)
+        if delivery_count is not None:
+            self.delivery_count = delivery_count
+        self.before = before
+        self.transition = transition
+        transition.runs.append(self)
+
+    def commit(self) -> None:
+        """It is written: nobody's lock is needed any more."""
+        self.transition = None
+        self.before = None
+        self.hold(None)
+
+    def roll_back(self, max_deliveries: int) -> None:
+        """It could not be written: as before, or as its lock has left it meanwhile."""
+        assert self.before is not None
+        self.state, self.delivery_count, self.member_id = self.before
+        self.transition = None
+        self.before = None
+        if self.lock is not None and self.lock.is_expired:
+            self.give_back(max_deliveries)
+
+    def give_back(self, max_deliveries: int) -> None:
+        """Whoever worked on it does not any more: somebody else may, or it has been enough."""
+        is_enough = self.delivery_count >= max_deliveries
+        self.change(RecordState.ARCHIVED if is_enough else RecordState.AVAILABLE)
+        self.hold(None)
+
+    def hold(self, lock: Lock | None) -> None:
+        """Be covered by another lock, or by none."""
+        before, self.lock = self.lock, lock
+        if lock is not None:
+            lock.runs += 1
+        if before is not None:
+            before.runs -= 1
+            if not before.runs:
+                before.cancel()
+
+    def split(self, offset: int) -> "Run":
+        """Keep what lies below `offset`; returns the rest."""
+        rest = Run(
+            offset,
+            self.last,
+            self.state,
+            self.delivery_count,
+            member_id=self.member_id,
+            batch_size=self.batch_size,
+        )
+        self.last = offset - 1
+        rest.before = self.before
+        rest.transition = self.transition
+        if self.transition is not None:
+            self.transition.runs.append(rest)
+        rest.hold(self.lock)
+        return rest
+
+    def is_like(self, following: "Run") -> bool:
+        """Whether the run that follows says the same, and may be joined."""
+        return (
+            self.last + 1 == following.first
+            and self.state is following.state
+            and self.delivery_count == following.delivery_count
+            and self.batch_size == following.batch_size
+            and self.lock is following.lock
+            and self.member_id == following.member_id
+            and self.transition is None
+            and following.transition is None
+        )
+
+
+class InFlight:
+    """The runs of a share-partition, sorted, not overlapping; there may be holes between them."""
+
+    __slots__ = ("_runs", "_tidy_at")
+
+    def __init__(self) -> None:
+        self._runs: list[Run] = []
+        self._tidy_at = _TIDY_MIN
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._runs)
+
+    @property
+    def first(self) -> Run:
+        """The lowest run."""
+        return self._runs[0]
+
+    @property
+    def last(self) -> Run:
+        """The highest run."""
+        return self._runs[-1]
+
+    def append(self, run: Run) -> None:
+        """Add a run above all others."""
+        self._runs.append(run)
+
+    def between(self, first: int, last: int) -> list[Run]:
+        """The runs that overlap first to last."""
+        return self._runs[self._index(first) : self._end(last)]
+
+    def cut(self, first: int, last: int) -> list[Run]:
+        """The same, cut at both ends, so that all of each lies between them."""
+        if first > last:
+            return []
+        self._cut_at(first)
+        self._cut_at(last + 1)
+        return self.between(first, last)
+
+    def drop_below(self, offset: int) -> list[Run]:
+        """Take out what lies below `offset`."""
+        self._cut_at(offset)
+        end = self._end(offset - 1)
+        dropped = self._runs[:end]
+        del self._runs[:end]
+        return dropped
+
+    def drop_done(self) -> bool:
+        """Take out the lowest runs, as long as they are done; whether there were any."""
+        end = 0
+        for run in self._runs:
+            if run.transition is not None or not run.state.is_terminal:
+                break
+            end += 1
+        del self._runs[:end]
+        return end > 0
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._runs.clear()
+
+    def tidy(self) -> None:
+        """Join what is alike, when the runs have doubled since it was done last."""
+        if len(self._runs) < self._tidy_at:
+            return
+        joined = self._runs[:1]
+        for run in self._runs[1:]:
+            if joined[-1].is_like(run):
+                joined[-1].last = run.last
+                run.hold(None)
+            else:
+                joined.append(run)
+        self._runs = joined
+        self._tidy_at = max(_TIDY_MIN, 2 * len(joined))
+
+    def _index(self, offset: int) -> int:
+        """Of the run that holds `offset`, or of the first one above it."""
+        at = bisect_right(self._runs, offset, key=attrgetter("first"))
+        return at - 1 if at and self._runs[at - 1].last >= offset else at
+
+    def _end(self, offset: int) -> int:
+        """One past the last run that begins at or below `offset`."""
+        return bisect_right(self._runs, offset, key=attrgetter("first"))
+
+    def _cut_at(self, offset: int) -> None:
+        at = self._index(offset)
+        if at < len(self._runs) and self._runs[at].first < offset:
+            self._runs.insert(at + 1, self._runs[at].split(offset))

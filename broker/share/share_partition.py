@@ -1,0 +1,603 @@
+"""One partition as one share group works on it.
+
+    EMPTY ──> INITIALIZING ──state read──> ACTIVE ──> FENCED     leader changed, state began anew,
+                    └──────────────> FAILED                      topic deleted
+
+Records from the start offset to the end offset (exclusive) are in flight: `broker.share.in_flight`.
+Below it all are done; above it nobody has seen any.
+
+    start                                        end
+      │ ack │ acquired │ available │ ack │ acquired │  never delivered ...
+      └─ moves up over what is done
+
+What members say of records is written to the share coordinator before they are told that it holds.
+That they were acquired is not: after a crash records are delivered again that were in work.
+
+A record that was delivered several times without success goes out in ever smaller company, the
+last time alone, so that it takes nobody with it.
+
+Source: Kafka, SharePartition.java; KIP-932, KIP-1206, KIP-1222.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+from functools import partial
+from itertools import groupby
+from typing import NamedTuple
+
+from broker.purgatory import Watchers
+from broker.share.fetched_batches import FetchedBatch
+from broker.share.in_flight import InFlight, Lock, RecordState, Run, Transition
+from broker.share.persister import (
+    UNINITIALIZED_OFFSET,
+    Done,
+    SharePartitionKey,
+    SharePersister,
+    ShareState,
+    StateBatch,
+)
+from broker.timer import Timer
+from protocol.error_codes import ErrorCode
+
+GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
+"""What a member may say of a record; of a gap it says that there was none."""
+
+_OUTCOMES = {
+    GAP: RecordState.ARCHIVED,
+    ACCEPT: RecordState.ACKNOWLEDGED,
+    RELEASE: RecordState.AVAILABLE,
+    REJECT: RecordState.ARCHIVED,
+}
+
+THROTTLE_FROM_MIN = 2
+
+ChooseOffset = Callable[[Callable[[ErrorCode, int], None]], None]
+"""Finds where a group begins whose start offset nobody has chosen."""
+
+
+class SharePartitionState(Enum):
+    """How far a share-partition has come."""
+
+    EMPTY = auto()
+    INITIALIZING = auto()
+    ACTIVE = auto()
+    FAILED = auto()
+    FENCED = auto()
+
+
+class Acquired(NamedTuple):
+    """Records that a member may work on now; `last` is inclusive."""
+
+    first: int
+    last: int
+    delivery_count: int
+
+
+class Acknowledgement(NamedTuple):
+    """What a member says of records first to last: one type for all, or one for each."""
+
+    first: int
+    last: int
+    types: Sequence[int]
+
+
+class DeliveryLimits(NamedTuple):
+    """What the broker allows."""
+
+    max_deliveries: int
+    max_records: int
+
+
+class SharePartition:
+    """See the module. Touched on the loop's thread only."""
+
+    __slots__ = (
+        "_choose_offset",
+        "_in_flight",
+        "_limits",
+        "_lock_ms",
+        "_may_be_available",
+        "_persister",
+        "_throttle_from",
+        "_timer",
+        "end_offset",
+        "key",
+        "leader_epoch",
+        "start_offset",
+        "state",
+        "state_epoch",
+        "watchers",
+    )
+
+    def __init__(
+        self,
+        key: SharePartitionKey,
+        *,
+        leader_epoch: int,
+        limits: DeliveryLimits,
+        lock_ms: Callable[[], int],
+        choose_offset: ChooseOffset,
+        persister: SharePersister,
+        timer: Timer,
+    ) -> None:
+        """A share-partition that knows nothing yet.
+
+        Args:
+            key: Whose.
+            leader_epoch: Of the partition, as we lead it.
+            limits: Of the broker.
+            lock_ms: How long a lock lasts, asked for each.
+            choose_offset: See `ChooseOffset`.
+            persister: Where the state is kept.
+            timer: For the locks.
+        """
+        self.key = key
+        self.leader_epoch = leader_epoch
+        self.state = SharePartitionState.EMPTY
+        self.state_epoch = 0
+        self.start_offset = 0
+        self.end_offset = 0
+        self.watchers = Watchers()
+        self._limits = limits
+        self._lock_ms = lock_ms
+        self._choose_offset = choose_offset
+        self._persister = persister
+        self._timer = timer
+        self._in_flight = InFlight()
+        # False when a look has shown that nothing is, until something is given back.
+        self._may_be_available = False
+        self._throttle_from = max(THROTTLE_FROM_MIN, -(-limits.max_deliveries // 2))
+
+    # -- life ------------------------------------------------------------------------------------
+
+    @property
+    def is_active(self) -> bool:
+        """Whether records may be acquired."""
+        return self.state is SharePartitionState.ACTIVE
+
+    def initialize(self, done: Done) -> None:
+        """Read the state; `done` is told why not, and then this one is of no use any more."""
+        assert self.state is SharePartitionState.EMPTY
+        self.state = SharePartitionState.INITIALIZING
+        self._persister.read(self.key, self.leader_epoch, partial(self._read, done))
+
+    def _read(self, done: Done, code: ErrorCode, state: ShareState | None) -> None:
+        if self.state is not SharePartitionState.INITIALIZING:
+            done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        elif state is None:
+            self._fail(done, code_of_persister(code))
+        elif state.start_offset == UNINITIALIZED_OFFSET:
+            self._choose_offset(
+                lambda code, offset: (
+                    self._fail(done, code)
+                    if code is not ErrorCode.NONE
+                    else self._begin(state._replace(start_offset=offset), done)
+                )
+            )
+        else:
+            self._begin(state, done)
+
+    def _fail(self, done: Done, code: ErrorCode) -> None:
+        if self.state is SharePartitionState.INITIALIZING:
+            self.state = SharePartitionState.FAILED
+        done(code)
+
+    def _begin(self, state: ShareState, done: Done) -> None:
+        if self.state is not SharePartitionState.INITIALIZING:
+            done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            return
+        self.state_epoch = state.state_epoch
+        self.start_offset = self.end_offset = state.start_offset
+        for batch in state.batches:
+            if batch.last_offset < self.end_offset:
+                continue
+            first = max(batch.first_offset, self.end_offset)
+            if first > self.end_offset:
+                # Nothing is known of these: they were in work, or skipped over.
+                self._in_flight.append(Run(self.end_offset, first - 1, RecordState.AVAILABLE, 0))
+            self._in_flight.append(
+                Run(
+                    first,
+                    batch.last_offset,
+                    RecordState(batch.delivery_state),
+                    batch.delivery_count,
+                )
+            )
+            self.end_offset = batch.last_offset + 1
+        self._may_be_available = len(self._in_flight) > 0
+        self.state = SharePartitionState.ACTIVE
+        self._advance_start()
+        done(ErrorCode.NONE)
+
+    def fence(self) -> None:
+        """Somebody else goes on from here: give out nothing more, and let go of every lock."""
+        self.state = SharePartitionState.FENCED
+        for run in self._in_flight:
+            run.hold(None)
+        self._in_flight.clear()
+        self.watchers.check()
+
+    # -- what may be fetched ---------------------------------------------------------------------
+
+    @property
+    def in_flight(self) -> int:
+        """Records between the start and the end, done or not."""
+        return self.end_offset - self.start_offset if len(self._in_flight) else 0
+
+    @property
+    def runs(self) -> Sequence[Run]:
+        """What is in flight, for tests and metrics."""
+        return tuple(self._in_flight)
+
+    @property
+    def delivery_complete_count(self) -> int:
+        """Records at and above the start offset that are done."""
+        return sum(len(run) for run in self._in_flight if run.state.is_terminal)
+
+    def next_fetch_offset(self) -> int:
+        """The lowest record that somebody may have: one that was given back, else a new one."""
+        if self._may_be_available:
+            for run in self._in_flight:
+                if run.is_available:
+                    return run.first
+            self._may_be_available = False
+        return self.end_offset
+
+    def can_acquire(self) -> bool:
+        """Whether it is worth reading the log."""
+        if self.state is not SharePartitionState.ACTIVE:
+            return False
+        return (
+            self.next_fetch_offset() != self.end_offset
+            or self.in_flight < self._limits.max_records
+        )
+
+    # -- acquire ---------------------------------------------------------------------------------
+
+    def acquire(
+        self,
+        member_id: str,
+        batches: Sequence[FetchedBatch],
+        *,
+        fetch_offset: int,
+        max_records: int,
+        batch_size: int,
+        is_exact: bool = False,
+        aborted: Sequence[tuple[int, int]] = (),
+    ) -> list[Acquired]:
+        """Give a member what is available in the batches.
+
+        Args:
+            member_id: Whom.
+            batches: As they lie in the log from `fetch_offset` on.
+            fetch_offset: What `next_fetch_offset` said.
+            max_records: Most records; whole batches, so it may become more.
+            batch_size: Records that are acquired together at least, if there are so many.
+            is_exact: Not one record more than `max_records` (KIP-1206).
+            aborted: First and last offsets, inclusive, of aborted transactions' records: done.
+        """
+        if self.state is not SharePartitionState.ACTIVE or max_records <= 0 or not batches:
+            return []
+        last = batches[-1].last_offset
+        limit = min(max_records, self._limits.max_records - self.in_flight)
+        if limit <= 0:
+            # As many as may be; but what was given back may still go out.
+            if fetch_offset >= self.end_offset:
+                return []
+            limit = min(max_records, self.end_offset - fetch_offset)
+            last = min(last, self.end_offset - 1)
+        first = batches[0].base_offset
+        self._archive_available(fetch_offset, first - 1)
+        first = max(first, self.start_offset)
+        align = partial(_end_of_batch, batches) if not is_exact else _same
+        taken: list[Run] = []
+        left, is_throttled = self._take_available(taken, first, last, limit, align, is_exact)
+        if left > 0 and not is_throttled and last >= self.end_offset:
+            self._take_new(
+                taken, max(first, self.end_offset), last, left, batches, batch_size, is_exact
+            )
+        if not taken:
+            self._advance_start()
+            return []
+        lock = self._lock(taken[0].first, taken[-1].last)
+        for run in taken:
+            run.change(RecordState.ACQUIRED, member_id)
+            run.delivery_count += 1
+            run.hold(lock)
+        for aborted_first, aborted_last in aborted:
+            for run in self._in_flight.cut(aborted_first, aborted_last):
+                if run.lock is lock:
+                    run.change(RecordState.ARCHIVED)
+                    run.hold(None)
+        acquired = [
+            Acquired(run.first, run.last, run.delivery_count)
+            for run in self._in_flight.between(taken[0].first, last)
+            if run.lock is lock
+        ]
+        self._advance_start()
+        self._in_flight.tidy()
+        return acquired
+
+    def _take_available(
+        self,
+        taken: list[Run],
+        first: int,
+        last: int,
+        limit: int,
+        align: Callable[[int], int],
+        is_exact: bool,
+    ) -> tuple[int, bool]:
+        """What was given back; returns how many more may be taken, and whether to stop."""
+        left = limit
+        for found in self._in_flight.between(first, last):
+            if left <= 0:
+                break
+            if not found.is_available:
+                continue
+            lowest, highest = max(found.first, first), min(found.last, last)
+            is_throttled = found.delivery_count >= self._throttle_from
+            if is_throttled:
+                if left < limit:
+                    return left, True
+                highest = min(highest, lowest + self._company(found) - 1)
+            if is_exact or not found.delivery_count:
+                highest = min(highest, align(lowest + left - 1))
+            for run in self._in_flight.cut(lowest, highest):
+                taken.append(run)
+                left -= len(run)
+            if is_throttled:
+                return left, True
+        return left, False
+
+    def _company(self, run: Run) -> int:
+        """How many records of a run that was delivered in vain go out together."""
+        if self._limits.max_deliveries > 2 and run.delivery_count >= self._limits.max_deliveries - 1:
+            return 1
+        return max(1, run.batch_size >> (run.delivery_count - self._throttle_from + 1))
+
+    def _take_new(
+        self,
+        taken: list[Run],
+        first: int,
+        last: int,
+        limit: int,
+        batches: Sequence[FetchedBatch],
+        batch_size: int,
+        is_exact: bool,
+    ) -> None:
+        """What nobody has seen yet, in runs of whole batches with `batch_size` records at least."""
+        if last - first + 1 > limit:
+            last = first + limit - 1
+            if not is_exact:
+                last = _end_of_batch(batches, last)
+        borders = [first]
+        if not is_exact and last - first + 1 > batch_size:
+            for batch in batches:
+                if first < batch.base_offset <= last:
+                    if batch.base_offset - borders[-1] >= batch_size:
+                        borders.append(batch.base_offset)
+        if not len(self._in_flight):
+            self.start_offset = first
+        for at, end in zip(borders, [*borders[1:], last + 1], strict=True):
+            run = Run(at, end - 1, RecordState.AVAILABLE, 0)
+            self._in_flight.append(run)
+            taken.append(run)
+        self.end_offset = last + 1
+
+    def _lock(self, first: int, last: int) -> Lock:
+        lock = Lock(first, last)
+        lock.handle = self._timer.call_later_ms(self._lock_ms(), partial(self._expire, lock))
+        return lock
+
+    def _expire(self, lock: Lock) -> None:
+        """The member's time is up: what it still has goes to others, or has had its chances."""
+        lock.is_expired = True
+        lock.handle = None
+        batches = []
+        for run in self._in_flight.between(lock.first, lock.last):
+            if run.lock is lock and run.transition is None:
+                run.give_back(self._limits.max_deliveries)
+                batches.append(_written(run))
+        if not batches:
+            return
+        self._may_be_available = True
+        # If it cannot be written, a crash makes a delivery or two uncounted.
+        self._write(batches, self._written_on_expiry)
+        self.watchers.check()
+
+    def _written_on_expiry(self, _code: ErrorCode) -> None:
+        if self._advance_start():
+            self.watchers.check()
+
+    # -- acknowledge -----------------------------------------------------------------------------
+
+    def acknowledge(
+        self, member_id: str, acknowledgements: Sequence[Acknowledgement], done: Done
+    ) -> None:
+        """Take what a member says of its records: all of it, or nothing and why.
+
+        INVALID_RECORD_STATE: it does not have them, or not any more. INVALID_REQUEST: nobody has.
+        """
+        transition = Transition()
+        for acknowledgement in acknowledgements:
+            code = self._acknowledge(member_id, acknowledgement, transition)
+            if code is not ErrorCode.NONE:
+                self._roll_back(transition)
+                done(code)
+                return
+        self._persist(transition, done)
+
+    def _acknowledge(
+        self, member_id: str, acknowledgement: Acknowledgement, transition: Transition
+    ) -> ErrorCode:
+        said_first, last, types = acknowledgement
+        if last < self.start_offset:
+            # The start has moved beyond them: they are done already.
+            return ErrorCode.NONE
+        first = max(said_first, self.start_offset)
+        if not len(self._in_flight) or first < self._in_flight.first.first:
+            return ErrorCode.INVALID_RECORD_STATE
+        if last > self._in_flight.last.last:
+            return ErrorCode.INVALID_REQUEST
+        found = self._in_flight.between(first, last)
+        if not found:
+            return ErrorCode.INVALID_REQUEST
+        for run in found:
+            if (
+                run.state is not RecordState.ACQUIRED
+                or run.transition is not None
+                or run.member_id != member_id
+            ):
+                return ErrorCode.INVALID_RECORD_STATE
+        if len(types) == 1:
+            self._say(types[0], first, last, transition)
+            return ErrorCode.NONE
+        offset = said_first
+        for kind, same in groupby(types):
+            end = offset + sum(1 for _ in same)
+            if end > first:
+                self._say(kind, max(offset, first), end - 1, transition)
+            offset = end
+        return ErrorCode.NONE
+
+    def _say(self, kind: int, first: int, last: int, transition: Transition) -> None:
+        runs = self._in_flight.cut(first, last)
+        if kind == RENEW:
+            lock = self._lock(first, last)
+            for run in runs:
+                run.hold(lock)
+            if not runs:
+                lock.cancel()
+            return
+        for run in runs:
+            outcome = _OUTCOMES[kind]
+            if kind == RELEASE and run.delivery_count >= self._limits.max_deliveries:
+                outcome = RecordState.ARCHIVED
+            run.begin(transition, outcome)
+
+    def release(self, member_id: str, done: Done) -> None:
+        """A member has gone: what it has was not delivered at all."""
+        transition = Transition()
+        for run in self._in_flight:
+            if (
+                run.state is RecordState.ACQUIRED
+                and run.transition is None
+                and run.member_id == member_id
+            ):
+                run.begin(
+                    transition, RecordState.AVAILABLE, delivery_count=run.delivery_count - 1
+                )
+        self._persist(transition, done)
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def _persist(self, transition: Transition, done: Done) -> None:
+        if not transition.runs:
+            done(ErrorCode.NONE)
+            return
+        batches = _joined(sorted(map(_written, transition.runs)))
+        self._write(batches, partial(self._persisted, transition, done))
+
+    def _write(self, batches: Sequence[StateBatch], done: Done) -> None:
+        self._persister.write(
+            self.key,
+            state_epoch=self.state_epoch,
+            leader_epoch=self.leader_epoch,
+            start_offset=self.start_offset,
+            delivery_complete_count=self.delivery_complete_count,
+            batches=batches,
+            done=done,
+        )
+
+    def _persisted(self, transition: Transition, done: Done, code: ErrorCode) -> None:
+        if code is not ErrorCode.NONE:
+            self._roll_back(transition)
+            done(code_of_persister(code))
+            self.watchers.check()
+            return
+        for run in transition.runs:
+            run.commit()
+            if run.state is RecordState.AVAILABLE:
+                self._may_be_available = True
+        self._advance_start()
+        self._in_flight.tidy()
+        done(ErrorCode.NONE)
+        self.watchers.check()
+
+    def _roll_back(self, transition: Transition) -> None:
+        for run in transition.runs:
+            run.roll_back(self._limits.max_deliveries)
+            if run.state is RecordState.AVAILABLE:
+                self._may_be_available = True
+
+    # -- the start offset ------------------------------------------------------------------------
+
+    def raise_log_start(self, offset: int) -> None:
+        """The log begins at `offset` now: what lay below it is done, whoever had it."""
+        if offset <= self.start_offset:
+            return
+        for run in self._in_flight.drop_below(offset):
+            run.hold(None)
+        self.start_offset = offset
+        self.end_offset = max(self.end_offset, offset)
+        if not len(self._in_flight):
+            self.start_offset = self.end_offset
+        else:
+            self._advance_start()
+
+    def _archive_available(self, first: int, last: int) -> None:
+        """These are not in the log any more (compacted), though nobody has had them."""
+        for run in self._in_flight.between(first, last) if first <= last else ():
+            if run.is_available:
+                for part in self._in_flight.cut(max(run.first, first), min(run.last, last)):
+                    part.change(RecordState.ARCHIVED)
+
+    def _advance_start(self) -> bool:
+        if not self._in_flight.drop_done():
+            return False
+        remaining = len(self._in_flight)
+        self.start_offset = self._in_flight.first.first if remaining else self.end_offset
+        return True
+
+
+def code_of_persister(code: ErrorCode) -> ErrorCode:
+    """What a consumer is told when the share coordinator says no."""
+    return _CODES.get(code, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+_CODES = {
+    ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.GROUP_ID_NOT_FOUND: ErrorCode.GROUP_ID_NOT_FOUND,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.FENCED_LEADER_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.FENCED_STATE_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+}
+
+
+def _end_of_batch(batches: Sequence[FetchedBatch], offset: int) -> int:
+    """The end of the batch that holds `offset`, inclusive."""
+    for batch in batches:
+        if batch.last_offset >= offset:
+            return batch.last_offset if batch.base_offset <= offset else offset
+    return offset
+
+
+def _same(offset: int) -> int:
+    return offset
+
+
+def _written(run: Run) -> StateBatch:
+    return StateBatch(run.first, run.last, run.state, run.delivery_count)
+
+
+def _joined(batches: list[StateBatch]) -> list[StateBatch]:
+    joined = batches[:1]
+    for batch in batches[1:]:
+        before = joined[-1]
+        if batch.first_offset == before.last_offset + 1 and batch[2:] == before[2:]:
+            joined[-1] = before._replace(last_offset=batch.last_offset)
+        else:
+            joined.append(batch)
+    return joined
