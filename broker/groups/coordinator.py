@@ -12,14 +12,17 @@ Source: Kafka, GroupCoordinatorService.java, CoordinatorRuntime.java.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from broker.controller.features import GROUP_VERSION
 from broker.errors import ApiError
 from broker.groups.answer import Answer
+from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_protocol import ClassicProtocol, Left
+from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.consumer.consumer_protocol import Client, ConsumerProtocol
 from broker.groups.consumer.migration_members import connect
 from broker.groups.consumer.offload import ThreadOffload
@@ -72,6 +75,12 @@ _NAME_LENGTH_MAX = STRING_SIZE_MAX // 4 - _MEMBER_ID_SUFFIX_LENGTH
 _EXPIRED_PER_SLICE = 500
 """Offsets that are looked at for expiry before the loop gets its turn."""
 
+_STARTED_PER_SLICE = 250
+"""Members whose sessions are started before the loop gets its turn."""
+
+_UNCOMMITTED_DELAY_MS = 50.0
+"""Before the end of a log is looked at again that was not yet committed."""
+
 
 class _Active(NamedTuple):
     """A shard that is loaded, and those who work on it."""
@@ -81,6 +90,21 @@ class _Active(NamedTuple):
     offsets: OffsetManager
     transactional: TransactionalOffsets
     consumers: ConsumerProtocol
+
+    def close(self) -> None:
+        """Answer whoever waits with NOT_COORDINATOR, write nothing any more."""
+        self.shard.log.close()
+        self.protocol.close()
+        self.consumers.close()
+
+
+class _Election:
+    """A shard that is still to be loaded; `deleted` topics went away meanwhile."""
+
+    __slots__ = ("deleted",)
+
+    def __init__(self) -> None:
+        self.deleted: set[str] = set()
 
 
 class GroupCoordinator:
@@ -106,7 +130,8 @@ class GroupCoordinator:
         self._controller = controller
         self._running = False
         self._active: dict[int, _Active] = {}
-        self._loading: set[int] = set()
+        # By partition, one for each election: what was read for another one does not count.
+        self._loading: dict[int, _Election] = {}
         self._to_load: deque[int] = deque()
         self._loader: asyncio.Task[None] | None = None
         self._expiry_timer: TimerHandle | None = None
@@ -138,48 +163,64 @@ class GroupCoordinator:
         """This broker leads the offsets partition now: load its groups."""
         if partition_index in self._active or partition_index in self._loading:
             return
-        self._loading.add(partition_index)
+        self._loading[partition_index] = _Election()
+        self._queue(partition_index)
+
+    def on_resigned(self, partition_index: int) -> None:
+        """Somebody else leads the offsets partition, or it was deleted."""
+        self._loading.pop(partition_index, None)
+        active = self._active.pop(partition_index, None)
+        if active is not None:
+            active.close()
+            logger.info("groups unloaded partition=%d", partition_index)
+
+    def _queue(self, partition_index: int) -> None:
+        if not self._running or partition_index not in self._loading:
+            return
         self._to_load.append(partition_index)
         if self._loader is None or self._loader.done():
             self._loader = asyncio.get_running_loop().create_task(self._load_waiting())
 
-    def on_resigned(self, partition_index: int) -> None:
-        """Somebody else leads the offsets partition, or it was deleted."""
-        self._loading.discard(partition_index)
-        active = self._active.pop(partition_index, None)
-        if active is not None:
-            active.protocol.close()
-            active.consumers.close()
-            logger.info("groups unloaded partition=%d", partition_index)
-
     async def _load_waiting(self) -> None:
         while self._to_load:
             partition_index = self._to_load.popleft()
-            if partition_index not in self._loading:
+            election = self._loading.get(partition_index)
+            if election is None:
                 continue
             try:
                 active = await self._load(partition_index)
-            except (DecodeError, StorageError, OSError, KeyError) as error:
-                # It stays without a coordinator: to serve it empty would forget offsets.
+                if active is None:
+                    self._timer.call_later_ms(
+                        _UNCOMMITTED_DELAY_MS, partial(self._queue, partition_index)
+                    )
+                elif self._loading.get(partition_index) is election:
+                    await self._activate(partition_index, active, election)
+            except Exception as error:
+                # It stays without a coordinator: to serve it empty would forget offsets. Whatever
+                # it is, it must not keep the others from being loaded.
+                if self._loading.get(partition_index) is election:
+                    del self._loading[partition_index]
                 self.stats.load_failures += 1
-                self._loading.discard(partition_index)
                 logger.error(
-                    "groups cannot be loaded partition=%d error=%s", partition_index, error
+                    "groups cannot be loaded partition=%d error=%s",
+                    partition_index,
+                    error,
+                    exc_info=not isinstance(error, (DecodeError, StorageError, OSError, KeyError)),
                 )
-                continue
-            if partition_index in self._loading:
-                self._loading.discard(partition_index)
-                self._activate(partition_index, active)
 
-    async def _load(self, partition_index: int) -> _Active:
+    async def _load(self, partition_index: int) -> _Active | None:
+        """The shard; None while the end of its log is not committed: it belongs to it, too."""
         started_ms = self._clock.monotonic_ms()
         topic_partition = TopicPartition(OFFSETS_TOPIC, partition_index)
         partition = self._replica_manager.get_partition(*topic_partition)
         if partition is None:
             raise KeyError(str(topic_partition))
         log = partition.log
+        end_offset = log.log_end_offset
+        if log.high_watermark < end_offset:
+            return None
         reader = LogReader(self._replica_manager, topic_partition)
-        await reader.read(log.log_start_offset, log.high_watermark)
+        await reader.read(log.log_start_offset, end_offset)
         active = self._new_shard(topic_partition)
         await fill_shard(active.shard, active.protocol, reader)
         self.stats.loaded_partitions += 1
@@ -257,15 +298,61 @@ class GroupCoordinator:
             self.on_resigned(partition_index)
             self.on_elected(partition_index)
 
-    def _activate(self, partition_index: int, active: _Active) -> None:
+    async def _activate(self, partition_index: int, active: _Active, election: _Election) -> None:
+        """Serve a shard that was loaded; some members at a time, as there may be thousands."""
+        try:
+            await self._start_sessions(active)
+        except asyncio.CancelledError:
+            active.close()
+            raise
+        if self._loading.get(partition_index) is not election:
+            # Resigned meanwhile.
+            active.close()
+            return
+        del self._loading[partition_index]
         self._active[partition_index] = active
-        for group in active.shard.classic_groups():
-            for member in group.members.values():
-                member.session.set(member.session_timeout_ms)
-        for consumer_group in active.shard.consumer_groups():
-            active.consumers.start_timers(consumer_group)
         for group in list(active.shard.classic_groups()):
             active.protocol.prepare_over_capacity(group)
+        # Some were deleted meanwhile, or before a crash that left their offsets in the log.
+        gone = election.deleted | await self._unknown_topics(active)
+        await self._delete_partitions(partition_index, active, gone)
+
+    async def _start_sessions(self, active: _Active) -> None:
+        started = 0
+        for group in list(active.shard.groups.values()):
+            if isinstance(group, ConsumerGroup):
+                active.consumers.start_timers(group)
+            elif isinstance(group, ClassicGroup):
+                for member in group.members.values():
+                    member.session.set(member.session_timeout_ms)
+            started += 1 + group.member_count
+            if started >= _STARTED_PER_SLICE:
+                started = 0
+                await asyncio.sleep(0)
+
+    async def _unknown_topics(self, active: _Active) -> set[str]:
+        """Topics that offsets were committed for and that do not exist."""
+        known = self._controller.image.topics
+        unknown: set[str] = set()
+        for position, group_id in enumerate(list(active.shard.groups)):
+            names = active.shard.offsets.topic_names(group_id)
+            unknown.update(name for name in names if name not in known)
+            if position % _EXPIRED_PER_SLICE == _EXPIRED_PER_SLICE - 1:
+                await asyncio.sleep(0)
+        return unknown
+
+    async def _delete_partitions(
+        self, partition_index: int, active: _Active, topics: Collection[str]
+    ) -> None:
+        """Topics are gone: forget every group's offsets of them, some groups at a time."""
+        if not topics:
+            return
+        group_ids = list(active.shard.groups)
+        for start in range(0, len(group_ids), _EXPIRED_PER_SLICE):
+            if self._active.get(partition_index) is not active:
+                return
+            active.offsets.delete_partitions(topics, group_ids[start : start + _EXPIRED_PER_SLICE])
+            await asyncio.sleep(0)
 
     async def _on_image(self, old: "ClusterImage", new: "ClusterImage") -> None:
         """Topics are gone: so are the offsets that groups committed for them.
@@ -288,10 +375,11 @@ class GroupCoordinator:
             if (known := old.topics_by_id.get(topic_id)) is not topic
             and (known is None or len(known.partitions) != len(topic.partitions))
         )
-        for active in list(self._active.values()) if changed else ():
+        for election in self._loading.values():
+            election.deleted.update(deleted)
+        for partition_index, active in list(self._active.items()) if changed else ():
             active.consumers.topics_changed(changed, has_new=has_new)
-            if deleted:
-                active.offsets.delete_partitions(deleted)
+            await self._delete_partitions(partition_index, active, deleted)
             await asyncio.sleep(0)
 
     # -- who coordinates what --

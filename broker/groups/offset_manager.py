@@ -15,7 +15,7 @@ own (OffsetCommit below version 5) goes at that time. A group goes with its last
 Source: Kafka, OffsetMetadataManager.java, OffsetExpirationConditionImpl.java.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -275,12 +275,15 @@ class OffsetManager:
             self._shard.stats.offset_deletions += len(doomed)
             self._remove(doomed, group, done)
 
-    def delete_partitions(self, topics: Sequence[str]) -> None:
-        """Topics are gone: forget every group's offsets of them."""
+    def delete_partitions(
+        self, topics: Collection[str], group_ids: Iterable[str] | None = None
+    ) -> None:
+        """Topics are gone: forget these groups' offsets of them, or every group's."""
         deleted = set(topics)
         doomed = [
             key
-            for group_id in self._shard.groups
+            for group_id in (self._shard.groups if group_ids is None else group_ids)
+            if not deleted.isdisjoint(self._shard.offsets.topic_names(group_id))
             for key in self._all_offsets(group_id)
             if key[1] in deleted
         ]

@@ -160,6 +160,12 @@ class OffsetStore:
         topics = self._by_group.get(group_id, {})
         return [(topic, list(partitions)) for topic, partitions in topics.items()]
 
+    def topic_names(self, group_id: str) -> set[str]:
+        """Topics that the group has any offset for, stored or waiting for a transaction."""
+        names = {topic for topic, _ in self._pending_by_group.get(group_id, ())}
+        names.update(self._by_group.get(group_id, ()))
+        return names
+
     def has_group(self, group_id: str) -> bool:
         """Whether the group has any offset, stored or waiting for a transaction."""
         return group_id in self._by_group or group_id in self._pending_by_group

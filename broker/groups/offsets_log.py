@@ -52,7 +52,15 @@ class InternalAppender(Protocol):
 class OffsetsLog:
     """Appends to one partition; every write is answered, in time or with an error."""
 
-    __slots__ = ("_appender", "_clock", "_codec", "_timeout_ms", "_timer", "topic_partition")
+    __slots__ = (
+        "_appender",
+        "_clock",
+        "_codec",
+        "_is_closed",
+        "_timeout_ms",
+        "_timer",
+        "topic_partition",
+    )
 
     def __init__(
         self,
@@ -70,6 +78,11 @@ class OffsetsLog:
         self._timer = timer
         self._timeout_ms = timeout_ms
         self._codec = codec
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Refuse writes from now on: another shard has been, or will be, read from the log."""
+        self._is_closed = True
 
     def append(
         self,
@@ -90,6 +103,9 @@ class OffsetsLog:
             refused: Called when they will never be committed, before `done` if that was not told
                 of a time-out.
         """
+        if self._is_closed:
+            done(ErrorCode.NOT_COORDINATOR)
+            return
         now_ms = self._clock.now_ms()
         batch = build_batch([(key, value, (), now_ms) for key, value in records], codec=self._codec)
         write = _Write(committed, done, refused)

@@ -25,12 +25,14 @@ class FakeReplicaManager:
     """Offsets partitions in memory.
 
     Appends commit at once. With `hold` they wait for `commit_held` or `fail_held`; while
-    `fail_with` is set they are refused and nothing is written.
+    `fail_with` is set they are refused and nothing is written. `high_watermarks` holds that of a
+    partition back, as where another shard's writes are not on disk yet.
     """
 
     def __init__(self, partitions: Iterable[int] = (0,)) -> None:
         self.batches: dict[int, list[bytes]] = {index: [] for index in partitions}
         self.ends: dict[int, int] = dict.fromkeys(partitions, 0)
+        self.high_watermarks: dict[int, int] = {}
         self.hold = False
         self.fail_with: ErrorCode | None = None
         self.held: list[tuple[int, bytearray, OnCommitted]] = []
@@ -70,7 +72,12 @@ class FakeReplicaManager:
     def get_partition(self, topic: str, index: int) -> SimpleNamespace | None:
         if topic != OFFSETS_TOPIC or index not in self.batches:
             return None
-        log = SimpleNamespace(log_start_offset=0, high_watermark=self.ends[index])
+        end_offset = self.ends[index]
+        log = SimpleNamespace(
+            log_start_offset=0,
+            high_watermark=self.high_watermarks.get(index, end_offset),
+            log_end_offset=end_offset,
+        )
         return SimpleNamespace(log=log, leader_epoch=0)
 
     def read_internal(self, tp: TopicPartition, offset: int, max_bytes: int) -> memoryview:

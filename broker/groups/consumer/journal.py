@@ -45,9 +45,30 @@ class Journal:
 
     def _append(self, group: ConsumerGroup, batch: Sequence[KeyValue], done: Done) -> None:
         work = group.work
+        is_told = False
+
+        def release(code: ErrorCode) -> None:
+            behind, work.behind_writes = work.behind_writes, []
+            for answer in behind:
+                answer(code)
+
+        def settled(code: ErrorCode) -> None:
+            work.unwritten -= 1
+            if is_told and not work.unwritten:
+                release(code)
+
+        def committed(base_offset: int) -> None:
+            settled(ErrorCode.NONE)
+
+        def refused() -> None:
+            settled(ErrorCode.NOT_COORDINATOR)
+            self._give_up()
 
         def written(code: ErrorCode) -> None:
-            work.unwritten -= 1
+            # Not committed in time is not yet refused: what was changed stays unwritten until the
+            # log has decided.
+            nonlocal is_told
+            is_told = True
             if code is not ErrorCode.NONE:
                 logger.warning(
                     "group change not recorded group=%s error=%s",
@@ -55,12 +76,10 @@ class Journal:
                     code.name,
                 )
             done(code)
-            if not work.unwritten:
-                behind, work.behind_writes = work.behind_writes, []
-                for answer in behind:
-                    answer(code)
+            if code is not ErrorCode.NONE or not work.unwritten:
+                release(code)
 
-        self._log.append(batch, _nothing, written, refused=self._give_up)
+        self._log.append(batch, committed, written, refused=refused)
 
 
 def _batches(records: Sequence[KeyValue]) -> "list[Sequence[KeyValue]]":
@@ -78,7 +97,3 @@ def _batches(records: Sequence[KeyValue]) -> "list[Sequence[KeyValue]]":
 
 def _nobody(code: ErrorCode) -> None:
     """Nobody waits for this batch: the last one of the change is answered."""
-
-
-def _nothing(base_offset: int) -> None:
-    """The change was made when it was appended."""

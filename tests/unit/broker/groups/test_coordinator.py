@@ -69,6 +69,16 @@ class Broker:
             await asyncio.sleep(0)
         raise AssertionError("still loading")
 
+    async def begin_to_load(self, index: int) -> None:
+        """The log has been read, but nothing made of it yet."""
+        reads = self.manager.reads
+        self.groups.on_elected(index)
+        for _ in range(100):
+            if self.manager.reads > reads:
+                return
+            await asyncio.sleep(0)
+        raise AssertionError("nobody reads")
+
     def context(self, version: int) -> RequestContext:
         return RequestContext(
             ApiKey.JOIN_GROUP, version, 1, "app", ConnectionInfo("PLAINTEXT", "10.1.2.3")
@@ -262,6 +272,91 @@ async def test_resigning_while_loading_forgets_the_load() -> None:
     await asyncio.sleep(0)
     assert broker.commit() == [ErrorCode.NOT_COORDINATOR]
     await broker.groups.stop()
+
+
+async def test_elected_again_while_loading_means_loading_again(broker: Broker) -> None:
+    """Somebody else may have written meanwhile: what was read for the old election is old."""
+    broker.commit("g", 5)
+    index = broker.groups.partition_for("g")
+    after = Broker(broker.manager)
+    await after.groups.start()
+    await after.begin_to_load(index)
+    after.groups.on_resigned(index)
+    broker.commit("g", 6)
+    after.groups.on_elected(index)
+    await after.loaded()
+    assert after.fetch("g") == (ErrorCode.NONE, 6)
+    await after.groups.stop()
+
+
+async def test_log_is_read_when_its_end_is_committed(broker: Broker) -> None:
+    """What another shard has written counts once it is on disk; without it state would be old."""
+    broker.commit("g", 5)
+    index = broker.groups.partition_for("g")
+    end = broker.manager.ends[index]
+    broker.commit("g", 6)
+    after = Broker(broker.manager)
+    after.manager.high_watermarks[index] = end
+    await after.groups.start()
+    after.groups.on_elected(index)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert after.fetch("g") == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
+    after.manager.high_watermarks.clear()
+    after.timer.advance(50)
+    await after.loaded()
+    assert after.fetch("g") == (ErrorCode.NONE, 6)
+    await after.groups.stop()
+
+
+async def test_load_that_fails_unexpectedly_does_not_keep_others(
+    broker: Broker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = broker.groups.partition_for("g")
+    other = next(f"g{n}" for n in range(100) if broker.groups.partition_for(f"g{n}") != index)
+    after = Broker(broker.manager)
+    get_partition = after.manager.get_partition
+
+    def broken(topic: str, number: int) -> object:
+        if number == index:
+            raise RuntimeError("no idea")
+        return get_partition(topic, number)
+
+    monkeypatch.setattr(after.manager, "get_partition", broken)
+    await after.groups.start()
+    for number in (index, 1 - index):
+        after.groups.on_elected(number)
+    await after.loaded()
+    assert after.commit("g") == [ErrorCode.NOT_COORDINATOR]
+    assert after.commit(other) == [ErrorCode.NONE]
+    assert "no idea" in caplog.text
+    await after.groups.stop()
+
+
+async def test_offsets_of_topics_deleted_while_loading_or_before_a_crash_are_gone(
+    broker: Broker,
+) -> None:
+    """A topic of the same name that comes later must not find them."""
+    broker.commit("g", 5)
+    index = broker.groups.partition_for("g")
+    after = Broker(broker.manager)
+    await after.groups.start()
+    await after.begin_to_load(index)
+    offsets_topic = topic_image(OFFSETS_TOPIC, 99, 2)
+    await after.controller.set_topics(offsets_topic)
+    await after.controller.set_topics(offsets_topic, topic_image("t", 2, 3))
+    await after.loaded()
+    assert after.fetch("g") == (ErrorCode.NONE, -1)
+    await after.groups.stop()
+    # The other one crashes between the deletion and the tombstones.
+    broker.commit("g", 5)
+    crashed = Broker(broker.manager)
+    crashed.controller.image = crashed.controller._image_of([offsets_topic])
+    await crashed.start()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert crashed.fetch("g") == (ErrorCode.NONE, -1)
+    await crashed.groups.stop()
 
 
 async def test_partition_that_cannot_be_read_is_not_served(

@@ -83,3 +83,15 @@ def test_commit_in_time_stops_the_timer(write: Write) -> None:
 def test_other_errors_reach_the_client_as_they_are() -> None:
     assert code_for_clients(ErrorCode.CORRUPT_MESSAGE) is ErrorCode.CORRUPT_MESSAGE
     assert code_for_clients(ErrorCode.REQUEST_TIMED_OUT) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def test_closed_log_takes_nothing(write: Write) -> None:
+    """Another shard speaks for the partition now: what this one thinks is old."""
+    write.manager.hold = True
+    write.append()
+    write.log.close()
+    write.append()
+    assert write.calls == ["NOT_COORDINATOR"]
+    write.manager.commit_held()
+    assert write.calls == ["NOT_COORDINATOR", 0, "NONE"]
+    assert write.manager.ends[0] == 2

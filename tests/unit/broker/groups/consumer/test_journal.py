@@ -46,3 +46,38 @@ def test_refusal_is_told_to_everybody() -> None:
     h.log.fail_held(ErrorCode.MESSAGE_TOO_LARGE)
     assert codes == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
     assert gave_up == [1]
+
+
+def test_nobody_hears_of_a_write_that_only_timed_out() -> None:
+    """It may still be committed, or lost: answers go on waiting until the log has decided."""
+    h = Harness()
+    h.log.hold = True
+    group = ConsumerGroup("g")
+    journal = Journal(h.shard.log, lambda: None)
+    first: list[ErrorCode] = []
+    journal.write(group, [(b"k", b"v")], first.append)
+    h.timer.advance(h.settings.offsets_commit_timeout_ms)
+    assert first == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert group.work.unwritten == 1
+    second: list[ErrorCode] = []
+    journal.write(group, [], second.append)
+    assert second == []
+    h.log.commit_held()
+    assert second == [ErrorCode.NONE]
+    assert group.work.unwritten == 0
+
+
+def test_write_refused_after_its_time_is_told_to_who_came_later() -> None:
+    h = Harness()
+    h.log.hold = True
+    gave_up: list[int] = []
+    group = ConsumerGroup("g")
+    journal = Journal(h.shard.log, lambda: gave_up.append(1))
+    codes: list[ErrorCode] = []
+    journal.write(group, [(b"k", b"v")], codes.append)
+    h.timer.advance(h.settings.offsets_commit_timeout_ms)
+    journal.write(group, [], codes.append)
+    h.log.fail_held(ErrorCode.KAFKA_STORAGE_ERROR)
+    assert codes == [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR]
+    assert gave_up == [1]
+    assert group.work.unwritten == 0
