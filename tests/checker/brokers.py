@@ -13,6 +13,14 @@ PROPERTIES: Final = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
+    # Shorter than a frozen client sleeps.
+    "group.consumer.session.timeout.ms": "6000",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.heartbeat.interval.ms": "500",
+    "group.consumer.min.heartbeat.interval.ms": "500",
+    # Kafka waits for its own old session before it starts again.
+    "broker.session.timeout.ms": "1500",
+    "broker.heartbeat.interval.ms": "300",
     # So that a killed client's transaction does not hold up readers for long.
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }

@@ -1,8 +1,8 @@
 """The kinds of work that librdkafka does; see `tests.checker.worker`."""
 
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -15,10 +15,10 @@ from confluent_kafka import (
 )
 
 from tests.checker.client_process import (
+    CLASSIC,
     CLIENT_PATIENCE_S,
-    JOB_GROUP,
+    CONSUMER,
     KEYS,
-    SUBSCRIBE_GROUP,
     WRITABLE,
     Worker,
     name,
@@ -27,6 +27,17 @@ from tests.checker.client_process import (
 from tests.checker.raw import (
     Partition,
 )
+
+REFUSALS: Final = frozenset(
+    {
+        KafkaError.ILLEGAL_GENERATION,
+        KafkaError.UNKNOWN_MEMBER_ID,
+        KafkaError.REBALANCE_IN_PROGRESS,
+        KafkaError.STALE_MEMBER_EPOCH,
+        KafkaError.FENCED_MEMBER_EPOCH,
+    }
+)
+"""What a commit may be told that has done nothing."""
 
 
 def send(worker: Worker) -> None:
@@ -158,22 +169,29 @@ def read_assigned(worker: Worker) -> None:
         consumer.close()
 
 
-def _joined(worker: Worker, group: str, topics: list[str]) -> Consumer:
+SESSIONS: Final[dict[str, dict[str, Any]]] = {
+    CLASSIC: {"session.timeout.ms": 6000, "heartbeat.interval.ms": 500},
+    # The broker says how long its sessions are: `tests.checker.brokers`.
+    CONSUMER: {},
+}
+
+
+def _joined(worker: Worker, group: str, protocol: str, topics: list[str]) -> Consumer:
     def moved(_: Consumer, partitions: list[TopicPartition]) -> None:
         worker.recorder.note("seek", keys=[f"{one.topic}-{one.partition}" for one in partitions])
 
     consumer = worker.consumer(
-        **{"group.id": group, "session.timeout.ms": 6000, "heartbeat.interval.ms": 500}
+        **{"group.id": group, "group.protocol": protocol, **SESSIONS[protocol]}
     )
     consumer.subscribe(topics, on_assign=moved, on_revoke=moved, on_lost=moved)
     return consumer
 
 
-def subscribe(worker: Worker) -> None:
-    """A member that commits after every poll."""
+def subscribe(worker: Worker, group: str, protocols: Sequence[str]) -> None:
+    """A member that commits after every poll; each time it joins it draws a protocol."""
     draw, recorder = worker.random, worker.recorder
     while not worker.stopping:
-        consumer = _joined(worker, SUBSCRIBE_GROUP, ["jepsen"])
+        consumer = _joined(worker, group, draw.choice(protocols), ["jepsen"])
         until = time.monotonic() + draw.uniform(10, 40)
         while time.monotonic() < until and not worker.stopping:
             messages = consumer.consume(100, timeout=0.2)
@@ -182,16 +200,12 @@ def subscribe(worker: Worker) -> None:
                 continue
             recorder.note("poll", polls=polls)
             offsets = {key: found[-1][0] + 1 for key, found in polls.items()}
-            i = recorder.invoke("commit", group=SUBSCRIBE_GROUP, offsets=offsets)
+            i = recorder.invoke("commit", group=group, offsets=offsets)
             try:
                 consumer.commit(offsets=_positions(offsets), asynchronous=False)
             except KafkaException as error:
-                refused = error.args[0].code() in (
-                    KafkaError.ILLEGAL_GENERATION,
-                    KafkaError.UNKNOWN_MEMBER_ID,
-                    KafkaError.REBALANCE_IN_PROGRESS,
-                )
-                recorder.complete(i, "fail" if refused else "info", "commit", error=str(error))
+                outcome = "fail" if error.args[0].code() in REFUSALS else "info"
+                recorder.complete(i, outcome, "commit", error=str(error))
                 break
             recorder.complete(i, "ok", "commit")
         consumer.close()
@@ -204,40 +218,46 @@ def _positions(offsets: dict[str, int]) -> list[TopicPartition]:
     ]
 
 
-def job(worker: Worker) -> None:
+def job(worker: Worker, group: str, protocol: str, sink: str) -> None:
     """Each input makes one output, and its offset is committed with it."""
     recorder, draw = worker.recorder, worker.random
-    recorder.note("pipeline", group=JOB_GROUP, inputs=["in-0", "in-1"], outputs=["out-0", "out-1"])
+    outputs = [f"{sink}-{index}" for index in range(KEYS[sink])]
+    recorder.note("pipeline", group=group, inputs=["in-0", "in-1"], outputs=outputs)
     while not worker.stopping:
-        producer = worker.transactional(f"job-{worker.options.slot}")
-        consumer = _joined(worker, JOB_GROUP, ["in"])
+        producer = worker.transactional(f"{group}-{worker.options.slot}")
+        consumer = _joined(worker, group, protocol, ["in"])
         alive = True
         while alive and not worker.stopping:
             worker.step()
             polls = read(consumer.consume(20, timeout=0.2))
             if not polls:
                 continue
-            alive = _job_step(worker, producer, consumer, polls, commit=draw.random() < 0.85)
+            planned = [
+                ((sink, draw.randrange(KEYS[sink])), f"{worker.value()}|{value}")
+                for found in polls.values()
+                for _, value in found
+            ]
+            step = JobStep(group, polls, planned)
+            alive = _job_step(worker, producer, consumer, step, commit=draw.random() < 0.85)
         consumer.close()
 
 
+class JobStep(NamedTuple):
+    """What one transaction of a job is to do."""
+
+    group: str
+    polls: dict[str, list[tuple[int, str]]]
+    planned: list[tuple[Partition, str]]
+
+
 def _job_step(
-    worker: Worker,
-    producer: Producer,
-    consumer: Consumer,
-    polls: dict[str, list[tuple[int, str]]],
-    *,
-    commit: bool,
+    worker: Worker, producer: Producer, consumer: Consumer, step: JobStep, *, commit: bool
 ) -> bool:
     recorder = worker.recorder
-    inputs = [value for found in polls.values() for _, value in found]
-    planned = [
-        (("out", worker.random.randrange(KEYS["out"])), f"{worker.value()}|{value}")
-        for value in inputs
-    ]
+    group, polls, planned = step
     sends: list[list[Any]] = [[name(key), value, None] for key, value in planned]
     offsets = {key: found[-1][0] + 1 for key, found in polls.items()}
-    i = recorder.invoke("txn", polls=polls, sends=sends, group=JOB_GROUP, offsets=offsets)
+    i = recorder.invoke("txn", polls=polls, sends=sends, group=group, offsets=offsets)
     try:
         transaction = Transaction(producer)
         for key, value in planned:

@@ -73,6 +73,8 @@ class Nemesis:
         self._share = share
         self._random = random.Random(seed)
         self.done: Counter[str] = Counter()
+        self.disturbed: list[tuple[int, int]] = []
+        """Begin and end of each round that had faults, in ns of the monotonic clock."""
 
     def run_until(self, end: float) -> None:
         """Faults until a time of the monotonic clock."""
@@ -80,6 +82,7 @@ class Nemesis:
         while time.monotonic() < end:
             chosen = [fault for fault in self._faults if self._random.random() < self._share]
             sys.stderr.write(f"  {end - time.monotonic():4.0f} s left: {chosen or 'nothing'}\n")
+            begin_ns = time.monotonic_ns()
             round_end = min(end, time.monotonic() + self._random.uniform(*ROUND_S))
             if "proxy" in chosen and self._proxy is not None:
                 self._disturb()
@@ -100,6 +103,8 @@ class Nemesis:
                 self._rest(0.2, watch)
             if "proxy" in chosen and self._proxy is not None:
                 self._proxy.set_faults({})
+            if chosen:
+                self.disturbed.append((begin_ns, time.monotonic_ns()))
 
     def _rest(self, seconds: float, watch: Callable[[], None]) -> None:
         time.sleep(seconds)

@@ -5,8 +5,9 @@ from typing import Any
 
 from tests.checker.client_process import (
     CLIENT_PATIENCE_S,
-    JOB_GROUP,
+    GROUP_TOPICS,
     KEYS,
+    NEXT_SUBSCRIBE_GROUP,
     RAW_JOB_GROUP,
     SUBSCRIBE_GROUP,
     TRANSACTION_TIMEOUT_MS,
@@ -154,9 +155,8 @@ async def rawjob(worker: Worker) -> None:
 async def ask(worker: Worker) -> None:
     """What the groups have committed, as the broker says."""
     reader = CommittedReader(_address(worker), RetryPolicy(8.0, 30.0, 0.05))
-    groups = {SUBSCRIBE_GROUP: "jepsen", JOB_GROUP: "in", RAW_JOB_GROUP: "in"}
     while not worker.stopping:
-        for group, topic in groups.items():
+        for group, topic in GROUP_TOPICS.items():
             i = worker.recorder.invoke("committed", group=group, offsets={})
             try:
                 found = await reader.committed(group, topic, KEYS[topic])
@@ -166,19 +166,18 @@ async def ask(worker: Worker) -> None:
             offsets = {f"{topic}-{index}": offset for index, offset in found.items()}
             worker.recorder.complete(i, "ok", "committed", offsets=offsets)
         if worker.random.random() < 0.3:
-            await _commit_as_zombie(worker, reader)
+            await _commit_as_zombie(worker, reader, SUBSCRIBE_GROUP)
+            await _commit_as_zombie(worker, reader, NEXT_SUBSCRIBE_GROUP)
         await asyncio.sleep(0.3)
 
 
-async def _commit_as_zombie(worker: Worker, reader: CommittedReader) -> None:
+async def _commit_as_zombie(worker: Worker, reader: CommittedReader, group: str) -> None:
     """What a member does that was thrown out long ago and has not noticed."""
     offsets = {"jepsen-0": 0}
-    i = worker.recorder.invoke("commit", group=SUBSCRIBE_GROUP, offsets=offsets)
+    i = worker.recorder.invoke("commit", group=group, offsets=offsets)
     outcome = "ok"
     try:
-        await reader.commit_as_member(
-            SUBSCRIBE_GROUP, ("jepsen", 0), 0, member_id="gone", generation=1
-        )
+        await reader.commit_as_member(group, ("jepsen", 0), 0, member_id="gone", generation=1)
     except RefusedError:
         outcome = "fail"
     except GaveUpError:

@@ -16,20 +16,32 @@ from typing import Final
 from bench.node import REPOSITORY, OwnedNode
 from tests.checker.analysis import Report, analyse
 from tests.checker.brokers import create_topic, new_broker
-from tests.checker.client_process import JOB_GROUP, KEYS, RAW_JOB_GROUP, WorkerOptions
+from tests.checker.client_process import (
+    JOB_GROUP,
+    KEYS,
+    NEXT_JOB_GROUP,
+    RAW_JOB_GROUP,
+    WorkerOptions,
+)
 from tests.checker.delayed import final_read
 from tests.checker.history import Recorder, read_history
 from tests.checker.nemesis import Nemesis
+from tests.checker.progress import Progress, progress_of
 from tests.checker.raw import CommittedReader, RetryPolicy
 from tests.fakes.fault_proxy import ProxyProcess
 
 TRANSACTIONAL: Final = (
-    *("send", "txn", "txn", "rawtxn", "read", "subscribe", "subscribe"),
-    *("job", "job", "rawjob", "ask"),
+    *("send", "txn", "txn", "rawtxn", "rawtxn", "read"),
+    *("subscribe", "subscribe", "nextsubscribe", "nextsubscribe", "mixed", "mixed"),
+    *("job", "job", "nextjob", "nextjob", "rawjob", "ask"),
 )
-PLAIN: Final = ("send", "send", "read", "read", "subscribe", "subscribe", "ask")
+PLAIN: Final = (
+    *("send", "send", "read", "read", "ask"),
+    *("subscribe", "subscribe", "nextsubscribe", "nextsubscribe", "mixed", "mixed"),
+)
 WRITERS: Final = frozenset({"send", "txn", "rawtxn"})
-MEMBERS: Final = frozenset({"subscribe", "job"})
+MEMBERS: Final = frozenset({"subscribe", "nextsubscribe", "mixed", "job", "nextjob"})
+JOBS: Final = {"job": JOB_GROUP, "nextjob": NEXT_JOB_GROUP, "rawjob": RAW_JOB_GROUP}
 DRAIN_S: Final = 60.0
 
 MakeBroker = Callable[[Path, int | None], OwnedNode]
@@ -50,6 +62,7 @@ class RunOptions:
     make_broker: MakeBroker | None = None
     properties: dict[str, str] = field(default_factory=dict)
     drain_s: float = DRAIN_S
+    asks_for_progress: bool = True
 
 
 @dataclass(slots=True)
@@ -61,16 +74,21 @@ class RunOutcome:
     undrained: list[str]
     worker_errors: list[str]
     hangs: list[str]
-    """Client processes that waited for ever and were replaced."""
+    """Client processes that waited for ever and were replaced, and where."""
+
+    progress: Progress
+    stalls: list[str]
 
     @property
     def is_clean(self) -> bool:
-        """No anomaly, and everything went on after the faults."""
-        return not self.report.forbidden and not self.undrained and not self.worker_errors
+        """No anomaly, and everything went on under faults and after them."""
+        return not (self.report.forbidden or self.undrained or self.worker_errors or self.stalls)
 
     def text(self) -> str:
         """For people."""
         lines = [f"faults: {dict(self.faults) or 'none'}", self.report.text()]
+        lines.append(self.progress.text())
+        lines += [f"STALLED {what}" for what in self.stalls]
         lines += [f"UNFINISHED {what}" for what in self.undrained]
         lines += [f"client hung: {which}" for which in self.hangs]
         lines += [f"CLIENT ERROR {what}" for what in self.worker_errors]
@@ -118,6 +136,12 @@ class _Clients:
             )
         self.paths.append(history)
 
+    def wait_until_started(self, timeout_s: float = 60.0) -> None:
+        """Until all have begun their histories: faults are to find them at work."""
+        deadline = time.monotonic() + timeout_s
+        while not all(path.exists() for path in self.paths) and time.monotonic() < deadline:
+            time.sleep(0.05)
+
     def kill_one(self) -> None:
         """SIGKILL, and a successor."""
         slot = self._random.choice(sorted(self._running))
@@ -153,7 +177,8 @@ class _Clients:
         """Start those again that have ended by themselves; they should not have."""
         for slot, process in list(self._running.items()):
             if process.poll() == -signal.SIGALRM:
-                self.hangs.append(f"{slot[0]}{slot[1]}.{self._generation[slot]}")
+                proc = f"{slot[0]}{slot[1]}.{self._generation[slot]}"
+                self.hangs.append(f"{proc} {_where(self._directory / f'{proc}.log')}")
                 self._start(*slot)
             elif process.poll() is not None:
                 log = self._directory / f"{slot[0]}{slot[1]}.{self._generation[slot]}.log"
@@ -174,6 +199,13 @@ class _Clients:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def _where(log: Path) -> str:
+    """The innermost frame of the traceback that a hung process has left."""
+    lines = log.read_text(errors="replace").splitlines()
+    at = [n for n, line in enumerate(lines) if "most recent call first" in line]
+    return lines[at[-1] + 1].strip() if at and at[-1] + 1 < len(lines) else "(no traceback)"
 
 
 async def _drained(
@@ -236,21 +268,32 @@ def run(options: RunOptions, directory: Path) -> RunOutcome:
             seed=options.seed,
             share=options.fault_share,
         )
+        clients.wait_until_started()
+        begin_ns = time.monotonic_ns()
         nemesis.run_until(time.monotonic() + options.seconds)
         nemesis.heal()
+        end_ns = time.monotonic_ns()
         clients.thaw()
         address = ("127.0.0.1", port)
         clients.stop(WRITERS, 60.0)
-        jobs = {"job": JOB_GROUP, "rawjob": RAW_JOB_GROUP}
-        groups = [group for kind, group in jobs.items() if kind in options.workload]
+        groups = [group for kind, group in JOBS.items() if kind in options.workload]
         undrained = asyncio.run(_drained(address, groups, options.drain_s, clients.watch))
         time.sleep(1.0)  # for one more question after the groups' offsets
         clients.stop()
         final = directory / "final.jsonl"
         keys = [(topic, index) for topic, count in KEYS.items() for index in range(count)]
         asyncio.run(final_read(address, keys, Recorder(final, "final"), options.drain_s))
-        report = analyse(read_history([*clients.paths, final]))
-        return RunOutcome(report, nemesis.done, undrained, clients.errors, clients.hangs)
+        ops = read_history([*clients.paths, final])
+        progress = progress_of(ops, nemesis.disturbed, (begin_ns, end_ns))
+        return RunOutcome(
+            analyse(ops),
+            nemesis.done,
+            undrained,
+            clients.errors,
+            clients.hangs,
+            progress,
+            progress.stalls(options.workload) if options.asks_for_progress else [],
+        )
     finally:
         if clients is not None:
             clients.stop(timeout_s=0.1)

@@ -2,14 +2,17 @@
 
 It works until SIGTERM, then finishes what it is at; it may be killed at any moment. The kinds:
 
-    send       idempotent producer, many sends in flight                      librdkafka
-    txn        transactions that read assigned keys and write                 librdkafka
-    read       reader with assigned keys, from their beginning again and again librdkafka
-    subscribe  group member that commits what it has read                     librdkafka
-    job        consume-transform-produce in a group                           librdkafka
-    rawtxn     transactions of version 2                                      ours
-    rawjob     consume-transform-produce of version 2, offsets included       ours
-    ask        asks for the offsets of all groups                             ours
+    send           idempotent producer, many sends in flight                       librdkafka
+    txn            transactions that read assigned keys and write                  librdkafka
+    read           reader with assigned keys, from their beginning again and again librdkafka
+    subscribe      group member that commits what it has read                      librdkafka
+    nextsubscribe  the same with the protocol of KIP-848                           librdkafka
+    mixed          the same, now with one protocol, now with the other             librdkafka
+    job            consume-transform-produce in a group                            librdkafka
+    nextjob        the same with the protocol of KIP-848                           librdkafka
+    rawtxn         transactions of version 2                                       ours
+    rawjob         consume-transform-produce of version 2, offsets included        ours
+    ask            asks for the offsets of all groups                              ours
 
 An operation that did not end as planned is `fail` only where the broker or the library says that
 it is so; a client that does not know goes on as a new one.
@@ -19,9 +22,17 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from tests.checker.client_process import (
+    CLASSIC,
+    CONSUMER,
+    JOB_GROUP,
+    MIXED_GROUP,
+    NEXT_JOB_GROUP,
+    NEXT_SUBSCRIBE_GROUP,
+    SUBSCRIBE_GROUP,
     Worker,
     WorkerOptions,
 )
@@ -32,8 +43,11 @@ KINDS: Final[dict[str, Callable[[Worker], Any]]] = {
     "send": send,
     "txn": txn,
     "read": read_assigned,
-    "subscribe": subscribe,
-    "job": job,
+    "subscribe": partial(subscribe, group=SUBSCRIBE_GROUP, protocols=(CLASSIC,)),
+    "nextsubscribe": partial(subscribe, group=NEXT_SUBSCRIBE_GROUP, protocols=(CONSUMER,)),
+    "mixed": partial(subscribe, group=MIXED_GROUP, protocols=(CLASSIC, CONSUMER)),
+    "job": partial(job, group=JOB_GROUP, protocol=CLASSIC, sink="out"),
+    "nextjob": partial(job, group=NEXT_JOB_GROUP, protocol=CONSUMER, sink="nextout"),
     "rawtxn": rawtxn,
     "rawjob": rawjob,
     "ask": ask,
