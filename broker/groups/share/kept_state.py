@@ -1,0 +1,179 @@
+"""Which share-partitions of a group have state in the share coordinator, as a value.
+
+    subscribed ──> initializing ──────────────────────> initialized ──────────> deleting ──> gone
+                        │    the share coordinator did it     offsets or group deleted
+                        └──> as if never asked for: it could not
+
+Only initialized partitions are given to members. The log says what was asked for, so that nothing
+is forgotten when a coordinator ends between asking and hearing: the new one asks again.
+
+Source: Kafka, ShareGroup.java (ShareGroupStatePartitionMetadataInfo), GroupMetadataManager.java
+(subscribedTopicsChangeMap, addInitializingTopicsRecords, initializeShareGroupState,
+uninitializeShareGroupState, maybeCleanupShareGroupState).
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from broker.controller.cluster_image import ClusterImage
+from protocol.internal.share_group_records import (
+    ShareGroupStatePartitionMetadataValue,
+    TopicInfo,
+    TopicPartitionsInfo,
+)
+
+LONG_AGO_MS: Final = -(1 << 62)
+"""When something was asked for that nobody waits for any more."""
+
+
+class TopicPartitions(NamedTuple):
+    """Partitions of one topic; `asked_at_ms` says when their state was asked for."""
+
+    name: str
+    partitions: frozenset[int]
+    asked_at_ms: float = LONG_AGO_MS
+
+    def union(self, other: "TopicPartitions | None") -> "TopicPartitions":
+        """With the other's partitions, the other's time being the newer one."""
+        if other is None:
+            return self
+        return TopicPartitions(other.name, self.partitions | other.partitions, other.asked_at_ms)
+
+    def minus(self, partitions: Collection[int]) -> "TopicPartitions":
+        """Without these."""
+        return self._replace(partitions=self.partitions.difference(partitions))
+
+
+Topics = Mapping[UUID, TopicPartitions]
+_NONE: Final[Topics] = MappingProxyType({})
+_NO_NAMES: Final[Mapping[UUID, str]] = MappingProxyType({})
+
+
+class KeptState(NamedTuple):
+    """Partitions by topic id; of those being deleted only the topic's name."""
+
+    initializing: Topics = _NONE
+    initialized: Topics = _NONE
+    deleting: Mapping[UUID, str] = _NO_NAMES
+
+    def missing(
+        self, names: Iterable[str], image: ClusterImage, *, now_ms: float, retry_ms: float
+    ) -> dict[UUID, TopicPartitions]:
+        """Partitions of these topics that have no state and nobody has asked for lately."""
+        found = {}
+        for name in names:
+            topic = image.topics.get(name)
+            if topic is None:
+                continue
+            there: frozenset[int] = frozenset()
+            initialized = self.initialized.get(topic.topic_id)
+            if initialized is not None:
+                there = initialized.partitions
+            initializing = self.initializing.get(topic.topic_id)
+            if initializing is not None and now_ms - initializing.asked_at_ms < retry_ms:
+                there |= initializing.partitions
+            if len(there) < len(topic.partitions):
+                wanted = frozenset(range(len(topic.partitions))) - there
+                if wanted:
+                    found[topic.topic_id] = TopicPartitions(name, wanted, now_ms)
+        return found
+
+    def asked_for(self, topics: Topics) -> "KeptState":
+        """Begin to initialize; what was being deleted is so no longer."""
+        initializing = dict(self.initializing)
+        for topic_id, asked in topics.items():
+            known = initializing.get(topic_id)
+            initializing[topic_id] = asked if known is None else known.union(asked)
+        deleting = {i: name for i, name in self.deleting.items() if i not in initializing}
+        return KeptState(initializing, self.initialized, deleting)
+
+    def answered(
+        self, done: Mapping[UUID, Collection[int]], failed: Mapping[UUID, Collection[int]]
+    ) -> "KeptState":
+        """Partitions that are initialized now, and some that are not; unasked ones do not count."""
+        initializing = dict(self.initializing)
+        initialized = dict(self.initialized)
+        for topic_id in {*done, *failed}:
+            asked = initializing.get(topic_id)
+            if asked is None:
+                continue
+            there = asked.partitions.intersection(done.get(topic_id, ()))
+            if there:
+                new = TopicPartitions(asked.name, there)
+                initialized[topic_id] = new.union(initialized.get(topic_id))
+            left = asked.minus(there).minus(failed.get(topic_id, ()))
+            if left.partitions:
+                initializing[topic_id] = left
+            else:
+                del initializing[topic_id]
+        return KeptState(initializing, initialized, self.deleting)
+
+    def all_deleting(self, image: ClusterImage) -> "KeptState":
+        """The group is to be deleted: all its state goes; topics that are gone are left out."""
+        names = {i: name for i, name in self.deleting.items() if i in image.topics_by_id}
+        for topics in (self.initialized, self.initializing):
+            names.update((topic_id, topic.name) for topic_id, topic in topics.items())
+        return KeptState(deleting=names)
+
+    def topics_deleting(self, topic_ids: Collection[UUID]) -> "KeptState":
+        """Offsets of these initialized topics are to be deleted."""
+        initialized = {i: t for i, t in self.initialized.items() if i not in topic_ids}
+        deleting = dict(self.deleting)
+        deleting.update((i, t.name) for i, t in self.initialized.items() if i in topic_ids)
+        return KeptState(self.initializing, initialized, deleting)
+
+    def deleted(self, topic_ids: Collection[UUID]) -> "KeptState":
+        """State of these topics is gone."""
+        deleting = {i: name for i, name in self.deleting.items() if i not in topic_ids}
+        return self._replace(deleting=deleting)
+
+    def without(self, topic_ids: Collection[UUID]) -> "KeptState":
+        """The topics themselves are gone."""
+        return KeptState(
+            {i: t for i, t in self.initializing.items() if i not in topic_ids},
+            {i: t for i, t in self.initialized.items() if i not in topic_ids},
+            {i: name for i, name in self.deleting.items() if i not in topic_ids},
+        )
+
+    def partitions(self) -> Iterator[tuple[UUID, frozenset[int]]]:
+        """Everything that may have state, by topic."""
+        for topic_id in {**self.initialized, **self.initializing}:
+            there: frozenset[int] = frozenset()
+            for topics in (self.initialized, self.initializing):
+                if topic_id in topics:
+                    there |= topics[topic_id].partitions
+            yield topic_id, there
+
+    def value(self) -> ShareGroupStatePartitionMetadataValue:
+        """For the log."""
+        return ShareGroupStatePartitionMetadataValue(
+            _infos(self.initializing),
+            _infos(self.initialized),
+            tuple(TopicInfo(topic_id, name) for topic_id, name in self.deleting.items()),
+        )
+
+    @staticmethod
+    def of(value: ShareGroupStatePartitionMetadataValue) -> "KeptState":
+        """As the log has it: what another coordinator has asked for will be asked for anew."""
+        return KeptState(
+            _topics(value.initializing),
+            _topics(value.initialized),
+            {topic.topic_id: topic.name for topic in value.deleting},
+        )
+
+
+def _infos(topics: Topics) -> tuple[TopicPartitionsInfo, ...]:
+    return tuple(
+        TopicPartitionsInfo(topic_id, topic.name, tuple(sorted(topic.partitions)))
+        for topic_id, topic in topics.items()
+    )
+
+
+def _topics(infos: Iterable[TopicPartitionsInfo]) -> Topics:
+    return {
+        info.topic_id: TopicPartitions(info.name, frozenset(info.partitions))
+        for info in infos
+        if info.partitions
+    }
