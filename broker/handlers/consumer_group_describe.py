@@ -46,6 +46,9 @@ def handle(
         if not services.groups.serves_consumer_groups:
             described.append(_refused(group_id, ErrorCode.UNSUPPORTED_VERSION, None))
             continue
+        if not group_id:
+            described.append(_refused(group_id, ErrorCode.INVALID_GROUP_ID, None))
+            continue
         code, group = services.groups.find_group(group_id)
         if isinstance(group, ConsumerGroup):
             one = _describe(services, group)

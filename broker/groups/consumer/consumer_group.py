@@ -389,9 +389,10 @@ class ConsumerGroup(Group):
 
 
 class Parked(NamedTuple):
-    """A member that joined and waits for its target: `finish` makes the answer for `reply`."""
+    """A member that waits for the target of a group epoch: `finish` makes the answer for `reply`."""
 
     member_id: str
+    group_epoch: int
     finish: Callable[["ConsumerGroup", "Changes"], ConsumerGroupHeartbeatResponse]
     reply: Callable[[ConsumerGroupHeartbeatResponse], None]
 

@@ -269,7 +269,8 @@ class ConsumerProtocol:
             member: The member as it was, or a new one.
             updated: The member as it is now.
             is_new_regex: Whether it brings a pattern that the group has not seen.
-            is_joining: Whether it waits for a target that has a place for it.
+            is_joining: Whether it waits for a target that has a place for it; a member whose
+                subscription has changed does so, too.
             is_full: Whether the answer has its partitions even if these are the same.
             owned: What it reports to own.
             reply: Called once.
@@ -301,7 +302,7 @@ class ConsumerProtocol:
             is_there = self._targets.update(group, changes, joining=is_joining)
             if is_there:
                 self._wake(group)
-            elif is_joining:
+            elif is_joining or has_subscription_changed:
                 self.journal.write(group, changes.records, _nobody)
                 self._park(group, member_id, finish, reply)
                 return
@@ -376,7 +377,7 @@ class ConsumerProtocol:
         bumps = (
             group.group_epoch == 0
             or has_names_changed
-            or (has_regex_changed and bool(new_regex) and new_regex in group.resolved)
+            or (has_regex_changed and (not new_regex or new_regex in group.resolved))
         )
         self._regexes.maybe_refresh(group, is_required=is_new_regex)
         if bumps or group.is_metadata_stale:
@@ -472,7 +473,7 @@ class ConsumerProtocol:
         finish: Callable[[ConsumerGroup, Changes], ConsumerGroupHeartbeatResponse],
         reply: HeartbeatReply,
     ) -> None:
-        group.work.parked.append(Parked(member_id, finish, reply))
+        group.work.parked.append(Parked(member_id, group.group_epoch, finish, reply))
 
     def _target_ready(self, group: ConsumerGroup, changes: Changes) -> None:
         self.journal.write(group, changes.records, _nobody)
@@ -487,7 +488,7 @@ class ConsumerProtocol:
         ready: list[Parked] = []
         still: list[Parked] = []
         for parked in work.parked:
-            has_target = is_current or parked.member_id in group.target
+            has_target = is_current or parked.group_epoch <= group.assignment_epoch
             is_over = has_target or parked.member_id not in group.members
             (ready if is_over else still).append(parked)
         work.parked = still

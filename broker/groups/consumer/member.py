@@ -65,7 +65,7 @@ class ConsumerGroupMember(NamedTuple):
             static member is away.
         previous_member_epoch: The one before, which the member sends if an answer got lost.
         rebalance_timeout_ms: How long it may take to give partitions back; -1: it has not told.
-        subscribed_topic_regex: A pattern of further topics; empty or None: no pattern.
+        subscribed_topic_regex: A pattern of further topics; empty (None in a log of others): none.
         assigned: What it owns, or may take as of its last answer.
         pending_revocation: What it has to give back before it gets anything.
         classic: Set while the member speaks the classic protocol.
@@ -80,7 +80,7 @@ class ConsumerGroupMember(NamedTuple):
     client_id: str = ""
     client_host: str = ""
     subscribed_topic_names: frozenset[str] = frozenset()
-    subscribed_topic_regex: str | None = None
+    subscribed_topic_regex: str | None = ""
     server_assignor: str | None = None
     state: MemberState = MemberState.STABLE
     assigned: Assignment = NO_PARTITIONS

@@ -9,9 +9,10 @@ target that has a place for it:
                                                                          ──> everybody is answered
 
 so members that start together find their partitions free, rather than with the first of them. What
-makes a new target otherwise (somebody left, topics changed) is computed with the next heartbeat, as
-Kafka does, but after a target that took long not before `COST_FACTOR` times that. Large ones are
-computed in another thread; a group that changed meanwhile gets the next one.
+makes a new target otherwise (somebody left, subscribes to something else, topics changed) is
+computed with the next heartbeat, as Kafka does. Large targets are computed in another thread, and
+not again before `COST_FACTOR` times what the last one took; a group that changed meanwhile gets the
+next one, and a member that asked for other topics waits for it as one that joins.
 
 Source: Kafka, TargetAssignmentBuilder.java; GroupMetadataManager.java (updateTargetAssignment).
 """
@@ -42,7 +43,7 @@ FIRST_QUIET_MS = 200
 heartbeats of those who came in time, ten seconds mostly."""
 
 COST_FACTOR = 20
-"""Computing targets of one group takes at most this part of the time."""
+"""Computing large targets of one group takes at most this part of the time."""
 
 RETRY_MS = 1_000
 """Before an assignor that failed is asked again."""
@@ -180,6 +181,10 @@ class Targets:
             if not group.is_dead:
                 late = Changes(group)
                 self._finish(group, late, output, started_ms)
+                now_ms = self._clock.monotonic_ms()
+                work.assign_not_before_ms = now_ms + min(
+                    COST_FACTOR * (now_ms - started_ms), self._interval_ms
+                )
                 self._ready(group, late)
 
         def failed(error: BaseException) -> None:
@@ -211,18 +216,14 @@ class Targets:
             if successor is not None:
                 changes.set_target(successor, assignment)
         changes.set_assignment_epoch(output.epoch)
-        now_ms = self._clock.monotonic_ms()
         work.deferred_since_ms = None
-        work.assign_not_before_ms = now_ms + min(
-            COST_FACTOR * (now_ms - started_ms), self._interval_ms
-        )
         logger.info(
             "group has a new target group=%s epoch=%d members=%d changed=%d elapsed_ms=%d",
             log_value(group.group_id),
             output.epoch,
             len(group.members),
             len(output.changed),
-            now_ms - started_ms,
+            self._clock.monotonic_ms() - started_ms,
         )
 
     def _input(self, group: ConsumerGroup) -> _Input:
