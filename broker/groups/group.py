@@ -1,7 +1,8 @@
 """What the coordinator needs of a group, whatever protocol its members speak.
 
     shard.groups: group id ──> Group ──┬── ClassicGroup     JoinGroup, SyncGroup, Heartbeat
-                                       └── ConsumerGroup    ConsumerGroupHeartbeat (KIP-848)
+                                       ├── ConsumerGroup    ConsumerGroupHeartbeat (KIP-848)
+                                       └── ShareGroup       ShareGroupHeartbeat (KIP-932)
 
 Source of the shape: Kafka, Group.java.
 """
@@ -18,6 +19,7 @@ class GroupType(StrEnum):
 
     CLASSIC = "Classic"
     CONSUMER = "Consumer"
+    SHARE = "Share"
 
 
 class Group(ABC):

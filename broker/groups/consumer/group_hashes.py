@@ -3,12 +3,39 @@
 A group is asked for its hash whenever a member joins or leaves; its topics change rarely.
 """
 
+from collections.abc import Iterable
+from typing import Protocol
+
 from broker.controller.cluster_image import ClusterImage, TopicImage
-from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.consumer.metadata_hash import group_hash, topic_hash
 
 TOPICS_MAX = 100_000
 """Topics whose hash is kept."""
+
+
+HashKey = tuple[int, int, int]
+"""What a hash was computed from: version of the subscriptions, revisions of topics and brokers."""
+
+
+class Hashed(Protocol):
+    """Keeps the hash that was computed last, and from what."""
+
+    metadata_hash: tuple[HashKey, int] | None
+
+
+class Subscribed(Protocol):
+    """A group, consumer or share; `topics_version` grows when a topic comes or goes."""
+
+    topics_version: int
+
+    @property
+    def work(self) -> Hashed:
+        """Where the hash is kept."""
+        ...
+
+    def subscribed_topics(self) -> Iterable[str]:
+        """Every topic once that a member subscribed to."""
+        ...
 
 
 class GroupHashes:
@@ -18,7 +45,7 @@ class GroupHashes:
         self._topics: dict[str, tuple[TopicImage, int]] = {}
         self._broker_revision = -1
 
-    def of(self, group: ConsumerGroup, image: ClusterImage) -> int:
+    def of(self, group: Subscribed, image: ClusterImage) -> int:
         """The hash of what the group subscribed to, as the image has it."""
         key = (group.topics_version, image.revision, image.broker_revision)
         known = group.work.metadata_hash

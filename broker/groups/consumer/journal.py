@@ -1,4 +1,4 @@
-"""Writes the changes of consumer groups, and answers when they are committed.
+"""Writes the changes of consumer and share groups, and answers when they are committed.
 
 A heartbeat that changes nothing still tells what the group is like; when that is not committed yet
 the answer waits for it, so that nobody hears of something that a crash undoes.
@@ -8,8 +8,8 @@ Source: Kafka, CoordinatorRuntime.java (deferred events).
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
-from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.log_value import log_value
 from broker.groups.offsets_log import Done, KeyValue, OffsetsLog
 from protocol.error_codes import ErrorCode
@@ -20,15 +20,38 @@ BATCH_SIZE_MAX = 512 * 1024
 """Bytes of keys and values in one batch; a topic's default allows a little less than a megabyte."""
 
 
+class Unwritten(Protocol):
+    """What of a group is not committed yet.
+
+    Attributes:
+        unwritten: Writes that are on their way.
+        behind_writes: Answers that must not be seen before these are committed.
+    """
+
+    unwritten: int
+    behind_writes: list[Done]
+
+
+class Journaled(Protocol):
+    """A group whose changes are made when they are written, not when they are committed."""
+
+    group_id: str
+
+    @property
+    def work(self) -> Unwritten:
+        """What is under way for it."""
+        ...
+
+
 class Journal:
-    """Writes of one shard's consumer groups."""
+    """Writes of one shard's groups."""
 
     def __init__(self, log: OffsetsLog, give_up: Callable[[], None]) -> None:
         """`give_up` is called when the log has refused what was changed here already."""
         self._log = log
         self._give_up = give_up
 
-    def write(self, group: ConsumerGroup, records: Sequence[KeyValue], done: Done) -> None:
+    def write(self, group: Journaled, records: Sequence[KeyValue], done: Done) -> None:
         """Append records, all of which describe changes already made; `done` once committed."""
         work = group.work
         if not records:
@@ -43,7 +66,7 @@ class Journal:
             self._append(group, batch, _nobody)
         self._append(group, batches[-1], done)
 
-    def _append(self, group: ConsumerGroup, batch: Sequence[KeyValue], done: Done) -> None:
+    def _append(self, group: Journaled, batch: Sequence[KeyValue], done: Done) -> None:
         work = group.work
         is_told = False
 

@@ -168,15 +168,15 @@ class ShareGroup(Group):
         """
         if not self.may_lack_partitions or not self.members:
             return False
-        assigned: dict[UUID, set[int]] = {}
+        assigned: dict[UUID, frozenset[int]] = {}
         for assignment in self.target.values():
             for topic_id, partitions in assignment.items():
-                assigned.setdefault(topic_id, set()).update(partitions)
+                assigned[topic_id] = assigned.get(topic_id, frozenset()).union(partitions)
         for topic_id, topic in self.kept.initialized.items():
             if (
                 topic.name in self.name_counts
                 and topic_id in image.topics_by_id
-                and topic.partitions != assigned.get(topic_id)
+                and topic.partitions != assigned.get(topic_id, frozenset())
             ):
                 return True
         self.may_lack_partitions = False
