@@ -256,16 +256,21 @@ class GroupCoordinator:
             timer=self._timer,
             randomness=self._randomness,
         )
-        offsets = OffsetManager(
-            shard, protocol, settings=settings, clock=self._clock, timer=self._timer
-        )
-        transactional = TransactionalOffsets(
-            shard, self._replica_manager, settings=settings, clock=self._clock
-        )
 
         def give_up() -> None:
             self._timer.call_later_ms(0, lambda: self._reload(shard))
 
+        offsets = OffsetManager(
+            shard,
+            protocol,
+            settings=settings,
+            clock=self._clock,
+            timer=self._timer,
+            give_up=give_up,
+        )
+        transactional = TransactionalOffsets(
+            shard, self._replica_manager, settings=settings, clock=self._clock
+        )
         consumers = ConsumerProtocol(
             shard,
             settings=settings,

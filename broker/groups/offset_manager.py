@@ -20,6 +20,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from broker.groups.classic_group import ClassicGroup
+from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.classic_protocol import ClassicProtocol
 from broker.groups.group import Group
 from broker.groups.group_records import offset_tombstone
@@ -46,6 +47,9 @@ from storage.clock import Clock
 
 RECORDS_PER_BATCH_MAX = 1_000
 """Tombstones written in one batch, so that deleting a large group stays below message limits."""
+
+BATCH_SIZE_MAX = 512 * 1024
+"""Bytes of their keys in one batch: names may be long."""
 
 _MINUTE_MS = 60_000
 _TIMESTAMP_MAX = (1 << 63) - 1
@@ -81,8 +85,11 @@ class OffsetManager:
         settings: BrokerConfig,
         clock: Clock,
         timer: Timer,
+        give_up: Callable[[], None],
     ) -> None:
+        """`give_up` is called when the log has refused to delete what is gone here already."""
         self._shard = shard
+        self._give_up = give_up
         self._protocol = protocol
         self._clock = clock
         self._timer = timer
@@ -186,7 +193,14 @@ class OffsetManager:
 
     def _ensure_group(self, group_id: str) -> None:
         if group_id not in self._shard.groups:
-            self._shard.create_group(group_id)
+            # It is in the log: too many of them or not, it is there.
+            self._shard.add_loaded_group(
+                ClassicGroup(
+                    group_id,
+                    state=ClassicGroupState.EMPTY,
+                    current_state_timestamp_ms=self._clock.now_ms(),
+                )
+            )
 
     # -- fetch --
 
@@ -268,7 +282,7 @@ class OffsetManager:
         group = self._shard.groups.get(group_id)
         if group is None:
             done(ErrorCode.GROUP_ID_NOT_FOUND)
-        elif not group.is_empty:
+        elif not self._may_go(group):
             done(ErrorCode.NON_EMPTY_GROUP)
         else:
             doomed = self._all_offsets(group_id)
@@ -358,34 +372,40 @@ class OffsetManager:
         group: Group | None,
         done: Done,
     ) -> None:
-        """Write tombstones batch after batch, the group's own last; apply each as it commits."""
-        batch = doomed[:RECORDS_PER_BATCH_MAX]
-        rest = doomed[RECORDS_PER_BATCH_MAX:]
-        records: list[KeyValue] = [offset_tombstone(*key) for key in batch]
-        ends = group is not None and not rest
-        if group is not None and ends:
+        """Write tombstones batch after batch, the group's own last; apply each as it commits.
+
+        The group is gone when its tombstones are appended: whoever joins from then on begins a new
+        one, which is recorded behind them. Who joins before ends the deletion.
+        """
+        if group is not None and not self._may_go(group):
+            done(ErrorCode.NON_EMPTY_GROUP)
+            return
+        records: list[KeyValue] = []
+        size = 0
+        for key in doomed[:RECORDS_PER_BATCH_MAX]:
+            record = offset_tombstone(*key)
+            size += len(record[0])
+            if records and size > BATCH_SIZE_MAX:
+                break
+            records.append(record)
+        batch, rest = doomed[: len(records)], doomed[len(records) :]
+        refused = None
+        if group is not None and not rest:
             records.extend(group.tombstones())
+            self._shard.remove_group(group)
+            refused = self._give_up
         if not records:
             done(ErrorCode.NONE)
             return
-        generation = None if group is None else group.generation_or_epoch
 
         def committed(base_offset: int) -> None:
             for position, (group_id, topic, partition) in enumerate(batch):
                 self._shard.offsets.remove(
                     group_id, topic, partition, before_record=base_offset + position
                 )
-            # Somebody may have joined while it was being written: the group lives on, and its
-            # next generation is recorded behind the tombstone.
-            if (
-                group is not None
-                and ends
-                and group.generation_or_epoch == generation
-                and group.is_empty
-                and not group.is_expecting_members
-                and not self._shard.offsets.has_group(group.group_id)
-            ):
-                self._shard.remove_group(group)
+            # A commit that was under way outlives the group: it is a simple one now.
+            if group is not None and not rest and self._shard.offsets.has_group(group.group_id):
+                self._ensure_group(group.group_id)
 
         def next_batch(code: ErrorCode) -> None:
             if code is ErrorCode.NONE and rest:
@@ -394,4 +414,7 @@ class OffsetManager:
             else:
                 done(code)
 
-        self._shard.log.append(records, committed, next_batch)
+        self._shard.log.append(records, committed, next_batch, refused=refused)
+
+    def _may_go(self, group: Group) -> bool:
+        return self._shard.groups.get(group.group_id) is group and group.is_empty

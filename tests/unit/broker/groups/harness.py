@@ -84,11 +84,15 @@ class Harness:
     def __init__(
         self, replica_manager: FakeReplicaManager | None = None, **settings: object
     ) -> None:
+        self.gave_up = 0
         self.clock = ManualClock()
         self.timer = ManualTimer(self.clock)
         self.log = replica_manager or FakeReplicaManager()
         self.settings = BrokerConfig(**cast("dict[str, Any]", settings))
         self.shard, self.protocol, self.offsets = self.new_shard()
+
+    def _give_up(self) -> None:
+        self.gave_up += 1
 
     def new_shard(self) -> tuple[GroupShard, ClassicProtocol, OffsetManager]:
         log = OffsetsLog(
@@ -107,7 +111,12 @@ class Harness:
             randomness=SeededRandomness(1),
         )
         offsets = OffsetManager(
-            shard, protocol, settings=self.settings, clock=self.clock, timer=self.timer
+            shard,
+            protocol,
+            settings=self.settings,
+            clock=self.clock,
+            timer=self.timer,
+            give_up=self._give_up,
         )
         return shard, protocol, offsets
 

@@ -184,6 +184,16 @@ def delete_group(h: Harness, group: str = "g") -> ErrorCode:
     return codes[0]
 
 
+def delete_group_in_turns(h: Harness) -> ErrorCode:
+    codes: list[ErrorCode] = []
+    h.offsets.delete_group("g", codes.append)
+    for _ in range(100):
+        if codes:
+            break
+        h.timer.advance(0)
+    return codes[0]
+
+
 def test_offsets_of_unread_topics_can_be_deleted(h: Harness) -> None:
     ids, generation = h.stable_group(protocols=CONSUMER)
     for topic in ("t", "u"):
@@ -253,6 +263,58 @@ def test_member_that_joins_during_a_deletion_keeps_its_group(h: Harness) -> None
     assert stored(h.shard) == {}
     h.settle()
     assert join.error is ErrorCode.NONE
+
+
+def test_member_that_joins_between_two_batches_of_a_deletion_ends_it(
+    h: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tombstone of the group would come behind its new generation, and undo it in the log."""
+    monkeypatch.setattr(offset_manager, "RECORDS_PER_BATCH_MAX", 2)
+    h.commit({("t", p): p for p in range(5)})
+    codes: list[ErrorCode] = []
+    h.offsets.delete_group("g", codes.append)
+    ids, generation = h.stable_group()
+    h.timer.advance(0)
+    assert codes == [ErrorCode.NON_EMPTY_GROUP]
+    group = h.reloaded().classic_group("g")
+    assert group is not None
+    assert (group.generation, list(group.members)) == (generation, ids)
+
+
+def test_batches_of_a_deletion_are_small_whatever_the_names(
+    h: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch above max.message.bytes would be refused for ever."""
+    monkeypatch.setattr(offset_manager, "BATCH_SIZE_MAX", 1_000)
+    topic = "t" * 249
+    h.commit({(topic, p): p for p in range(9)})
+    before = len(h.log.batches[0])
+    assert delete_group_in_turns(h) is ErrorCode.NONE
+    assert all(len(batch) < 1_500 for batch in h.log.batches[0][before:])
+    assert not h.reloaded().groups
+
+
+def test_commit_under_way_outlives_the_deleted_group(h: Harness) -> None:
+    """In memory as in the log: a simple group has it."""
+    ids, generation = h.stable_group()
+    h.log.hold = True
+    h.commit({("t", 0): 5}, member_id=ids[0], generation=generation)
+    h.leave(ids[0])
+    h.offsets.delete_group("g", lambda _: None)
+    h.log.commit_held()
+    h.log.hold = False
+    assert stored(h.shard) == stored(h.reloaded()) == {("t", 0): 5}
+    for shard in (h.shard, h.reloaded()):
+        group = shard.classic_group("g")
+        assert group is not None
+        assert (group.generation, group.state_name) == (0, "Empty")
+
+
+def test_group_whose_deletion_is_refused_is_read_anew(h: Harness) -> None:
+    h.commit({("t", 0): 5})
+    h.log.fail_with = ErrorCode.KAFKA_STORAGE_ERROR
+    assert delete_group(h) is ErrorCode.NOT_COORDINATOR
+    assert h.gave_up == 1
 
 
 def test_offset_committed_behind_a_tombstone_stays(h: Harness) -> None:

@@ -128,7 +128,6 @@ class ConsumerHarness(Harness):
             *(topics or (topic_image("foo", 1, 6), topic_image("bar", 2, 3)))
         )
         self.offload = HeldOffload()
-        self.gave_up = 0
         settings.setdefault("group_consumer_assignment_interval_ms", 0)
         self.group_settings = ConsumerGroupSettings(SESSION_MS, HEARTBEAT_MS)
         super().__init__(replica_manager, **settings)
@@ -146,9 +145,6 @@ class ConsumerHarness(Harness):
             group_settings=lambda _: self.group_settings,
             give_up=self._give_up,
         )
-
-    def _give_up(self) -> None:
-        self.gave_up += 1
 
     @property
     def image(self) -> ClusterImage:
