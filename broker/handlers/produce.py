@@ -10,6 +10,7 @@ Behaviour:
   `record.validation=full`, compacted ones) have their larger batches prepared by a thread; every
   other append stays on the loop.
 - Clients may not write internal topics.
+- Transactional records without a transactional id: everything in the request is refused.
 - A request with a transactional id is verified first (`broker.transactions.transactional_produce`):
   a batch opens a transaction in a partition only if the transaction coordinator knows of it.
 
@@ -37,7 +38,11 @@ from broker.errors import ApiError, code_of
 from broker.preparation import INLINE_SIZE_MAX
 from broker.reply import PARKED, HotResult, Reply
 from broker.request_limits import ELEMENTS_MAX, check_partitions
-from broker.transactions.transactional_produce import TransactionalProduce, terms_of
+from broker.transactions.transactional_produce import (
+    TransactionalProduce,
+    is_transactional,
+    terms_of,
+)
 from broker.transactions.verification import operation_of_produce
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -78,6 +83,17 @@ ZSTD_FROM_VERSION = 7
 BATCH_OVERHEAD = 12
 """Bytes before and in a batch's length field: the length counts what follows."""
 
+WITHOUT_LOG_START = frozenset(
+    {
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    }
+)
+"""Errors of a log that are answered without its start, as Kafka does."""
+
 Waiting = list[tuple["Partition", int, ProducePartitionResponse]]
 """(partition, offset that must be committed, its part of the response)."""
 
@@ -116,6 +132,10 @@ class ProduceHandler:
             check_partitions(sum(len(topic.partitions) + 1 for topic in request.topics))
         if request.transactional_id is not None:
             return self._transactional.handle(connection, context, request)
+        for topic in request.topics:
+            for _, records in topic.partitions:
+                if records is not None and len(records) >= HEADER_SIZE and is_transactional(records):
+                    return self._refuse_all(connection, context, request)
         return self._append(connection, context, request, None, None)
 
     def _append(
@@ -154,6 +174,9 @@ class ProduceHandler:
                         verdict = verdicts.get(partition.topic_partition)
                         if verdict is not None:
                             terms = terms_of(verdict, operation_of_produce(version))
+                        elif is_transactional(records):
+                            # It was not here yet when the coordinator was asked.
+                            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
                     if log.works_by_record and self._goes_apart(partition, records, apart):
                         apart.append((partition, records, response, terms))
                     else:
@@ -209,9 +232,6 @@ class ProduceHandler:
                 ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {name}"
             )
         check_single_batch(records, context.api_version)
-        assert records is not None
-        if records[22] & 0x10 and request.transactional_id is None:
-            raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         partition.stats.produces += 1
         return partition
 
@@ -237,7 +257,7 @@ class ProduceHandler:
     def _refuse(
         self, partition: "Partition | None", response: ProducePartitionResponse, error: Exception
     ) -> None:
-        """Say what is wrong; where the partition is known, count it and tell its log start."""
+        """Say what is wrong and count it; the log start if it is the log that does not want it."""
         response.error_code = code_of(error)
         if isinstance(error, BatchError):
             response.error_message = str(error)
@@ -248,9 +268,29 @@ class ProduceHandler:
             LOGGER.error("append failed", exc_info=error)
         if partition is not None:
             partition.stats.failed_produces += 1
-            response.log_start_offset = partition.log.log_start_offset
+            if response.error_code not in WITHOUT_LOG_START and not isinstance(error, ApiError):
+                response.log_start_offset = partition.log.log_start_offset
             if isinstance(error, DiskError):
                 self._replicas.disk_failed(partition, error)
+
+    @staticmethod
+    def _refuse_all(
+        connection: "Connection", context: "RequestContext", request: "ProduceRequest"
+    ) -> HotResult:
+        """Refuse transactional records of nobody, and whatever came with them."""
+        if request.acks == 0:
+            connection.close(ACKS_0_FAILED)
+            return None
+        version = context.api_version
+        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        topics: TopicResponses = [
+            (
+                topic.topic_id if version >= 13 else topic.name or "",
+                [ProducePartitionResponse(index, code, -1) for index, _ in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+        return encode_response(topics, version)
 
     def _work_apart(
         self,

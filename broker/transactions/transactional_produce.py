@@ -6,11 +6,14 @@
 
 A producer sends its next batch without waiting for the last, and another turn of the loop may
 bring it while the first one waits: it has to wait as well, whatever partitions it is for, since
-its sequence numbers follow. So what waits is a queue for each producer id.
+its sequence numbers follow. So what waits is a queue for each producer id. Nothing waits for the
+end of the last transaction longer than `RETRY_BACKOFF_MAX_MS` from when it came, however many are
+before it.
 
 Source: Kafka, ReplicaManager.scala (handleProduceAppend).
 """
 
+import logging
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
@@ -28,6 +31,7 @@ from broker.transactions.verification import (
 from protocol.error_codes import ErrorCode
 from protocol.hot.produce import ProduceRequest, ProduceTopic
 from protocol.records.batch import HEADER, HEADER_SIZE, TRANSACTIONAL_BIT
+from storage.topic_partition import TopicPartition
 from storage.verification import TransactionTerms
 
 if TYPE_CHECKING:
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
     from broker.request import RequestContext
     from storage.clock import Clock
 
+LOGGER = logging.getLogger(__name__)
+
 RETRY_BACKOFF_MS: Final = 20.0
 """Default of Kafka's `add.partitions.to.txn.retry.backoff.ms`."""
 
@@ -45,6 +51,13 @@ RETRY_BACKOFF_MAX_MS: Final = 100.0
 
 PARKED_BYTES_MAX: Final = 64 * 1024 * 1024
 """Bytes of records that may wait for the coordinator; a client above that has to try again."""
+
+WAITING_OVERHEAD: Final = 2 * 1024
+"""Bytes that a waiting request counts for beyond its records: with acks=0 nothing else bounds how
+many small ones a client has waiting."""
+
+WORKED_OFF_PER_SLICE: Final = 50
+"""Requests of a queue that are appended before the loop gets its turn."""
 
 _UNVERIFIED = "Unable to verify the partition has been added to the transaction. Underlying error: "
 
@@ -87,7 +100,7 @@ class _Waiting:
         self.size = 0
         self.refused = False
         self.reply: Reply | None = None
-        self.deadline_ms: float | None = None
+        self.deadline_ms = 0.0
 
 
 class TransactionalProduce:
@@ -124,7 +137,10 @@ class TransactionalProduce:
         self, connection: "Connection", context: "RequestContext", request: ProduceRequest
     ) -> HotResult:
         """Verify and append; the frame is not used after this returns."""
-        producer, _ = self._transactional_batches(request)
+        try:
+            producer, _ = self._transactional_batches(request)
+        except ApiError as error:
+            return self._append(connection, context, request, self._all(request, error.code), None)
         if producer is None:
             return self._append(connection, context, request, None, None)
         waiting = _Waiting(connection, context, request)
@@ -143,6 +159,17 @@ class TransactionalProduce:
         else:
             queue.append(waiting)
         return None if waiting.reply is None else PARKED
+
+    def _all(self, request: ProduceRequest, code: ErrorCode) -> Verdicts:
+        """The same for every partition that is here."""
+        verdicts: dict[TopicPartition, Verdict] = {}
+        for topic in request.topics:
+            name = topic.name or self._replicas.names_by_id.get(topic.topic_id)
+            for index, _ in topic.partitions:
+                partition = None if name is None else self._replicas.get_partition(name, index)
+                if partition is not None:
+                    verdicts[partition.topic_partition] = Verdict(code)
+        return verdicts
 
     def _transactional_batches(
         self, request: ProduceRequest
@@ -203,7 +230,7 @@ class TransactionalProduce:
     def _park(self, waiting: _Waiting) -> bool:
         """Copy what is borrowed; False when too much waits already."""
         request = waiting.request
-        size = sum(
+        size = WAITING_OVERHEAD + sum(
             len(records)
             for topic in request.topics
             for _, records in topic.partitions
@@ -214,6 +241,7 @@ class TransactionalProduce:
             return False
         self.parked_bytes += size
         waiting.size = size
+        waiting.deadline_ms = self._clock.monotonic_ms() + RETRY_BACKOFF_MAX_MS
         waiting.request = _copied(request)
         if request.acks != 0:
             waiting.reply = self._open_reply(waiting.connection, waiting.context)
@@ -232,18 +260,14 @@ class TransactionalProduce:
     ) -> None:
         """The coordinator has answered for the first of a queue."""
         queue = self._queues[producer.producer_id]
+        worked_off = 0
         while True:
             if self._retry_later(producer, waiting, verdicts):
                 return
             first = queue.popleft()
             assert first is waiting
             self.parked_bytes -= waiting.size
-            body = self._append(
-                waiting.connection, waiting.context, waiting.request, verdicts, waiting.reply
-            )
-            if waiting.reply is not None and body is not PARKED:
-                assert body is None or isinstance(body, bytes | list)
-                waiting.reply.send(body)
+            self._append_waiting(waiting, verdicts)
             if not queue:
                 del self._queues[producer.producer_id]
                 return
@@ -251,24 +275,40 @@ class TransactionalProduce:
             found, _ = self._transactional_batches(waiting.request)
             assert found is not None
             producer = found
+            worked_off += 1
+            if worked_off == WORKED_OFF_PER_SLICE:
+                self._ask_later(producer, waiting, 0)
+                return
             outcome = self._ask(producer, waiting)
             if outcome is None:
                 return
             verdicts = outcome
+
+    def _append_waiting(self, waiting: _Waiting, verdicts: Verdicts) -> None:
+        try:
+            body = self._append(
+                waiting.connection, waiting.context, waiting.request, verdicts, waiting.reply
+            )
+        except Exception:
+            # Neither the producer's next requests nor the coordinator, who calls, may suffer.
+            LOGGER.exception("produce failed")
+            waiting.connection.close("internal error")
+            return
+        if waiting.reply is not None and body is not PARKED:
+            assert body is None or isinstance(body, bytes | list)
+            waiting.reply.send(body)
+
+    def _ask_later(self, producer: ProducerIdAndEpoch, waiting: _Waiting, delay_ms: float) -> None:
+        self._replicas.timer.call_later_ms(delay_ms, lambda: self._ask_again(producer, waiting))
 
     def _retry_later(
         self, producer: ProducerIdAndEpoch, waiting: _Waiting, verdicts: Verdicts
     ) -> bool:
         if not _is_to_be_retried(verdicts, waiting.operation):
             return False
-        now_ms = self._clock.monotonic_ms()
-        if waiting.deadline_ms is None:
-            waiting.deadline_ms = now_ms + RETRY_BACKOFF_MAX_MS
-        if now_ms >= waiting.deadline_ms:
+        if self._clock.monotonic_ms() >= waiting.deadline_ms:
             return False
-        self._replicas.timer.call_later_ms(
-            RETRY_BACKOFF_MS, lambda: self._ask_again(producer, waiting)
-        )
+        self._ask_later(producer, waiting, RETRY_BACKOFF_MS)
         return True
 
 

@@ -152,7 +152,12 @@ async def test_many_that_wait_are_worked_off_in_a_loop(world: World) -> None:
         world.send(ApiKey.PRODUCE, 12, request(records(sequence)))
     world.registrar.hold = False
     world.registrar.answer_oldest()
-    assert partition.log.log_end_offset == 200
+    # Others have their turn in between.
+    assert partition.log.log_end_offset == transactional_produce.WORKED_OFF_PER_SLICE
+    world.send(ApiKey.PRODUCE, 12, request(records(200)))
+    for _ in range(4):
+        world.timer.advance(0)
+    assert partition.log.log_end_offset == 201
 
 
 async def test_an_abort_overtakes_the_answer(world: World) -> None:
@@ -187,6 +192,84 @@ async def test_concurrent_transactions_without_an_end(world: World) -> None:
         world.timer.advance(20)
     assert codes(world.answer(ApiKey.PRODUCE, 12)) == [ErrorCode.CONCURRENT_TRANSACTIONS]
     assert len(world.registrar.asked) == 6
+
+
+async def test_those_behind_wait_no_longer(world: World) -> None:
+    """A tenth of a second from when they came; their sum would hold the memory for hours."""
+    world.add("t")
+    world.registrar.code = ErrorCode.CONCURRENT_TRANSACTIONS
+    for sequence in range(5):
+        world.send(ApiKey.PRODUCE, 12, request(records(sequence)))
+    for _ in range(5):
+        world.timer.advance(20)
+    answers = [codes(world.answer(ApiKey.PRODUCE, 12)) for _ in range(5)]
+    assert answers == [[ErrorCode.CONCURRENT_TRANSACTIONS]] * 5
+
+
+async def test_small_requests_without_an_answer_are_bounded_too(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With acks=0 a connection may send any number; each costs more than its records."""
+    monkeypatch.setattr(transactional_produce, "PARKED_BYTES_MAX", 20_000)
+    partition = world.add("t")
+    world.registrar.hold = True
+    for sequence in range(10):
+        world.send(ApiKey.PRODUCE, 12, request(records(sequence), acks=0))
+    assert world.h.connection.closed
+    world.registrar.hold = False
+    world.registrar.answer_oldest()
+    assert partition.log.log_end_offset < 10
+
+
+async def test_two_producers_in_one_request(world: World) -> None:
+    """Both are refused, as by Kafka, and the connection stays."""
+    first, second = world.add("t"), world.add("t", 1)
+    answer = world.ask(ApiKey.PRODUCE, 12, request(records(0), records(0, pid=8)))
+    assert codes(answer) == [ErrorCode.INVALID_PRODUCER_ID_MAPPING] * 2
+    assert first.log.log_end_offset == second.log.log_end_offset == 0
+    assert world.registrar.asked == []
+    assert codes(world.ask(ApiKey.PRODUCE, 12, request(records(0)))) == [ErrorCode.NONE]
+
+
+async def test_a_partition_that_comes_while_others_are_asked_about(world: World) -> None:
+    """Nobody has added it to the transaction: the producer tries again."""
+    world.add("t")
+    world.registrar.hold = True
+    world.send(ApiKey.PRODUCE, 12, request(records(0), records(0)))
+    late = world.add("t", 1, requires_verification=False)
+    world.registrar.answer_oldest()
+    assert codes(world.answer(ApiKey.PRODUCE, 12)) == [
+        ErrorCode.NONE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ]
+    assert late.log.log_end_offset == 0
+
+
+async def test_a_bug_ends_one_connection_only(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who waits behind goes on, and the coordinator is not stopped on its way."""
+    partition = world.add("t")
+    world.registrar.hold = True
+    world.send(ApiKey.PRODUCE, 12, request(records(0)))
+    world.send(ApiKey.PRODUCE, 12, request(records(1)))
+    world.registrar.hold = False
+    append = type(partition).append
+    failures = [RuntimeError("bug")]
+
+    def failing(*args: Any, **options: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return append(*args, **options)
+
+    monkeypatch.setattr(type(partition), "append", failing)
+    world.registrar.answer_oldest()
+    assert "produce failed" in caplog.text
+    assert world.h.connection.closed
+    world.timer.advance(100)
+    handler: Any = world.apis.by_key[ApiKey.PRODUCE].hot
+    assert handler._transactional._queues == {}
+    assert handler._transactional.parked_bytes == 0
 
 
 async def test_partitions_have_their_own_outcome(world: World) -> None:
@@ -230,7 +313,7 @@ async def test_the_client_leaves(world: World) -> None:
 
 async def test_what_waits_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond it the client has to try again."""
-    monkeypatch.setattr(transactional_produce, "PARKED_BYTES_MAX", 100)
+    monkeypatch.setattr(transactional_produce, "PARKED_BYTES_MAX", 2_200)
     partition = world.add("t")
     world.registrar.hold = True
     world.send(ApiKey.PRODUCE, 12, request(records()))
