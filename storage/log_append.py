@@ -33,6 +33,7 @@ _OFFSET_LENGTH_EPOCH: Final = Struct(">qii")
 _patch = _OFFSET_LENGTH_EPOCH.pack_into
 _SEQUENCE_MASK: Final = 0x7FFF_FFFF
 _CLIENT: Final = AppendOrigin.CLIENT
+_COORDINATOR: Final = AppendOrigin.COORDINATOR
 
 
 class LogAppends(LogFlushes):
@@ -62,7 +63,8 @@ class LogAppends(LogFlushes):
                 error its content is undefined.
             leader_epoch: Epoch of this leader (KIP-101), 0 or above.
             now_ms: Milliseconds since 1970 UTC.
-            origin: Who made them, which decides what is checked.
+            origin: Who made them, which decides what is checked. A coordinator's single batch was
+                made in this process: its sum is not looked at.
             verify: Look at the CRC; False only for batches made in this process.
             prepared: The batches come out of `preparation`: only the time is still to be set.
             terms: What is known of the batch's transaction.
@@ -87,6 +89,10 @@ class LogAppends(LogFlushes):
             return self._append_headed(
                 records, headers, leader_epoch, origin, append_time_ms, terms
             )
+        if origin is _COORDINATOR:
+            fields = self._validator.check_own(records, now_ms)
+            if fields is not None:
+                return self._append_one(records, fields, leader_epoch, origin, -1, terms)
         headers = self._validator.check(records, now_ms, origin, verify)
         if self._validator.is_special:
             records, headers = self._validator.prepare(records, headers, now_ms, origin)

@@ -184,6 +184,25 @@ class BatchValidator:
             )
         return headers
 
+    def check_own(self, records: memoryview, now_ms: int) -> HeaderFields | None:
+        """Judge one batch that this process has just built: only the topic's settings can refuse.
+
+        Returns:
+            Its header, or None where `check` has to say what is wrong.
+        """
+        fields: HeaderFields = _unpack(records)
+        size = len(records)
+        if (
+            fields[1] + LOG_OVERHEAD == size
+            and size <= self._max_message_bytes
+            and size <= self._segment_bytes
+            and fields[8] <= now_ms + self._after_max_ms
+            and fields[7] >= now_ms - self._before_max_ms
+            and not self.log_append_time
+        ):
+            return fields
+        return None
+
     def _refuse_client(self, header: BatchHeader) -> BatchError:
         if header.base_offset != 0:
             return InvalidRecordError(

@@ -20,7 +20,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from protocol.errors import DecodeError
-from protocol.records.batch import read_header
+from protocol.records.batch import CONTROL_BIT, HEADER_SIZE, TRANSACTIONAL_BIT, read_header
 from protocol.records.builder import build_batch
 from protocol.records.record import iterate_records
 
@@ -28,6 +28,17 @@ _KEY: Final = Struct(">hh")
 _VALUE: Final = Struct(">hi")
 
 _MARKER_SIZE_MAX: Final = 64 * 1024
+
+_PLAIN: Final = Struct(">5shhchic")
+_PLAIN_SIZE: Final = HEADER_SIZE + _PLAIN.size
+_PLAIN_ATTRIBUTES: Final = TRANSACTIONAL_BIT | CONTROL_BIT
+_PLAIN_HEAD: Final = b"\x20\0\0\0\x08"
+_PLAIN_VALUE_SIZE: Final = b"\x0c"
+_PLAIN_TAIL: Final = b"\0"
+"""A marker's only record as brokers write it today, constants around key and value: see `record`.
+
+Several are written, and read by the log at once, for every transaction.
+"""
 
 
 class ControlType(IntEnum):
@@ -110,7 +121,25 @@ def parse_end_transaction_marker(batch: memoryview) -> EndTransactionMarker | No
     Raises:
         DecodeError: No control batch, or a damaged one.
     """
-    if not read_header(batch).is_control:
+    header = read_header(batch)
+    if header.attributes == _PLAIN_ATTRIBUTES and len(batch) == header.size == _PLAIN_SIZE:
+        head, key_version, number, value_size, version, epoch, tail = _PLAIN.unpack_from(
+            batch, HEADER_SIZE
+        )
+        if (
+            head == _PLAIN_HEAD
+            and value_size == _PLAIN_VALUE_SIZE
+            and tail == _PLAIN_TAIL
+            and header.records_count == 1
+            and key_version >= 0
+            and version >= 0
+            and 0 <= number <= 1
+        ):
+            control_type = ControlType.COMMIT if number else ControlType.ABORT
+            return EndTransactionMarker(
+                control_type, epoch, header.base_offset, header.base_timestamp
+            )
+    elif not header.is_control:
         raise DecodeError("batch is not a control batch")
     for record in iterate_records(batch, max_size=_MARKER_SIZE_MAX):
         control_type = parse_control_type(record.key)

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from protocol.errors import DecodeError
-from protocol.records.batch import checked_header
+from protocol.records.batch import checked_header, read_header
 from protocol.records.builder import build_batch
 from protocol.records.control import (
     ControlType,
@@ -91,3 +93,39 @@ def test_data_is_no_marker() -> None:
     view = memoryview(build_batch([(b"\0\0\0\x01", b"\0\0\0\0\0\x01", (), 0)]))
     with pytest.raises(DecodeError, match="control"):
         parse_end_transaction_marker(view)
+
+
+@given(
+    commit=st.booleans(),
+    epoch=st.integers(0, 2**31 - 1),
+    timestamp=st.integers(0, 2**62),
+    offset=st.integers(0, 2**62),
+    place=st.integers(61, 77),
+    byte=st.integers(0, 255),
+)
+def test_short_cut_reads_what_the_long_way_reads(
+    commit: bool, epoch: int, timestamp: int, offset: int, place: int, byte: int
+) -> None:
+    """A byte behind the batch is passed over, and keeps it from the short cut."""
+    batch = build_end_transaction_marker(
+        producer_id=1,
+        producer_epoch=2,
+        commit=commit,
+        coordinator_epoch=epoch,
+        timestamp_ms=timestamp,
+        base_offset=offset,
+    )
+    control_type = ControlType.COMMIT if commit else ControlType.ABORT
+    expected = EndTransactionMarker(control_type, epoch, offset, timestamp)
+    assert parse_end_transaction_marker(memoryview(batch)) == expected
+    assert len(batch) == read_header(batch).size
+    batch[place] = byte
+    assert outcome(batch) == outcome(batch + b"?")
+
+
+def outcome(batch: bytearray) -> object:
+    """What is read, or that nothing can be."""
+    try:
+        return parse_end_transaction_marker(memoryview(batch))
+    except DecodeError:
+        return DecodeError

@@ -5,9 +5,12 @@ import errno
 import pytest
 
 from protocol.records.batch import crc_matches, read_header
+from storage.append_origin import AppendOrigin
 from storage.errors import (
     BatchError,
+    BatchTooLargeError,
     DiskError,
+    InvalidTimestampError,
     OffsetOutOfRangeError,
     OutOfOrderSequenceError,
 )
@@ -221,3 +224,28 @@ def test_stored_sums_are_right_for_every_codec() -> None:
         [batch] = read_batches(log)
         assert crc_matches(memoryview(batch), 0, read_header(batch))
         assert [record.value for record in read_records(log)] == [b"x" * 100, b"y" * 100]
+
+
+def test_coordinators_batch_is_judged_by_the_topics_settings() -> None:
+    """It was built in this process, which leaves its size, and its time."""
+    log = open_log(FakeFilesystem(), small_segments(5000, max_message_bytes=500))
+    coordinator = AppendOrigin.COORDINATOR
+    append(log, make_batch(b"x"), origin=coordinator)
+    with pytest.raises(BatchTooLargeError):
+        append(log, make_batch(b"x" * 600), origin=coordinator)
+    with pytest.raises(InvalidTimestampError):
+        append(log, make_batch(b"x", timestamp_ms=NOW_MS + 86_400_000), origin=coordinator)
+    damaged = make_batch(b"x")
+    with pytest.raises(BatchError):
+        append(log, damaged[:-1], origin=coordinator)
+    info = append(log, make_batch(b"y"), origin=coordinator)
+    assert (info.first_offset, info.last_offset) == (1, 1)
+
+
+def test_coordinators_batch_gets_the_time_of_its_append() -> None:
+    """A setting that an administrator may give any topic."""
+    log = open_log(FakeFilesystem(), small_segments(5000, message_timestamp_type="LogAppendTime"))
+    append(log, make_batch(b"x", timestamp_ms=5), origin=AppendOrigin.COORDINATOR)
+    header = read_header(read_batches(log)[0])
+    assert header.is_log_append_time
+    assert header.max_timestamp == NOW_MS
