@@ -2,7 +2,8 @@
 
 Behaviour:
 - Makes partitions part of a producer's transaction; answered when that is committed.
-- All or none: where a partition does not exist it gets UNKNOWN_TOPIC_OR_PARTITION, the others of
+- All or none: a partition that does not exist gets UNKNOWN_TOPIC_OR_PARTITION, one of an internal
+  topic TOPIC_AUTHORIZATION_FAILED (a client's offsets come by AddOffsetsToTxn), and the others of
   its transaction OPERATION_NOT_ATTEMPTED.
 - With `verify_only` (brokers ask so for old clients) nothing is added: partitions that are not part
   of the transaction get TRANSACTION_ABORTABLE.
@@ -19,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from broker.controller.topic_names import INTERNAL_TOPICS
 from broker.groups.answer import Answer
 from broker.transactions.parts import ProducerIdAndEpoch
 from protocol.api_keys import ApiKey
@@ -95,19 +97,18 @@ def _add_or_verify(
         for index in topic.partitions
     ]
     image = services.controller.image
-    missing = {p for p in partitions if image.partition(*p) is None}
+    refused = {
+        p: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for p in partitions if image.partition(*p) is None
+    }
+    if version < BATCHED_FROM:
+        refused |= {
+            p: ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            for p in partitions
+            if p.topic in INTERNAL_TOPICS
+        }
     producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
-    if missing:
-        done(
-            {
-                p: (
-                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                    if p in missing
-                    else ErrorCode.OPERATION_NOT_ATTEMPTED
-                )
-                for p in partitions
-            }
-        )
+    if refused:
+        done({p: refused.get(p, ErrorCode.OPERATION_NOT_ATTEMPTED) for p in partitions})
     elif transaction.verify_only:
         done(
             services.transactions.verify_partitions(

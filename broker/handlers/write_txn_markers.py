@@ -6,7 +6,7 @@ Behaviour:
 - Every partition of every marker has its own outcome: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_
   FOLLOWER while it cannot be written, INVALID_PRODUCER_EPOCH and TRANSACTION_COORDINATOR_FENCED
   where somebody newer has written.
-- The answer comes when all markers are committed.
+- The answer comes when all markers are committed; those that name no partition are not in it.
 
 Versions:
 - 1   flexible
@@ -44,10 +44,11 @@ def handle(
     """Write the markers."""
     answer: Answer[WriteTxnMarkersResponse] = Answer()
     response = WriteTxnMarkersResponse(markers=[])
-    if not request.markers:
+    markers = [m for m in request.markers if any(t.partition_indexes for t in m.topics)]
+    if not markers:
         return response
     writer = LocalMarkerWriter(services.replica_manager, services.groups)
-    left = len(request.markers)
+    left = len(markers)
 
     def write(marker: WritableTxnMarker) -> None:
         result = WritableTxnMarkerResult(producer_id=marker.producer_id)
@@ -88,6 +89,6 @@ def handle(
             done,
         )
 
-    for marker in request.markers:
+    for marker in markers:
         write(marker)
     return answer.result()

@@ -86,6 +86,17 @@ def test_all_or_none(transactions: Transactions, version: int) -> None:
     assert transactions.metadata().partitions == frozenset()
 
 
+@pytest.mark.parametrize("version", [v for v in VERSIONS if v < 4])
+def test_clients_do_not_add_internal_topics(transactions: Transactions, version: int) -> None:
+    """Whether these are there or not; offsets have a request of their own."""
+    producer = transactions.new_producer()
+    assert add(transactions, version, producer, {"t": [0], "__consumer_offsets": [0]}) == {
+        ("t", 0): E.OPERATION_NOT_ATTEMPTED,
+        ("__consumer_offsets", 0): E.TOPIC_AUTHORIZATION_FAILED,
+    }
+    assert transactions.metadata().partitions == frozenset()
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_fenced_producers_are_told_what_they_know(transactions: Transactions, version: int) -> None:
     codes = add(transactions, version, transactions.fenced(), {"t": [0]})

@@ -44,6 +44,10 @@ async def test_groups_that_are_none_of_these(groups: Groups) -> None:
         assert one.error_message == message
 
 
+async def test_group_without_a_name(groups: Groups) -> None:
+    assert describe(groups, "").error_code == ErrorCode.INVALID_GROUP_ID
+
+
 async def test_loading_and_elsewhere() -> None:
     groups = Groups()
     await groups.start(elect=False)

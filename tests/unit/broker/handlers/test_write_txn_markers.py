@@ -83,3 +83,11 @@ async def test_the_transaction_version_counts(world: World) -> None:
 async def test_no_markers(world: World) -> None:
     """Nothing to answer."""
     assert ask(world, 1).markers == []
+
+
+async def test_markers_of_no_partition_are_not_answered(world: World) -> None:
+    world.add("t")
+    nothing = WritableTxnMarker(producer_id=7, topics=[])
+    assert ask(world, 1, nothing, marker(8)).markers == []
+    (one,) = ask(world, 1, nothing, marker(9, 3)).markers
+    assert one.producer_id == 9

@@ -88,6 +88,32 @@ async def test_a_transaction_without_an_id(world: World) -> None:
     assert codes(answer) == [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED]
 
 
+async def test_what_comes_with_a_transaction_without_an_id_is_refused_too(world: World) -> None:
+    """Whatever the order: nothing of the request is written."""
+    first, second = world.add("t"), world.add("t", 1)
+    for both in ([batch(b"a"), records()], [records(), batch(b"a")]):
+        answer = world.ask(ApiKey.PRODUCE, 12, request(*both, tid=None))
+        assert codes(answer) == [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED] * 2
+        assert not world.h.connection.closed
+        assert (first.log.log_end_offset, second.log.log_end_offset) == (0, 0)
+    world.send(ApiKey.PRODUCE, 12, request(batch(b"a"), records(), tid=None, acks=0))
+    assert world.h.connection.closed
+    assert first.log.log_end_offset == 0
+
+
+async def test_log_start_is_told_by_the_log_only(world: World) -> None:
+    """What the coordinator or the verification refuses has none, as in Kafka."""
+    world.add("t")
+    world.registrar.code = ErrorCode.INVALID_TXN_STATE
+    answer = world.ask(ApiKey.PRODUCE, 11, request(records()))
+    assert answer.responses[0].partition_responses[0].log_start_offset == -1
+    for sequence, start in ((0, 0), (5, 0)):
+        idempotent = batch(b"a", producer_id=9, producer_epoch=0, base_sequence=sequence)
+        answer = world.ask(ApiKey.PRODUCE, 11, request(idempotent, tid=None))
+        assert answer.responses[0].partition_responses[0].log_start_offset == start
+    assert codes(answer) == [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER]
+
+
 @pytest.mark.parametrize(
     ("version", "code", "told"),
     [

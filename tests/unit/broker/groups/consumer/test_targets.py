@@ -79,6 +79,51 @@ def test_leaving_needs_no_waiting(h: ConsumerHarness) -> None:
     h.check()
 
 
+def test_other_topics_are_given_with_the_heartbeat_that_asks_for_them(h: ConsumerHarness) -> None:
+    """Also when the last target was a moment ago and took long, on a busy machine."""
+    h.enter("m1")
+    h.timer.advance(QUIET_MS)
+    wanted = h.beat("m1", 1, topics=["foo", "bar"], owned={"foo": ALL})
+    assert (wanted.epoch, wanted.assignment) == (2, {"foo": ALL, "bar": [0, 1, 2]})
+    wanted = h.beat("m1", 2, topics=["bar"], owned={"foo": ALL, "bar": [0, 1, 2]})
+    assert wanted.assignment == {"bar": [0, 1, 2]}
+    h.check()
+
+
+def test_other_topics_are_waited_for_while_others_join(h: ConsumerHarness) -> None:
+    h.enter("m1")
+    h.timer.advance(QUIET_MS)
+    joining = h.enter("m2", topics=["foo"])
+    wanted = h.beat("m1", 1, topics=["bar"], owned={"foo": ALL})
+    assert joining.is_parked
+    assert wanted.is_parked
+    h.timer.advance(QUIET_MS)
+    assert (wanted.assignment, joining.epoch) == ({}, 3)
+    h.settle_members()
+    assert (h.owned("m1"), h.owned("m2")) == ({"bar": [0, 1, 2]}, {"foo": ALL})
+    h.check()
+
+
+def test_other_topics_of_a_large_group_are_waited_for() -> None:
+    """Not for the target that is being computed, which knows nothing of them, but for the next."""
+    h = big()
+    h.enter("m1")
+    h.timer.advance(QUIET_MS)
+    h.offload.run_all()
+    h.enter("m2")
+    h.timer.advance(INTERVAL_MS)
+    assert len(h.offload.waiting) == 1
+    wanted = h.beat("m1", 1, topics=["foo", "bar"])
+    h.offload.run_all()
+    assert wanted.is_parked
+    h.timer.advance(INTERVAL_MS)
+    h.offload.run_all()
+    assert not wanted.is_parked
+    h.settle_members()
+    assert h.owned("m1")["bar"] == [0, 1, 2]
+    h.check()
+
+
 def test_pattern_is_waited_for(h: ConsumerHarness) -> None:
     h.offload.hold = True
     parked = h.enter("m1", regex="foo.*")
