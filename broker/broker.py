@@ -239,7 +239,7 @@ class Broker:
             self.randomness,
             self.replicas,
             controller,
-            LocalMarkerWriter(self.replicas, self.groups),
+            LocalMarkerWriter(self.replicas, self.groups, soon=self.loop.call_soon),
         )
         await self.transactions.start()
         self._build_apis(controller)

@@ -39,11 +39,27 @@ MARKER_TIMEOUT_MS: Final = 30_000.0
 class LocalMarkerWriter:
     """`MarkerWriter` for a broker that leads all partitions itself. On the loop's thread."""
 
-    __slots__ = ("_groups", "_replicas")
+    __slots__ = ("_groups", "_replicas", "_soon")
 
-    def __init__(self, replica_manager: "ReplicaManager", groups: "GroupCoordinator") -> None:
+    def __init__(
+        self,
+        replica_manager: "ReplicaManager",
+        groups: "GroupCoordinator",
+        *,
+        soon: Callable[[Callable[[], None]], object] | None = None,
+    ) -> None:
+        """A writer of markers.
+
+        Args:
+            replica_manager: Where the partitions are.
+            groups: Who holds offsets back.
+            soon: Calls back in the loop's next turn, before further requests are read: markers are
+                written then, so that answers to EndTxn leave before the work they cause. None: they
+                are written at once.
+        """
         self._replicas = replica_manager
         self._groups = groups
+        self._soon = soon
 
     def write(
         self,
@@ -52,7 +68,11 @@ class LocalMarkerWriter:
         done: Callable[[PartitionErrors], None],
     ) -> None:
         """Append the marker to each partition; see `MarkerWriter`."""
-        _Write(self._replicas, self._groups, marker, list(partitions), done).go_on()
+        write = _Write(self._replicas, self._groups, marker, list(partitions), done)
+        if self._soon is None:
+            write.go_on()
+        else:
+            self._soon(write.go_on)
 
 
 class _Write:

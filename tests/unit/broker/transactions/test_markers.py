@@ -1,6 +1,6 @@
 """Markers in partitions: once, twice, too late, and where nobody is."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import pytest
@@ -92,6 +92,20 @@ async def test_a_marker_ends_the_transaction(world: World, write: Writer, commit
 async def test_nothing_to_write_to(write: Writer) -> None:
     """An empty transaction is over at once."""
     assert write([]) == {}
+
+
+async def test_markers_of_the_coordinator_wait_for_the_next_turn(world: World) -> None:
+    """The answer that the client waits for leaves first."""
+    log = world.add("t").log
+    open_transaction(world)
+    turns: list[Callable[[], None]] = []
+    outcomes: list[PartitionErrors] = []
+    writer = LocalMarkerWriter(world.replicas, cast("Any", FakeGroups()), soon=turns.append)
+    writer.write(TransactionMarker(PID, 0, True, 3, 0), [T], outcomes.append)
+    assert (log.log_end_offset, outcomes) == (1, [])
+    (turn,) = turns
+    turn()
+    assert (log.log_end_offset, outcomes) == (2, [{T: ErrorCode.NONE}])
 
 
 async def test_a_repeated_marker_of_version_2(world: World, write: Writer) -> None:
