@@ -134,7 +134,11 @@ class ProduceHandler:
             return self._transactional.handle(connection, context, request)
         for topic in request.topics:
             for _, records in topic.partitions:
-                if records is not None and len(records) >= HEADER_SIZE and is_transactional(records):
+                if (
+                    records is not None
+                    and len(records) >= HEADER_SIZE
+                    and is_transactional(records)
+                ):
                     return self._refuse_all(connection, context, request)
         return self._append(connection, context, request, None, None)
 
