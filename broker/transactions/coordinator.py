@@ -203,12 +203,10 @@ class TransactionCoordinator:
             try:
                 shard = await self._load(partition_index)
             except (DecodeError, StorageError, OSError, KeyError) as error:
-                # It stays without a coordinator: to serve it empty would forget transactions.
-                self.stats.load_failures += 1
-                self._loading.discard(partition_index)
-                logger.error(
-                    "transactions cannot be loaded partition=%d error=%s", partition_index, error
-                )
+                self._cannot_load(partition_index, error)
+                continue
+            except Exception as error:  # noqa: BLE001  because other partitions wait for this task
+                self._cannot_load(partition_index, error, exc_info=True)
                 continue
             if shard is None:
                 self._timer.call_later_ms(
@@ -218,6 +216,19 @@ class TransactionCoordinator:
                 self._loading.discard(partition_index)
                 self._active[partition_index] = shard
                 await self._resume(shard)
+
+    def _cannot_load(
+        self, partition_index: int, error: Exception, *, exc_info: bool = False
+    ) -> None:
+        """It stays without a coordinator: to serve it empty would forget transactions."""
+        self.stats.load_failures += 1
+        self._loading.discard(partition_index)
+        logger.error(
+            "transactions cannot be loaded partition=%d error=%s",
+            partition_index,
+            error,
+            exc_info=exc_info,
+        )
 
     async def _load(self, partition_index: int) -> TransactionShard | None:
         """The shard; None while the end of its log is not committed."""
@@ -267,7 +278,13 @@ class TransactionCoordinator:
         for count, metadata in enumerate(prepared, 1):
             if shard.log.is_closed:
                 return
-            self._completion.resume(shard, metadata)
+            try:
+                self._completion.resume(shard, metadata)
+            except Exception:
+                # It stays prepared; all others go on.
+                logger.exception(
+                    "transaction cannot be resumed transactional_id=%s", metadata.transactional_id
+                )
             if not count % _RESUMED_PER_SLICE:
                 await asyncio.sleep(0)
 

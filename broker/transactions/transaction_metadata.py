@@ -138,8 +138,10 @@ class TransactionMetadata:
         """What the log says.
 
         Raises:
-            ValueError: No such state, or one that is never written.
+            ValueError: No such state, or one that is never written, or no producer.
         """
+        if value.producer_id < 0 or value.producer_epoch < 0:
+            raise ValueError(f"producer {value.producer_id} of epoch {value.producer_epoch}")
         metadata = cls(
             transactional_id,
             value.producer_id,

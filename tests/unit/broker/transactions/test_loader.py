@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from broker.transactions import loader
+from broker.transactions.completion import Completion
 from broker.transactions.coordinator import TRANSACTION_TOPIC
 from broker.transactions.loader import TransactionLoader
 from broker.transactions.shard import TransactionShard
 from broker.transactions.stats import TransactionStats
+from broker.transactions.transaction_metadata import IllegalTransitionError
 from broker.transactions.transaction_state import TransactionState as S
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
@@ -100,6 +102,8 @@ def test_what_is_not_known_is_passed_over(
         (encode_transaction_log_key("newer"), b"\x00\x07" + bytes(50)),
         record("dead", EMPTY._replace(state=6)),
         record("odd", EMPTY._replace(state=99)),
+        record("nobody", ONGOING._replace(state=2, producer_id=-1)),
+        record("unborn", EMPTY._replace(producer_epoch=-1)),
     )
     marker = build_end_transaction_marker(
         producer_id=1, producer_epoch=0, commit=True, coordinator_epoch=0, timestamp_ms=1
@@ -107,8 +111,8 @@ def test_what_is_not_known_is_passed_over(
     log.append_internal(TopicPartition(TRANSACTION_TOPIC, 0), marker, lambda code, offset: None)
     shard, stats = load(log)
     assert list(shard.transactions) == ["a"]
-    assert stats.skipped_records == 5
-    assert len(caplog.records) == 4
+    assert stats.skipped_records == 7
+    assert len(caplog.records) == 6
 
 
 def test_damaged_batch_stops_the_load(log: FakeStateLog) -> None:
@@ -127,3 +131,61 @@ def test_coordinator_without_its_log_serves_nothing(
     assert c.init()[0] is ErrorCode.NOT_COORDINATOR
     assert c.transactions.stats.load_failures == 1
     assert "cannot be loaded" in caplog.text
+
+
+def test_one_that_cannot_go_on_holds_up_nobody(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither transactions of its partition nor partitions that are loaded after it."""
+    c = Coordinator(partitions=2)
+    ids: list[str] = []
+    for partition in (0, 0, 1):
+        ids.append(
+            next(
+                name
+                for name in (f"tx{n}" for n in range(1000))
+                if c.transactions.partition_for(name) == partition and name not in ids
+            )
+        )
+    c.data.failing[A] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    for name in ids:
+        producer = c.new_producer(transactional_id=name)
+        c.add(producer, A, transactional_id=name)
+        assert c.end(producer, transactional_id=name)[0] is ErrorCode.NONE
+    c.data.failing.clear()
+    resume = Completion.resume
+
+    def failing(self: Any, shard: Any, metadata: Any) -> None:
+        if metadata.transactional_id == ids[0]:
+            raise IllegalTransitionError("damaged")
+        resume(self, shard, metadata)
+
+    monkeypatch.setattr(Completion, "resume", failing)
+    c.crash()
+    states = [c.metadata(name).state for name in ids]
+    assert states == [S.PREPARE_COMMIT, S.COMPLETE_COMMIT, S.COMPLETE_COMMIT]
+    assert "cannot be resumed" in caplog.text
+    c.close()
+
+
+def test_a_load_that_fails_in_its_own_way(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the one above: the next partition is loaded."""
+    c = Coordinator(partitions=2)
+    read = FakeStateLog.read_internal
+
+    def failing(self: FakeStateLog, tp: TopicPartition, offset: int, max_bytes: int) -> memoryview:
+        if tp.partition == 0:
+            raise RuntimeError("bug")
+        return read(self, tp, offset, max_bytes)
+
+    names = {c.transactions.partition_for(f"tx{n}"): f"tx{n}" for n in range(100)}
+    for name in names.values():
+        c.new_producer(transactional_id=name)
+    monkeypatch.setattr(FakeStateLog, "read_internal", failing)
+    c.crash()
+    assert c.init(transactional_id=names[0])[0] is ErrorCode.NOT_COORDINATOR
+    assert c.init(transactional_id=names[1])[0] is ErrorCode.NONE
+    assert "cannot be loaded" in caplog.text
+    c.close()
