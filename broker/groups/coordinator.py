@@ -325,15 +325,19 @@ class GroupCoordinator:
     async def _start_sessions(self, active: _Active) -> None:
         started = 0
         for group in list(active.shard.groups.values()):
+            # Nobody joins or leaves before the shard is active.
             if isinstance(group, ConsumerGroup):
-                active.consumers.start_timers(group)
+                for member in list(group.members.values()):
+                    active.consumers.start_timer(group, member)
+                    started += 1
+                    if started % _STARTED_PER_SLICE == 0:
+                        await asyncio.sleep(0)
             elif isinstance(group, ClassicGroup):
-                for member in group.members.values():
-                    member.session.set(member.session_timeout_ms)
-            started += 1 + group.member_count
-            if started >= _STARTED_PER_SLICE:
-                started = 0
-                await asyncio.sleep(0)
+                for classic_member in list(group.members.values()):
+                    classic_member.session.set(classic_member.session_timeout_ms)
+                    started += 1
+                    if started % _STARTED_PER_SLICE == 0:
+                        await asyncio.sleep(0)
 
     async def _unknown_topics(self, active: _Active) -> set[str]:
         """Topics that offsets were committed for and that do not exist."""

@@ -233,6 +233,8 @@ class ConsumerGroup(Group):
         if old is not None:
             self._release(old)
         self._own(member)
+        if old is not None and old.instance_id != member.instance_id:
+            self._forget_instance(old)
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
 
@@ -251,8 +253,12 @@ class ConsumerGroup(Group):
         self._count(self.classic_protocol_counts, old, None, _classic_protocols)
         self.classic_member_count -= old.classic is not None
         self._release(old)
-        if old.instance_id is not None and self.static_members.get(old.instance_id) == member_id:
-            del self.static_members[old.instance_id]
+        self._forget_instance(old)
+
+    def _forget_instance(self, old: ConsumerGroupMember) -> None:
+        instance_id = old.instance_id
+        if instance_id is not None and self.static_members.get(instance_id) == old.member_id:
+            del self.static_members[instance_id]
 
     def update_resolved(self, regex: str, resolved: ResolvedRegularExpression | None) -> None:
         """Say what a pattern stands for; None: nobody asks any more."""

@@ -179,7 +179,7 @@ class ConsumerProtocol:
             or epoch <= JOIN_EPOCH
             or member.state is not MemberState.STABLE
             or group.is_metadata_stale
-            or group.regex_counts
+            or self._regexes.is_due(group)
             or group.work.unwritten
             or request.topic_partitions is not None
             or request.subscribed_topic_names is not None
@@ -497,6 +497,11 @@ class ConsumerProtocol:
         self._answer_parked(group, ready)
 
     def _answer_parked(self, group: ConsumerGroup, ready: list[Parked]) -> None:
+        if group.is_dead:
+            # Since the last turn: it is another kind of group now, or another broker's.
+            for parked in ready:
+                parked.reply(_refusal(ApiError(ErrorCode.NOT_COORDINATOR)))
+            return
         now, later = ready[:WOKEN_PER_TURN], ready[WOKEN_PER_TURN:]
         changes = Changes(group)
         answers = [(parked.reply, parked.finish(group, changes)) for parked in now]
@@ -607,15 +612,20 @@ class ConsumerProtocol:
 
     def start_timers(self, group: ConsumerGroup) -> None:
         """Begin to time the members of a group that was read from the log."""
-        for member_id, member in group.members.items():
-            group.timers[member_id] = MemberTimers(
-                Deadline(self._timer, self._clock, partial(self._expire_session, group, member_id))
-            )
-            if member.classic is None:
-                self._touch(group, member_id)
-            else:
-                group.timers[member_id].session.set(member.classic.session_timeout_ms)
-            self._time_revocation(group, member)
+        for member in group.members.values():
+            self.start_timer(group, member)
+
+    def start_timer(self, group: ConsumerGroup, member: ConsumerGroupMember) -> None:
+        """Begin to time a member that did not join here."""
+        member_id = member.member_id
+        group.timers[member_id] = MemberTimers(
+            Deadline(self._timer, self._clock, partial(self._expire_session, group, member_id))
+        )
+        if member.classic is None:
+            self._touch(group, member_id)
+        else:
+            group.timers[member_id].session.set(member.classic.session_timeout_ms)
+        self._time_revocation(group, member)
 
     # -- what happens around it --
 

@@ -56,6 +56,10 @@ from protocol.internal.consumer_subscription import PROTOCOL_TYPE
 OWN_ASSIGNORS: Final = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"})
 """Assignors that come with the clients: what they put beside partitions only they read."""
 
+PROTOCOLS_SIZE_MAX: Final = 256 * 1024
+"""Bytes of what one classic member says for all its protocols: they are one record, with its
+subscription, and a record that the log refuses costs everybody a reload."""
+
 
 class MigrationPolicy(StrEnum):
     """Values of `group.consumer.migration.policy`."""
@@ -107,6 +111,8 @@ def to_consumer_group(group: ClassicGroup, image: ClusterImage) -> ConsumerGroup
     # A group that never had a generation has not chosen its protocol yet.
     protocol_name = group.protocol_name or group.select_protocol()
     for member in group.members.values():
+        if not fits_into_record(member.protocols):
+            raise _no_upgrade(group, "the metadata of a member is too large")
         try:
             subscription = decode_subscription(member.metadata(protocol_name))
             assignment = decode_assignment(member.assignment)
@@ -145,6 +151,11 @@ def classic_metadata(session_timeout_ms: int, protocols: Protocols) -> ClassicMe
         session_timeout_ms,
         tuple(ClassicProtocolMetadata(name, metadata) for name, metadata in protocols),
     )
+
+
+def fits_into_record(protocols: Protocols) -> bool:
+    """Whether there is room in a record for what a classic member brings."""
+    return sum(len(name) + len(metadata) for name, metadata in protocols) <= PROTOCOLS_SIZE_MAX
 
 
 def _no_upgrade(group: ClassicGroup, reason: str) -> ApiError:

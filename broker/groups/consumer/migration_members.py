@@ -30,6 +30,7 @@ from broker.groups.consumer.migration import (
     assignment_bytes,
     by_topic_id,
     classic_metadata,
+    fits_into_record,
 )
 from broker.groups.consumer.migration_steps import GroupMigration
 from broker.groups.join_attempt import JoinAttempt
@@ -97,7 +98,7 @@ class ClassicMembers:
         member_id, instance_id = request.member_id, attempt.group_instance_id
         if len(group.members) >= self._max_size and member_id not in group.members:
             raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED)
-        if not _supports(group, attempt):
+        if not _supports(group, attempt) or not fits_into_record(attempt.protocols):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         try:
             subscription = decode_subscription(attempt.protocols[0][1])
@@ -198,9 +199,14 @@ class ClassicMembers:
             else:
                 attempt.refuse(code, updated.member_id)
 
-        self._migration.convert_to_classic(
-            group, [], changes.records, done, is_rebalancing=has_changed
+        # Others may still be on their way to their target, which a generation takes for reached.
+        is_rebalancing = has_changed or not all(
+            one.is_reconciled_to(group.group_epoch) for one in group.members.values()
         )
+        if not self._migration.convert_to_classic(
+            group, [], changes.records, done, is_rebalancing=is_rebalancing
+        ):
+            self._consumers.start_timer(group, group.members[updated.member_id])
 
     def _owned(
         self, subscription: ConsumerSubscription

@@ -63,20 +63,24 @@ class RegexRefresh:
 
     def maybe_refresh(self, group: ConsumerGroup, *, is_required: bool = False) -> None:
         """Start to resolve the group's patterns, if that is due or `is_required`."""
+        if self.is_due(group, is_required=is_required):
+            self._start(group, self._clock.now_ms())
+
+    def is_due(self, group: ConsumerGroup, *, is_required: bool = False) -> bool:
+        """Whether the group's patterns are to be resolved with the next heartbeat."""
         if not group.regex_counts or group.work.is_resolving:
-            return
+            return False
         now_ms = self._clock.now_ms()
         newest = next(iter(group.resolved.values()), None)
         if newest is not None:
             if now_ms <= newest.timestamp_ms + REFRESH_MIN_INTERVAL_MS:
-                return
+                return False
             is_required = (
                 is_required
                 or newest.version < self._topics_version
                 or now_ms > newest.timestamp_ms + self._interval_ms
             )
-        if is_required or len(group.regex_counts) != len(group.resolved):
-            self._start(group, now_ms)
+        return is_required or len(group.regex_counts) != len(group.resolved)
 
     def _start(self, group: ConsumerGroup, now_ms: int) -> None:
         work = group.work

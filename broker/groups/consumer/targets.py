@@ -200,7 +200,8 @@ class Targets:
         work = group.work
         work.deferred_since_ms = None
         work.assign_not_before_ms = self._clock.monotonic_ms() + max(self._interval_ms, RETRY_MS)
-        if work.parked and not group.is_dead:
+        if not group.is_dead:
+            # Whoever waits for it is parked, or will be when this returns.
             self._defer(group, max(self._interval_ms, RETRY_MS))
 
     def _finish(

@@ -18,7 +18,10 @@ NAME_LENGTH_MAX = STRING_SIZE_MAX // 4
 """Characters of a name that is part of a record's key, of at most four bytes each."""
 
 SUBSCRIPTION_SIZE_MAX = 256 * 1024
-"""Characters of all topics that one member names: they have to fit into one record."""
+"""Bytes of all topics that one member names: they have to fit into one record."""
+
+SUBSCRIPTION_NAMES_MAX = 20_000
+"""Topics that one member names: each costs the loop some time."""
 
 
 def check_heartbeat(
@@ -69,8 +72,11 @@ def _check_sizes(request: ConsumerGroupHeartbeatRequest) -> None:
     ):
         if value is not None and len(value) > NAME_LENGTH_MAX:
             raise _invalid(f"{name} is too long.")
-    if request.subscribed_topic_names is not None and (
-        sum(map(len, request.subscribed_topic_names)) > SUBSCRIPTION_SIZE_MAX
+    names = request.subscribed_topic_names
+    if names is not None and (
+        len(names) > SUBSCRIPTION_NAMES_MAX
+        or sum(map(len, names)) > SUBSCRIPTION_SIZE_MAX
+        or sum(len(name.encode()) for name in names if not name.isascii()) > SUBSCRIPTION_SIZE_MAX
     ):
         raise _invalid("SubscribedTopicNames are too long.")
 

@@ -1,5 +1,10 @@
 """Events that come when the group they are meant for is another one, or gone."""
 
+from collections.abc import Callable
+
+import pytest
+
+from broker.groups.consumer import consumer_protocol, targets
 from protocol.error_codes import ErrorCode
 from tests.unit.broker.groups.consumer.harness import ConsumerHarness
 
@@ -17,3 +22,48 @@ def test_deleted_group_is_not_written_any_more() -> None:
     assert codes == [ErrorCode.NONE]
     assert not h.shard.groups
     assert not h.reloaded().groups
+
+
+def test_members_still_to_be_woken_write_nothing_when_the_shard_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are woken some at a time; what the rest would write is for another coordinator."""
+    monkeypatch.setattr(consumer_protocol, "WOKEN_PER_TURN", 1)
+    h = ConsumerHarness(group_consumer_assignment_interval_ms=1_000)
+    replies = [h.enter(f"m{number}") for number in range(3)]
+    later: list[Callable[[], None]] = []
+    monkeypatch.setattr(h.timer, "call_later_ms", lambda _, callback: later.append(callback))
+    h.timer.advance(1_000)
+    assert [reply.is_parked for reply in replies] == [False, True, True]
+    h.consumers.close()
+    batches = len(h.log.batches[0])
+    for callback in later:
+        callback()
+    assert len(h.log.batches[0]) == batches
+    assert {reply.error for reply in replies} == {ErrorCode.NONE, ErrorCode.NOT_COORDINATOR}
+
+
+def test_first_member_is_answered_although_the_assignor_fails_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    h = ConsumerHarness()
+
+    def fail(given: object) -> object:
+        raise ValueError("no")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(targets, "_run", fail)
+        parked = h.enter("m1")
+    assert parked.is_parked
+    h.timer.advance(targets.RETRY_MS)
+    assert parked.epoch == 1
+    h.check()
+
+
+def test_member_that_comes_back_with_another_instance_id_has_only_that_one() -> None:
+    """As the log says: only one of them is in the record."""
+    h = ConsumerHarness()
+    h.enter("m1", instance="a")
+    h.enter("m1", instance="b")
+    assert h.consumer_group().static_members == {"b": "m1"}
+    h.check()

@@ -5,6 +5,7 @@ import pytest
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.consumer.consumer_group import ConsumerGroup
+from broker.groups.consumer.migration import PROTOCOLS_SIZE_MAX
 from protocol.error_codes import ErrorCode
 from protocol.messages.leave_group import MemberIdentity
 from tests.unit.broker.groups.consumer.migration_harness import (
@@ -262,6 +263,34 @@ def test_a_returning_static_member_with_other_topics_starts_a_rebalance() -> Non
     assert h.classic.state is ClassicGroupState.PREPARING_REBALANCE
     assert set(h.classic.static_members) == {"i"}
     assert_in_the_log(h)
+
+
+def test_a_member_that_waits_for_partitions_is_not_forgotten_by_a_downgrade() -> None:
+    """The new generation says that it has what its target gives it: it has to come and get it."""
+    h = MigrationHarness()
+    h.joined_new("new", instance_id="i")
+    one, join = h.new_member(protocol_type="consumer", protocols=wants())
+    h.timer.advance(1_000)
+    epoch = join.response.generation_id
+    assert partitions_of(h.sync(one, epoch).response.assignment) == ()
+    assert h.heartbeat(one, epoch) is ErrorCode.NONE
+    h.join(instance="i", protocols=wants())
+    assert h.classic.generation == epoch
+    assert h.heartbeat(one, epoch) is ErrorCode.REBALANCE_IN_PROGRESS
+    assert_in_the_log(h)
+
+
+def test_what_no_record_has_room_for_is_refused() -> None:
+    """The log would refuse it when it has changed memory already, and the shard be read anew."""
+    large = (("range", wants()[0][1] + bytes(PROTOCOLS_SIZE_MAX)),)
+    h = MigrationHarness()
+    h.joined_new("new")
+    join = h.join(protocols=large)
+    assert join.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    other = MigrationHarness()
+    other.new_member(protocol_type="consumer", protocols=large)
+    other.settle()
+    assert other.beat("new", 0).error is ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def test_answers_wait_for_the_log() -> None:

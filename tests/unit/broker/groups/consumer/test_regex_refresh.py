@@ -58,3 +58,21 @@ def test_group_without_patterns_costs_nothing() -> None:
     h.timer.advance(40_000)
     h.beat("m1", 1, owned={})
     assert not h.offload.waiting
+
+
+def test_quiet_heartbeat_with_a_pattern_is_as_cheap_as_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Only when the pattern is to be looked at again it takes the long way."""
+    h = ConsumerHarness()
+    h.enter("m1", regex="foo.*")
+    h.settle_members()
+    epoch = h.member("m1").member_epoch
+    h.timer.advance(regex_refresh.REFRESH_MIN_INTERVAL_MS + 1)
+    calls: list[object] = []
+    monkeypatch.setattr(h.consumers, "_heartbeat", lambda *a: calls.append(a))
+    assert h.beat("m1", epoch).epoch == epoch
+    assert not calls
+    h.set_topics(*h.image.topics.values(), topic_image("foobar", 3, 1))
+    h.beat("m1", epoch)
+    assert len(calls) == 1

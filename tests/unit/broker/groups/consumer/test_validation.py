@@ -5,7 +5,11 @@ from typing import Any
 import pytest
 
 from broker.errors import ApiError
-from broker.groups.consumer.validation import SUBSCRIPTION_SIZE_MAX, check_heartbeat
+from broker.groups.consumer.validation import (
+    SUBSCRIPTION_NAMES_MAX,
+    SUBSCRIPTION_SIZE_MAX,
+    check_heartbeat,
+)
 from protocol.error_codes import ErrorCode
 from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -62,6 +66,14 @@ def test_joins_and_heartbeats_and_leaves() -> None:
         ({"subscribed_topic_regex": "x" * 9_000}, "SubscribedTopicRegex is too long."),
         (
             {"subscribed_topic_names": ["x" * SUBSCRIPTION_SIZE_MAX, "y"]},
+            "SubscribedTopicNames are too long.",
+        ),
+        (
+            {"subscribed_topic_names": ["😀" * (SUBSCRIPTION_SIZE_MAX // 4), "😀"]},
+            "SubscribedTopicNames are too long.",
+        ),
+        (
+            {"subscribed_topic_names": ["x"] * (SUBSCRIPTION_NAMES_MAX + 1)},
             "SubscribedTopicNames are too long.",
         ),
     ],
