@@ -25,6 +25,7 @@ way (Kafka allows one).
 """
 
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker.network.receive_buffers import ReceiveBuffer
@@ -83,6 +84,7 @@ class Connection:
         "fd",
         "info",
         "last_active_ms",
+        "on_closed",
         "processor",
         "requests",
         "stream",
@@ -97,6 +99,8 @@ class Connection:
         self.closed = False
         self.client_id: str | None = None
         self.client_id_raw: bytes = b""
+        # Told once, by whoever keeps something for as long as the connection lives.
+        self.on_closed: Callable[[Connection], None] | None = None
         self.last_active_ms = 0.0
         self.requests = 0
         self.waiting_in_channel = 0
@@ -455,5 +459,7 @@ class Connection:
         pending, self._pending = self._pending, deque()
         for slot in pending:
             slot.abandon()
+        if self.on_closed is not None:
+            self.on_closed(self)
         self.processor.connection_closed(self, reason)
         self.stream.close()

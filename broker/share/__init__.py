@@ -1,1 +1,1 @@
-"""Share groups (KIP-932), the delivery half: who may work on which record, and what became of it."""
+"""Share groups (KIP-932), the delivery half: who works on which record, and what became of it."""

@@ -119,8 +119,7 @@ def aborted_ranges(
 
 def _is_abort_marker(records: FileSlice, batch: FetchedBatch) -> bool:
     """A marker's batch has one record: sizes and deltas of a byte each, then its key."""
-    raw = pread(
-        records.file.fileno(), batch.size - HEADER_SIZE, records.position + batch.position + HEADER_SIZE
-    )
+    position = records.position + batch.position + HEADER_SIZE
+    raw = pread(records.file.fileno(), batch.size - HEADER_SIZE, position)
     # length, attributes, timestamp delta, offset delta, key length (4 as a varint is 8)
     return raw[4:5] == b"\x08" and raw[5:9] == _ABORT_KEY

@@ -196,7 +196,7 @@ class ShareCoordinator:
             try:
                 active = await self._load(partition_index)
             except (DecodeError, StorageError, OSError, KeyError) as error:
-                # It stays without a coordinator: to serve it empty would deliver again what is done.
+                # It stays without a coordinator: served empty it would deliver what is done.
                 logger.error(
                     "share states cannot be loaded partition=%d error=%s", partition_index, error
                 )

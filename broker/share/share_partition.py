@@ -248,8 +248,7 @@ class SharePartition:
         if self.state is not SharePartitionState.ACTIVE:
             return False
         return (
-            self.next_fetch_offset() != self.end_offset
-            or self.in_flight < self._limits.max_records
+            self.next_fetch_offset() != self.end_offset or self.in_flight < self._limits.max_records
         )
 
     # -- acquire ---------------------------------------------------------------------------------
@@ -351,7 +350,8 @@ class SharePartition:
 
     def _company(self, run: Run) -> int:
         """How many records of a run that was delivered in vain go out together."""
-        if self._limits.max_deliveries > 2 and run.delivery_count >= self._limits.max_deliveries - 1:
+        deliveries_max = self._limits.max_deliveries
+        if deliveries_max > 2 and run.delivery_count >= deliveries_max - 1:
             return 1
         return max(1, run.batch_size >> (run.delivery_count - self._throttle_from + 1))
 
@@ -373,9 +373,9 @@ class SharePartition:
         borders = [first]
         if not is_exact and last - first + 1 > batch_size:
             for batch in batches:
-                if first < batch.base_offset <= last:
-                    if batch.base_offset - borders[-1] >= batch_size:
-                        borders.append(batch.base_offset)
+                begin = batch.base_offset
+                if first < begin <= last and begin - borders[-1] >= batch_size:
+                    borders.append(begin)
         if not len(self._in_flight):
             self.start_offset = first
         for at, end in zip(borders, [*borders[1:], last + 1], strict=True):
@@ -484,9 +484,7 @@ class SharePartition:
                 and run.transition is None
                 and run.member_id == member_id
             ):
-                run.begin(
-                    transition, RecordState.AVAILABLE, delivery_count=run.delivery_count - 1
-                )
+                run.begin(transition, RecordState.AVAILABLE, delivery_count=run.delivery_count - 1)
         self._persist(transition, done)
 
     # -- writing ---------------------------------------------------------------------------------

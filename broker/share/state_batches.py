@@ -11,7 +11,8 @@ equals the final state wins.
 Source: Kafka, PersisterStateBatchCombiner.java, PersisterStateBatch.java (compareTo).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from itertools import pairwise
 
 from broker.share.persister import StateBatch
 
@@ -24,13 +25,9 @@ def combine(
     if len(kept) < 2:
         return tuple(kept)
     kept.sort()
-    if all(before.last_offset < after.first_offset for before, after in _pairs(kept)):
+    if all(before.last_offset < after.first_offset for before, after in pairwise(kept)):
         return _joined(kept)
     return _joined(_apart(kept))
-
-
-def _pairs(batches: Sequence[StateBatch]) -> Iterable[tuple[StateBatch, StateBatch]]:
-    return zip(batches, batches[1:], strict=False)
 
 
 def _from_offset(batches: list[StateBatch], start_offset: int) -> list[StateBatch]:
@@ -53,7 +50,7 @@ def _apart(batches: list[StateBatch]) -> list[StateBatch]:
     pieces: list[StateBatch] = []
     open_batches: list[StateBatch] = []
     following = 0
-    for first, end in zip(borders, borders[1:], strict=False):
+    for first, end in pairwise(borders):
         open_batches = [batch for batch in open_batches if batch.last_offset >= first]
         while following < len(batches) and batches[following].first_offset == first:
             open_batches.append(batches[following])

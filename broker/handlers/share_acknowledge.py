@@ -1,0 +1,98 @@
+"""ShareAcknowledge (API key 79), versions 1 to 2.
+
+Behaviour:
+- What members of share groups did with their records, written before it is answered. Every
+  partition has its own outcome: INVALID_RECORD_STATE where the member does not have the records
+  any more.
+- Goes on a share session that ShareFetch has opened; with the last epoch it ends it, and what the
+  member still has goes to others.
+
+Versions:
+- 1   stable in Kafka 4.1                          KIP-932
+- 2   locks can be renewed                         KIP-1222
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from broker.errors import ApiError
+from broker.groups.answer import Answer
+from broker.share.acknowledgements import Acknowledgements, is_member_id
+from broker.share.persister import SharePartitionKey
+from broker.share.share_partitions import Outcomes
+from broker.share.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, SessionKey
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.share_acknowledge import (
+    PartitionData,
+    ShareAcknowledgeRequest,
+    ShareAcknowledgeResponse,
+    ShareAcknowledgeTopicResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.share.parts import ShareServices
+
+KEY = ApiKey.SHARE_ACKNOWLEDGE
+VERSIONS = (1, 2)
+
+
+def handle(
+    services: "ShareServices", context: "RequestContext", request: ShareAcknowledgeRequest
+) -> "ShareAcknowledgeResponse | asyncio.Future[ShareAcknowledgeResponse]":
+    """Pass on what is said, and answer when it is written."""
+    share = services.share
+    if not share.is_enabled:
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+    group_id, member_id, epoch = request.group_id, request.member_id, request.share_session_epoch
+    if not group_id or member_id is None or not is_member_id(member_id):
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Invalid member id in the request.")
+    if epoch == INITIAL_EPOCH:
+        raise ApiError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
+    session_key = SessionKey(group_id, member_id)
+    share.sessions.go_on(session_key, epoch)
+    acknowledgements = Acknowledgements(context.api_version, is_renewal=request.is_renew_ack)
+    keys = []
+    known: set[SharePartitionKey] = set()
+    for topic in request.topics:
+        for partition in topic.partitions:
+            key = SharePartitionKey(group_id, topic.topic_id, partition.partition_index)
+            if key in known:
+                continue
+            known.add(key)
+            keys.append(key)
+            acknowledgements.add(key, partition.acknowledgement_batches)
+    answer: Answer[ShareAcknowledgeResponse] = Answer()
+    lock_ms = share.group_configs(group_id).record_lock_duration_ms
+
+    def done(outcomes: Outcomes) -> None:
+        if epoch == FINAL_EPOCH:
+            share.release_session(session_key)
+        answer(_response(keys, {**outcomes, **acknowledgements.decided}, lock_ms))
+
+    share.acknowledge(member_id, acknowledgements.said, done)
+    return answer.result()
+
+
+def _response(
+    keys: list[SharePartitionKey], outcomes: Outcomes, lock_ms: int
+) -> ShareAcknowledgeResponse:
+    topics: dict[UUID, list[PartitionData]] = {}
+    for key in keys:
+        code = outcomes[key]
+        topics.setdefault(key.topic_id, []).append(
+            PartitionData(
+                partition_index=key.partition,
+                error_code=code,
+                error_message=None if code is ErrorCode.NONE else code.message,
+            )
+        )
+    return ShareAcknowledgeResponse(
+        acquisition_lock_timeout_ms=lock_ms,
+        responses=[
+            ShareAcknowledgeTopicResponse(topic_id=topic_id, partitions=partitions)
+            for topic_id, partitions in topics.items()
+        ],
+    )

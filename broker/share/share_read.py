@@ -1,0 +1,228 @@
+"""Reads the logs for one share fetch, and acquires what it found.
+
+Nothing is acquired before there is enough to answer: a record that waits in a parked request would
+be in nobody's hands. Reading and acquiring are one step of the loop, so no two requests see the
+same record.
+
+Source: Kafka, DelayedShareFetch.java, ShareFetchUtils.java.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.errors import ApiError, code_of
+from broker.share.fetched_batches import aborted_ranges, part_of, scan
+from broker.share.persister import SharePartitionKey
+from broker.share.share_partition import Acquired, SharePartition, SharePartitionState
+from protocol.error_codes import ErrorCode
+from storage.errors import DiskError, OffsetOutOfRangeError, StorageError
+from storage.file_slice import FileSlice
+
+if TYPE_CHECKING:
+    from broker.partition import Partition
+    from broker.replica_manager import ReplicaManager
+    from broker.share.share_partitions import SharePartitions
+
+_LOOKS_MAX = 8
+"""Reads in one go while all that is found belongs to aborted transactions."""
+
+
+class ShareReadTerms(NamedTuple):
+    """What a request asks for."""
+
+    group_id: str
+    member_id: str
+    min_bytes: int
+    max_bytes: int
+    max_records: int
+    batch_size: int
+    is_exact: bool
+    is_read_committed: bool
+
+
+class Delivery(NamedTuple):
+    """What one partition gives."""
+
+    error_code: int
+    records: FileSlice | None
+    acquired: Sequence[Acquired]
+
+
+NOTHING = Delivery(0, None, ())
+
+
+class _Found(NamedTuple):
+    key: SharePartitionKey
+    share_partition: SharePartition
+    partition: "Partition"
+    offset: int
+    records: FileSlice
+
+
+class ShareRead:
+    """One request's partitions, and what has become of each so far."""
+
+    __slots__ = ("_replicas", "_share", "_terms", "failed", "open", "wanted")
+
+    def __init__(
+        self,
+        share: "SharePartitions",
+        replicas: "ReplicaManager",
+        terms: ShareReadTerms,
+        wanted: Sequence[SharePartitionKey],
+    ) -> None:
+        """Open every share-partition; those that cannot be are in `failed`.
+
+        Args:
+            share: Where they are.
+            replicas: Where the logs are.
+            terms: What is asked for.
+            wanted: In order of preference.
+        """
+        self._share = share
+        self._replicas = replicas
+        self._terms = terms
+        self.wanted = wanted
+        self.failed: dict[SharePartitionKey, ErrorCode] = {}
+        self.open: dict[SharePartitionKey, SharePartition] = {}
+        for key in wanted:
+            self._open(key)
+
+    def _open(self, key: SharePartitionKey) -> None:
+        def failed(code: ErrorCode) -> None:
+            self.open.pop(key, None)
+            self.failed[key] = code
+
+        try:
+            share_partition = self._share.open(key, failed)
+        except ApiError as error:
+            self.failed[key] = error.code
+            return
+        if key not in self.failed:
+            self.open[key] = share_partition
+
+    def watched(self) -> list[tuple[SharePartition, "Partition"]]:
+        """What to wait for."""
+        watched = []
+        for key, share_partition in self.open.items():
+            try:
+                watched.append((share_partition, self._share.partition_of(key)))
+            except ApiError as error:
+                self.failed[key] = error.code
+        return watched
+
+    def take(self, *, force: bool) -> dict[SharePartitionKey, Delivery] | None:
+        """Acquire and deliver; None when it is too little, and `force` does not ask for it."""
+        for _ in range(_LOOKS_MAX):
+            found = self._find()
+            size = sum(one.records.length for one in found)
+            has_failed = not self.open
+            if not force and not has_failed and (not found or size < self._terms.min_bytes):
+                return None
+            delivered = self._deliver(found)
+            if delivered or force or has_failed:
+                return self._complete(delivered)
+            if not found:
+                return None
+        # So much that nobody may read is rare enough for an empty answer.
+        return self._complete({})
+
+    def _complete(
+        self, delivered: dict[SharePartitionKey, Delivery]
+    ) -> dict[SharePartitionKey, Delivery]:
+        complete = {}
+        for key in self.wanted:
+            code = self.failed.get(key)
+            if code is not None and key not in delivered:
+                complete[key] = Delivery(int(code), None, ())
+            else:
+                complete[key] = delivered.get(key, NOTHING)
+        return complete
+
+    def _find(self) -> list[_Found]:
+        candidates = []
+        for key, share_partition in list(self.open.items()):
+            if share_partition.state in (SharePartitionState.FENCED, SharePartitionState.FAILED):
+                del self.open[key]
+                self.failed.setdefault(key, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            elif share_partition.can_acquire():
+                candidates.append((key, share_partition))
+        found: list[_Found] = []
+        size = 0
+        for at, (key, share_partition) in enumerate(candidates):
+            # What one leaves of its part goes to those after it.
+            room = (self._terms.max_bytes - size) // (len(candidates) - at)
+            try:
+                partition = self._share.partition_of(key)
+                one = self._read(key, share_partition, partition, max(room, 0), is_first=not found)
+            except (ApiError, StorageError) as error:
+                del self.open[key]
+                self.failed[key] = code_of(error)
+                continue
+            if one is not None:
+                found.append(one)
+                size += one.records.length
+        return found
+
+    def _read(
+        self,
+        key: SharePartitionKey,
+        share_partition: SharePartition,
+        partition: "Partition",
+        max_bytes: int,
+        *,
+        is_first: bool,
+    ) -> _Found | None:
+        log = partition.log
+        share_partition.raise_log_start(log.log_start_offset)
+        offset = share_partition.next_fetch_offset()
+        committed_only = self._terms.is_read_committed
+        end_offset = log.last_stable_offset if committed_only else log.high_watermark
+        try:
+            records = log.read(
+                offset, max_bytes=max_bytes, end_offset=end_offset, min_one_batch=is_first
+            )
+        except OffsetOutOfRangeError:
+            if offset > log.log_end_offset:
+                # The log was cut: as in Kafka the group waits until it has grown that far again.
+                return None
+            raise
+        except DiskError as error:
+            self._replicas.disk_failed(partition, error)
+            raise
+        partition.stats.fetches += 1
+        if records is None or not records.length:
+            return None
+        return _Found(key, share_partition, partition, offset, records)
+
+    def _deliver(self, found: Sequence[_Found]) -> dict[SharePartitionKey, Delivery]:
+        terms = self._terms
+        delivered: dict[SharePartitionKey, Delivery] = {}
+        left = terms.max_records
+        for key, share_partition, partition, offset, records in found:
+            if left <= 0:
+                break
+            batches = scan(records, left)
+            if not batches:
+                continue
+            aborted: Sequence[tuple[int, int]] = ()
+            if terms.is_read_committed:
+                transactions = partition.log.aborted_transactions(offset, records)
+                if transactions:
+                    aborted = aborted_ranges(records, batches, transactions)
+            acquired = share_partition.acquire(
+                terms.member_id,
+                batches,
+                fetch_offset=offset,
+                max_records=left,
+                batch_size=terms.batch_size,
+                is_exact=terms.is_exact,
+                aborted=aborted,
+            )
+            if not acquired:
+                continue
+            part = part_of(records, batches, acquired[0].first, acquired[-1].last)
+            partition.stats.bytes_out += part.length
+            delivered[key] = Delivery(0, part, acquired)
+            left -= sum(one.last - one.first + 1 for one in acquired)
+        return delivered
