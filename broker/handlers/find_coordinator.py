@@ -4,7 +4,8 @@ Behaviour:
 - A group's coordinator is the leader of its partition of `__consumer_offsets`, that of a
   transactional id the leader of its partition of `__transaction_state`. The first request creates
   the topic and is answered when it is there.
-- Share groups: INVALID_REQUEST, what Kafka says without a share coordinator.
+- A share-partition's coordinator is the leader of its partition of `__share_group_state`; its key
+  is `group:topic id:partition`. INVALID_REQUEST for another, and without a share coordinator.
 
 Versions:
 - 1   key type, error message, throttle time
@@ -19,6 +20,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from broker.errors import ApiError
+from broker.controller.topic_names import SHARE_GROUP_STATE
 from broker.groups.coordinator import OFFSETS_TOPIC
 from broker.transactions.coordinator import TRANSACTION_TOPIC
 from protocol.api_keys import ApiKey
@@ -28,10 +30,12 @@ from protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from storage.uuid_text import parse_uuid
 
 if TYPE_CHECKING:
     from broker.request import RequestContext
     from broker.services import Services
+    from broker.share.share_coordinator import ShareCoordinator
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +46,7 @@ GROUP = 0
 TRANSACTION = 1
 SHARE = 2
 
-TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTION_TOPIC}
+TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTION_TOPIC, SHARE: SHARE_GROUP_STATE}
 """Where the state of each kind is kept."""
 
 
@@ -51,6 +55,8 @@ def handle(
 ) -> "FindCoordinatorResponse | asyncio.Future[FindCoordinatorResponse]":
     """Name the broker that coordinates each key."""
     topic = TOPICS.get(request.key_type)
+    if request.key_type == SHARE and _share_coordinator(services) is None:
+        topic = None
     if topic is not None and topic not in services.controller.image.topics:
         return asyncio.ensure_future(_create_and_answer(services, context, request, topic))
     return _answer(services, context, request)
@@ -62,6 +68,10 @@ async def _create_and_answer(
     try:
         if request.key_type == TRANSACTION:
             await services.transactions.ensure_topic()
+        elif request.key_type == SHARE:
+            share = _share_coordinator(services)
+            if share is not None:
+                await share.ensure_topic()
         else:
             await services.groups.ensure_topic()
     except ApiError as error:
@@ -98,6 +108,11 @@ def _coordinator(
         return _refusal(key, ErrorCode.INVALID_REQUEST)
     if key_type == TRANSACTION:
         index = services.transactions.partition_for(key)
+    elif key_type == SHARE:
+        share = _share_coordinator(services)
+        if share is None or not _is_share_key(key):
+            return _refusal(key, ErrorCode.INVALID_REQUEST)
+        index = share.partition_for(key)
     else:
         index = services.groups.partition_for(key)
     image = services.controller.image
@@ -116,6 +131,23 @@ def _coordinator(
         error_code=ErrorCode.NONE,
         error_message=ErrorCode.NONE.name,
     )
+
+
+def _share_coordinator(services: "Services") -> "ShareCoordinator | None":
+    return getattr(services, "share_coordinator", None)
+
+
+def _is_share_key(key: str) -> bool:
+    """Whether it names a share-partition; the group's id may have colons, too."""
+    group_id, _, rest = key.rpartition(":")[0].rpartition(":")
+    partition = key.rpartition(":")[2]
+    if not group_id or not (partition.isascii() and partition.isdecimal()):
+        return False
+    try:
+        parse_uuid(rest)
+    except ValueError:
+        return False
+    return True
 
 
 def _refusal(key: str, code: ErrorCode) -> Coordinator:

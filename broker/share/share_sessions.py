@@ -3,7 +3,7 @@
     request's epoch   meaning                              answer
     0                 everything is listed; open anew      all partitions
     n > 0             changes since request n - 1          what has records, is new, or has failed
-    -1                the last one                         nothing; what the member had is given back
+    -1                the last one                         nothing; what it had is given back
 
 A member has one session, named by group and member id. It ends with the last epoch, or with the
 connection it was opened on. There are at most `group.share.max.share.sessions`; nobody gives way,

@@ -1,0 +1,69 @@
+"""InitializeShareGroupState (API key 83), version 0.
+
+Behaviour:
+- The group coordinator begins the state of share-partitions, or begins it anew with a later state
+  epoch; FENCED_STATE_EPOCH for an earlier one.
+- Who does not coordinate a share-partition, or has not loaded it yet, says so.
+
+Source: KIP-932.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from broker.share.persister import SharePartitionKey
+from broker.share.state_requests import for_each_partition
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.initialize_share_group_state import (
+    InitializeShareGroupStateRequest,
+    InitializeShareGroupStateResponse,
+    InitializeStateResult,
+    PartitionData,
+    PartitionResult,
+)
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.share.parts import ShareServices
+
+KEY = ApiKey.INITIALIZE_SHARE_GROUP_STATE
+VERSIONS = (0, 0)
+
+
+def handle(
+    services: "ShareServices", _context: "RequestContext", request: InitializeShareGroupStateRequest
+) -> "InitializeShareGroupStateResponse | asyncio.Future[InitializeShareGroupStateResponse]":
+    """Ask the share coordinator for each partition."""
+
+    def begin(
+        topic_id: UUID, wanted: PartitionData, done: Callable[[PartitionResult], None]
+    ) -> None:
+        services.share_coordinator.initialize(
+            SharePartitionKey(request.group_id, topic_id, wanted.partition),
+            wanted.state_epoch,
+            wanted.start_offset,
+            lambda code: done(_result(wanted.partition, code)),
+            wait=False,
+        )
+
+    return for_each_partition(
+        request.topics,
+        begin,
+        lambda found: InitializeShareGroupStateResponse(
+            results=[
+                InitializeStateResult(topic_id=topic_id, partitions=results)
+                for topic_id, results in found
+            ]
+        ),
+    )
+
+
+def _result(partition: int, code: ErrorCode) -> PartitionResult:
+    return PartitionResult(
+        partition=partition,
+        error_code=code,
+        error_message=None if code is ErrorCode.NONE else code.message,
+    )

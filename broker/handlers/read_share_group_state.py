@@ -1,0 +1,79 @@
+"""ReadShareGroupState (API key 84), version 0.
+
+Behaviour:
+- The leader of a partition takes over its state: leaders of earlier epochs are fenced from then on.
+- Who does not coordinate a share-partition, or has not loaded it yet, says so.
+
+Source: KIP-932.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from broker.share.persister import SharePartitionKey, ShareState
+from broker.share.state_requests import for_each_partition
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.read_share_group_state import (
+    PartitionData,
+    PartitionResult,
+    ReadShareGroupStateRequest,
+    ReadShareGroupStateResponse,
+    ReadStateResult,
+    StateBatch,
+)
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.share.parts import ShareServices
+
+KEY = ApiKey.READ_SHARE_GROUP_STATE
+VERSIONS = (0, 0)
+
+
+def handle(
+    services: "ShareServices", _context: "RequestContext", request: ReadShareGroupStateRequest
+) -> "ReadShareGroupStateResponse | asyncio.Future[ReadShareGroupStateResponse]":
+    """Ask the share coordinator for each partition."""
+
+    def begin(
+        topic_id: UUID, wanted: PartitionData, done: Callable[[PartitionResult], None]
+    ) -> None:
+        services.share_coordinator.read(
+            SharePartitionKey(request.group_id, topic_id, wanted.partition),
+            wanted.leader_epoch,
+            lambda code, state: done(_result(wanted.partition, code, state)),
+            wait=False,
+        )
+
+    return for_each_partition(
+        request.topics,
+        begin,
+        lambda found: ReadShareGroupStateResponse(
+            results=[
+                ReadStateResult(topic_id=topic_id, partitions=results)
+                for topic_id, results in found
+            ]
+        ),
+    )
+
+
+def _result(partition: int, code: ErrorCode, state: ShareState | None) -> PartitionResult:
+    if state is None:
+        return PartitionResult(partition=partition, error_code=code, error_message=code.message)
+    return PartitionResult(
+        partition=partition,
+        state_epoch=state.state_epoch,
+        start_offset=state.start_offset,
+        state_batches=[
+            StateBatch(
+                first_offset=batch.first_offset,
+                last_offset=batch.last_offset,
+                delivery_state=batch.delivery_state,
+                delivery_count=batch.delivery_count,
+            )
+            for batch in state.batches
+        ],
+    )

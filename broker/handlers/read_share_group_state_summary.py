@@ -1,0 +1,73 @@
+"""ReadShareGroupStateSummary (API key 87), versions 0 to 1.
+
+Behaviour:
+- Start offset and epochs of share-partitions, for descriptions; of what was never initialised the
+  start offset is -1.
+- Who does not coordinate a share-partition, or has not loaded it yet, says so.
+
+Source: KIP-932.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from broker.share.persister import SharePartitionKey, ShareSummary
+from broker.share.state_requests import for_each_partition
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.read_share_group_state_summary import (
+    PartitionData,
+    PartitionResult,
+    ReadShareGroupStateSummaryRequest,
+    ReadShareGroupStateSummaryResponse,
+    ReadStateSummaryResult,
+)
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.share.parts import ShareServices
+
+KEY = ApiKey.READ_SHARE_GROUP_STATE_SUMMARY
+VERSIONS = (0, 1)
+
+
+def handle(
+    services: "ShareServices",
+    _context: "RequestContext",
+    request: ReadShareGroupStateSummaryRequest,
+) -> "ReadShareGroupStateSummaryResponse | asyncio.Future[ReadShareGroupStateSummaryResponse]":
+    """Ask the share coordinator for each partition."""
+
+    def begin(
+        topic_id: UUID, wanted: PartitionData, done: Callable[[PartitionResult], None]
+    ) -> None:
+        services.share_coordinator.read_summary(
+            SharePartitionKey(request.group_id, topic_id, wanted.partition),
+            lambda code, summary: done(_result(wanted.partition, code, summary)),
+            wait=False,
+        )
+
+    return for_each_partition(
+        request.topics,
+        begin,
+        lambda found: ReadShareGroupStateSummaryResponse(
+            results=[
+                ReadStateSummaryResult(topic_id=topic_id, partitions=results)
+                for topic_id, results in found
+            ]
+        ),
+    )
+
+
+def _result(partition: int, code: ErrorCode, summary: ShareSummary | None) -> PartitionResult:
+    if summary is None:
+        return PartitionResult(partition=partition, error_code=code, error_message=code.message)
+    return PartitionResult(
+        partition=partition,
+        state_epoch=summary.state_epoch,
+        leader_epoch=summary.leader_epoch,
+        start_offset=summary.start_offset,
+        delivery_complete_count=summary.delivery_complete_count,
+    )

@@ -1,0 +1,80 @@
+"""WriteShareGroupState (API key 85), versions 0 to 1.
+
+Behaviour:
+- The leader of a partition changes what is said of its records; FENCED_LEADER_EPOCH and
+  FENCED_STATE_EPOCH for who is out of date.
+- Who does not coordinate a share-partition, or has not loaded it yet, says so.
+
+Source: KIP-932.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from broker.share.persister import SharePartitionKey, StateBatch
+from broker.share.state_requests import for_each_partition
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.write_share_group_state import (
+    PartitionData,
+    PartitionResult,
+    WriteShareGroupStateRequest,
+    WriteShareGroupStateResponse,
+    WriteStateResult,
+)
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.share.parts import ShareServices
+
+KEY = ApiKey.WRITE_SHARE_GROUP_STATE
+VERSIONS = (0, 1)
+
+
+def handle(
+    services: "ShareServices", _context: "RequestContext", request: WriteShareGroupStateRequest
+) -> "WriteShareGroupStateResponse | asyncio.Future[WriteShareGroupStateResponse]":
+    """Ask the share coordinator for each partition."""
+
+    def begin(
+        topic_id: UUID, wanted: PartitionData, done: Callable[[PartitionResult], None]
+    ) -> None:
+        services.share_coordinator.write(
+            SharePartitionKey(request.group_id, topic_id, wanted.partition),
+            state_epoch=wanted.state_epoch,
+            leader_epoch=wanted.leader_epoch,
+            start_offset=wanted.start_offset,
+            delivery_complete_count=wanted.delivery_complete_count,
+            batches=[
+                StateBatch(
+                    batch.first_offset,
+                    batch.last_offset,
+                    batch.delivery_state,
+                    batch.delivery_count,
+                )
+                for batch in wanted.state_batches
+            ],
+            done=lambda code: done(_result(wanted.partition, code)),
+            wait=False,
+        )
+
+    return for_each_partition(
+        request.topics,
+        begin,
+        lambda found: WriteShareGroupStateResponse(
+            results=[
+                WriteStateResult(topic_id=topic_id, partitions=results)
+                for topic_id, results in found
+            ]
+        ),
+    )
+
+
+def _result(partition: int, code: ErrorCode) -> PartitionResult:
+    return PartitionResult(
+        partition=partition,
+        error_code=code,
+        error_message=None if code is ErrorCode.NONE else code.message,
+    )

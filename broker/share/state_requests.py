@@ -1,0 +1,58 @@
+"""What the five requests for share group state have in common.
+
+They list topics and partitions; each partition has its own outcome, and one answer goes out when
+all of them are there.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol, TypeVar
+from uuid import UUID
+
+from broker.groups.answer import Answer
+
+P = TypeVar("P")
+R = TypeVar("R")
+A = TypeVar("A")
+
+
+class TopicOf(Protocol[P]):
+    """A topic of the request."""
+
+    topic_id: UUID
+    partitions: list[P]
+
+
+def for_each_partition(
+    topics: Sequence[TopicOf[P]],
+    begin: Callable[[UUID, P, Callable[[R], None]], None],
+    response: Callable[[list[tuple[UUID, list[R]]]], A],
+) -> "A | asyncio.Future[A]":
+    """Begin each partition, and answer when the last has its result; results keep their order."""
+    answer: Answer[A] = Answer()
+    results: list[tuple[UUID, list[R | None]]] = [
+        (topic.topic_id, [None] * len(topic.partitions)) for topic in topics
+    ]
+    left = sum(len(topic.partitions) for topic in topics)
+
+    def finish() -> None:
+        answer(
+            response(
+                [(topic, [one for one in found if one is not None]) for topic, found in results]
+            )
+        )
+
+    def done(topic_at: int, at: int, result: R) -> None:
+        nonlocal left
+        results[topic_at][1][at] = result
+        left -= 1
+        if not left:
+            finish()
+
+    if not left:
+        finish()
+    for topic_at, topic in enumerate(topics):
+        for at, wanted in enumerate(topic.partitions):
+            begin(topic.topic_id, wanted, partial(done, topic_at, at))
+    return answer.result()
