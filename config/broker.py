@@ -16,6 +16,7 @@ from config.sections.remote import RemoteLogSettings
 from config.sections.remote_storage import RemoteStorageSettings
 from config.sections.replication import ReplicationSettings
 from config.sections.share import ShareSettings
+from config.sections.share_groups import ShareGroupSettings
 from config.sections.tier import TierOwnSettings
 from config.sections.transactions import TransactionSettings
 
@@ -26,6 +27,7 @@ SECTIONS = (
     CleanerSettings,
     GroupSettings,
     TransactionSettings,
+    ShareGroupSettings,
     ShareSettings,
     ReplicationSettings,
     RemoteLogSettings,
@@ -40,6 +42,7 @@ class BrokerConfig(
     RemoteLogSettings,
     ReplicationSettings,
     ShareSettings,
+    ShareGroupSettings,
     TransactionSettings,
     GroupSettings,
     CleanerSettings,

@@ -14,8 +14,10 @@ _PASSED_OVER = re.compile(
     r"|log\.dir\.failure\.timeout\.ms|server\.max\.startup\.time\.ms|unstable\..*|internal\..*"
     # The Java machinery: metrics are scraped from the admin port instead.
     r"|metric\.reporters|metrics\..*|kafka\.metrics\..*|auto\.include\.jmx\.reporter"
-    # Features to come: share and streams groups, quotas, client telemetry.
-    r"|share\..*|group\.(share|streams)\..*"
+    # Features to come: streams groups, quotas, client telemetry.
+    r"|group\.streams\..*"
+    # Internal to Kafka: share groups are switched on by a feature, and have one persister.
+    r"|group\.share\.(enable|persister\.class\.name)"
     r"|add\.partitions\.to\.txn\..*"
     r"|(alter\.log\.dirs\.replication\.|replication\.|controller\.)?quota\.window\..*"
     r"|telemetry\..*|socket\.connection\.setup\..*|unclean\.leader\.election\.interval\.ms"

@@ -1,6 +1,6 @@
-"""Which settings of consumer groups may not stand beside each other.
+"""Which settings of consumer and share groups may not stand beside each other.
 
-Source: Kafka 4.2, GroupCoordinatorConfig.java (validate).
+Source: Kafka 4.2, GroupCoordinatorConfig.java, ShareGroupConfig.java (validate).
 """
 
 from collections.abc import Iterator
@@ -8,20 +8,26 @@ from collections.abc import Iterator
 from config.broker import BROKER_KEYS, BrokerConfig
 from config.conflict import Conflict
 
-_SESSION = "group.consumer.{}session.timeout.ms"
-_HEARTBEAT = "group.consumer.{}heartbeat.interval.ms"
+_SESSION = "group.{}.{}session.timeout.ms"
+_HEARTBEAT = "group.{}.{}heartbeat.interval.ms"
+_RECORD_LOCK = "group.{}.{}record.lock.duration.ms"
 
 
 def group_conflicts(broker: BrokerConfig) -> Iterator[Conflict]:
     """Bounds that are the wrong way round, and defaults outside of them."""
-    for name in (_SESSION, _HEARTBEAT):
-        low, value, high = (name.format(part) for part in ("min.", "", "max."))
-        yield from _ordered(broker, low, high)
-        yield from _ordered(broker, low, value)
-        yield from _ordered(broker, value, high)
-    heartbeat, session = _HEARTBEAT.format(""), _SESSION.format("")
-    if _value(broker, heartbeat) >= _value(broker, session):
-        yield Conflict(heartbeat, f"is not below {session}={_value(broker, session)}")
+    for kind, names in (
+        ("consumer", (_SESSION, _HEARTBEAT)),
+        ("share", (_SESSION, _HEARTBEAT, _RECORD_LOCK)),
+    ):
+        for name in names:
+            low, value, high = (name.format(kind, part) for part in ("min.", "", "max."))
+            yield from _ordered(broker, low, high)
+            yield from _ordered(broker, low, value)
+            yield from _ordered(broker, value, high)
+        heartbeat, session = _HEARTBEAT.format(kind, ""), _SESSION.format(kind, "")
+        if _value(broker, heartbeat) >= _value(broker, session):
+            yield Conflict(heartbeat, f"is not below {session}={_value(broker, session)}")
+    yield from _ordered(broker, "group.share.max.size", "group.share.max.share.sessions")
 
 
 def _ordered(broker: BrokerConfig, lower: str, higher: str) -> Iterator[Conflict]:

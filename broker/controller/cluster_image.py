@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
-from broker.controller.features import MAXIMUM
+from broker.controller.features import INITIAL
 from broker.controller.metadata_records import (
     CLUSTER_ID_KEY,
     CONFIGS,
@@ -102,7 +102,7 @@ class ClusterImage:
     configs: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=dict)
     broker_revision: int = 0
     deleted_topics: frozenset[UUID] = frozenset()
-    features: Mapping[str, int] = field(default_factory=lambda: MAXIMUM)
+    features: Mapping[str, int] = field(default_factory=lambda: INITIAL)
 
     @classmethod
     def empty(cls, *, controller_id: int = -1) -> "ClusterImage":

@@ -32,8 +32,12 @@ from broker.controller.cluster_image import (
     TopicImage,
 )
 from broker.controller.configs import ConfigOperation, ConfigRules
-from broker.controller.features import MAXIMUM, FeatureUpdate, Refusal, plan_update
-from broker.controller.group_settings import ConsumerGroupSettings, GroupSettings
+from broker.controller.features import INITIAL, FeatureUpdate, Refusal, plan_update
+from broker.controller.group_settings import (
+    ConsumerGroupSettings,
+    GroupSettings,
+    ShareGroupSettings,
+)
 from broker.controller.metadata_records import (
     CLUSTER_ID_KEY,
     FEATURES_KEY,
@@ -193,7 +197,7 @@ class Controller:
         elif wanted and wanted != image.cluster_id:
             raise ClusterIdError(wanted, image.cluster_id)
         if all(item.key != FEATURES_KEY for item in content.items):
-            levels = encode_features(MAXIMUM)
+            levels = encode_features(INITIAL)
             result = await store.txn(
                 compare=[key_absent(FEATURES_KEY)], then=[Put(FEATURES_KEY, levels)]
             )
@@ -227,6 +231,10 @@ class Controller:
     def group_config(self, group_id: str) -> ConsumerGroupSettings:
         """Settings of a consumer group as they stand; cheap enough for every heartbeat."""
         return self._group_settings.of(self._image, group_id)
+
+    def share_group_config(self, group_id: str) -> ShareGroupSettings:
+        """Settings of a share group as they stand; cheap enough for every heartbeat."""
+        return self._group_settings.share_of(self._image, group_id)
 
     def subscribe(self, listener: Listener) -> None:
         """Have `listener` awaited with (old, new) after every change, in order of subscription.

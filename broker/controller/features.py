@@ -4,10 +4,11 @@
     group.version            1  consumer groups of the new protocol (KIP-848)
     transaction.version      1  flexible records in the transaction log (KIP-890)
     transaction.version      2  an epoch for each transaction, partitions added by Produce (KIP-890)
+    share.version            1  share groups (KIP-932)
 
 Level 0 is a feature that nobody uses. Clients see the finalised levels in ApiVersions and speak
-accordingly; an operator changes them with UpdateFeatures. A new cluster begins with the highest
-levels, and so does one whose metadata was written before features were.
+accordingly; an operator changes them with UpdateFeatures. A new cluster begins with the levels of
+`INITIAL`, and so does one whose metadata was written before features were.
 
 Source: Kafka, FeatureControlManager.java, QuorumFeatures.java, TransactionVersion.java.
 """
@@ -21,6 +22,7 @@ from protocol.error_codes import ErrorCode
 
 GROUP_VERSION: Final = "group.version"
 TRANSACTION_VERSION: Final = "transaction.version"
+SHARE_VERSION: Final = "share.version"
 
 
 class SupportedRange(NamedTuple):
@@ -31,11 +33,15 @@ class SupportedRange(NamedTuple):
 
 
 SUPPORTED: Final[Mapping[str, SupportedRange]] = MappingProxyType(
-    {GROUP_VERSION: SupportedRange(0, 1), TRANSACTION_VERSION: SupportedRange(0, 2)}
+    {
+        GROUP_VERSION: SupportedRange(0, 1),
+        TRANSACTION_VERSION: SupportedRange(0, 2),
+        SHARE_VERSION: SupportedRange(0, 1),
+    }
 )
 
-MAXIMUM: Final[Mapping[str, int]] = MappingProxyType(
-    {name: levels.highest for name, levels in SUPPORTED.items()}
+INITIAL: Final[Mapping[str, int]] = MappingProxyType(
+    {GROUP_VERSION: 1, TRANSACTION_VERSION: 2, SHARE_VERSION: 0}
 )
 """What a new cluster is given."""
 

@@ -2,24 +2,25 @@
 
 A group's settings have their defaults and bounds in broker settings: behind
 `consumer.session.timeout.ms` stand `group.consumer.session.timeout.ms`, `group.consumer.min...` and
-`group.consumer.max.session.timeout.ms`. Share and streams groups are not served, so what is set for
-them is checked and kept but has no effect; their bounds are Kafka's defaults, the constants here.
+`group.consumer.max.session.timeout.ms`. Streams groups are not served, so what is set for them is
+checked and kept but has no effect; their bounds are Kafka's defaults, the constants here.
 
 Source: Kafka 4.2, GroupConfig.java, ClientMetricsConfigs.java; KIP-848, KIP-932, KIP-1071, KIP-714.
 """
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final, Literal
 
+from broker.share.group_config import EARLIEST, LATEST, duration_ms
 from config.broker import BROKER_KEYS, BrokerConfig
 from config.definition import ConfigKey, Settings, config_key, count, milliseconds
 from config.errors import InvalidConfigError
-from config.kinds import Choice, Integer, WordList
+from config.kinds import Choice, Integer, WireType, WordList, refusal
 
 HEARTBEAT_INTERVAL_MS_BOUNDS: Final = (5_000, 15_000)
 SESSION_TIMEOUT_MS_BOUNDS: Final = (45_000, 60_000)
-SHARE_RECORD_LOCK_DURATION_MS_BOUNDS: Final = (15_000, 60_000)
 STREAMS_STANDBY_REPLICAS_MAX: Final = 2
 
 CLIENT_METRICS_INTERVAL_MS_BOUNDS: Final = (100, 3_600_000)
@@ -38,8 +39,44 @@ MATCH_PATTERN_LENGTH_MAX: Final = 1024
 """Longest pattern we try to compile, in characters."""
 
 
-_NO_SHARE_GROUPS: Final = "No effect: there are no share groups."
 _NO_STREAMS_GROUPS: Final = "No effect: there are no streams groups."
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetReset:
+    """`latest`, `earliest`, or `by_duration:` and a duration of ISO 8601."""
+
+    @property
+    def wire_type(self) -> WireType:
+        """STRING."""
+        return WireType.STRING
+
+    @property
+    def description(self) -> str:
+        """What it may be."""
+        return "latest, earliest or by_duration:PnDTnHnMn.nS"
+
+    def parse(self, name: str, text: str) -> str:
+        """Read one."""
+        stripped = text.strip()
+        if stripped not in (LATEST, EARLIEST):
+            try:
+                duration_ms(stripped)
+            except ValueError:
+                raise ValueError(
+                    refusal(
+                        name,
+                        stripped,
+                        f"Invalid value `{stripped}` for configuration {name}. The value must be "
+                        "either 'earliest', 'latest' or of the format "
+                        "'by_duration:<PnDTnHnMn.nS>'.",
+                    )
+                ) from None
+        return stripped
+
+    def format(self, value: object) -> str:
+        """Give it as it was read."""
+        return str(value)
 
 
 class InvalidResourceConfigError(Exception):
@@ -65,11 +102,11 @@ class GroupConfig(Settings):
     )
     share_auto_offset_reset: str = config_key(
         "share.auto.offset.reset",
-        Choice(("latest", "earliest")),
+        OffsetReset(),
         default="latest",
-        text="Where a share group starts on a partition it has not read before.",
+        text="Where a share group starts on a partition it has not read before: at the end, at the "
+        "start, or at what was written so long ago.",
         source="KIP-932",
-        difference=_NO_SHARE_GROUPS,
     )
     share_heartbeat_interval_ms: int = config_key(
         "share.heartbeat.interval.ms",
@@ -77,7 +114,6 @@ class GroupConfig(Settings):
         default=5_000,
         text="How often a member of a share group has to report.",
         source="KIP-932",
-        difference=_NO_SHARE_GROUPS,
     )
     share_isolation_level: Literal["read_committed", "read_uncommitted"] = config_key(
         "share.isolation.level",
@@ -85,7 +121,6 @@ class GroupConfig(Settings):
         default="read_uncommitted",
         text="Whether a share group sees records of open and aborted transactions.",
         source="KIP-932",
-        difference=_NO_SHARE_GROUPS,
     )
     share_record_lock_duration_ms: int = config_key(
         "share.record.lock.duration.ms",
@@ -93,7 +128,6 @@ class GroupConfig(Settings):
         default=30_000,
         text="How long a record is one share consumer's before others may get it.",
         source="KIP-932",
-        difference=_NO_SHARE_GROUPS,
     )
     share_session_timeout_ms: int = config_key(
         "share.session.timeout.ms",
@@ -101,7 +135,6 @@ class GroupConfig(Settings):
         default=45_000,
         text="A member of a share group that is silent for longer is removed.",
         source="KIP-932",
-        difference=_NO_SHARE_GROUPS,
     )
     streams_heartbeat_interval_ms: int = config_key(
         "streams.heartbeat.interval.ms",
@@ -221,7 +254,15 @@ def check_group_config(settings: Mapping[str, str], broker: BrokerConfig) -> Non
                 name,
                 (bounds[0] if low is None else low, bounds[1] if high is None else high),
             )
-    _check_bounds(values, "share", "record.lock.duration.ms", SHARE_RECORD_LOCK_DURATION_MS_BOUNDS)
+    _check_bounds(
+        values,
+        "share",
+        "record.lock.duration.ms",
+        (
+            broker.group_share_min_record_lock_duration_ms,
+            broker.group_share_max_record_lock_duration_ms,
+        ),
+    )
     if _number(values, "streams.num.standby.replicas") > STREAMS_STANDBY_REPLICAS_MAX:
         raise InvalidConfigError(
             "streams.num.standby.replicas must be less than or equal to "

@@ -59,9 +59,10 @@ class GroupSettings(Settings):
         "group.coordinator.rebalance.protocols",
         WordList(_PROTOCOLS, may_be_empty=False),
         default=("classic", "consumer", "streams"),
-        text="Protocols that groups may use; without `consumer` KIP-848 is not served.",
+        text="Protocols that groups may use; without `consumer` KIP-848 is not served. Share "
+        "groups are switched on by the feature `share.version`.",
         source="KIP-848",
-        difference="Share and streams groups are not served, whether they are named or not.",
+        difference="Streams groups are not served, whether they are named or not.",
     )
     group_consumer_session_timeout_ms: int = config_key(
         "group.consumer.session.timeout.ms",

@@ -1,4 +1,4 @@
-"""Settings of consumer groups that contradict each other."""
+"""Settings of consumer and share groups that contradict each other."""
 
 import pytest
 
@@ -27,4 +27,22 @@ def test_defaults_agree() -> None:
 )
 def test_contradiction_is_told(values: dict[str, int], key: str) -> None:
     broker = BrokerConfig().replace(**{f"group_consumer_{k}": v for k, v in values.items()})
+    assert key in {conflict.key for conflict in group_conflicts(broker)}
+
+
+@pytest.mark.parametrize(
+    ("values", "key"),
+    [
+        ({"min_session_timeout_ms": 70_000}, "group.share.min.session.timeout.ms"),
+        ({"heartbeat_interval_ms": 20_000}, "group.share.heartbeat.interval.ms"),
+        ({"record_lock_duration_ms": 14_999}, "group.share.min.record.lock.duration.ms"),
+        ({"max_share_sessions": 199}, "group.share.max.size"),
+        (
+            {"heartbeat_interval_ms": 45_000, "max_heartbeat_interval_ms": 45_000},
+            "group.share.heartbeat.interval.ms",
+        ),
+    ],
+)
+def test_contradiction_between_settings_of_share_groups(values: dict[str, int], key: str) -> None:
+    broker = BrokerConfig().replace(**{f"group_share_{k}": v for k, v in values.items()})
     assert key in {conflict.key for conflict in group_conflicts(broker)}

@@ -3,7 +3,7 @@
 import pytest
 
 from broker.controller.features import (
-    MAXIMUM,
+    INITIAL,
     SUPPORTED,
     FeatureUpdate,
     Refusal,
@@ -55,15 +55,16 @@ def test_levels_that_may_follow(
 @pytest.mark.parametrize("level", [0, 1])
 def test_an_unknown_feature_has_no_levels(level: int) -> None:
     """Not even 0, which would be taken for known."""
-    planned = plan_update({}, [FeatureUpdate("share.version", level, 1)], node_id=1)
+    planned = plan_update({}, [FeatureUpdate("streams.version", level, 1)], node_id=1)
     assert isinstance(planned, Refusal)
     assert "does not support this feature" in planned.message
 
 
 def test_records_round_trip() -> None:
     """And a feature that is not named is at level 0."""
-    assert decode_features(encode_features({"group.version": 1, NAME: 2})) == MAXIMUM
-    assert decode_features(encode_features({NAME: 1})) == {"group.version": 0, NAME: 1}
+    assert decode_features(encode_features({"group.version": 1, NAME: 2})) == INITIAL
+    levels = {"group.version": 0, NAME: 1, "share.version": 0}
+    assert decode_features(encode_features({NAME: 1})) == levels
 
 
 @pytest.mark.parametrize(
@@ -86,9 +87,9 @@ async def test_a_new_cluster_has_the_maximum() -> None:
     """Stored, so that a newer release does not raise it by itself."""
     store = MemoryStore()
     controller = await open_controller(store)
-    assert controller.image.features == MAXIMUM
+    assert controller.image.features == INITIAL
     (item,) = (await store.range(FEATURES_KEY)).items
-    assert decode_features(item.value) == MAXIMUM
+    assert decode_features(item.value) == INITIAL
     assert controller.image.revision == (await store.range("")).revision
 
 
@@ -97,7 +98,7 @@ async def test_metadata_without_features_gets_the_maximum() -> None:
     store = MemoryStore()
     await open_controller(store)
     await store.txn(compare=[], then=[Delete(FEATURES_KEY)])
-    assert (await open_controller(store)).image.features == MAXIMUM
+    assert (await open_controller(store)).image.features == INITIAL
     assert (await store.range(FEATURES_KEY)).items
 
 
@@ -107,8 +108,8 @@ async def test_levels_stay_as_they_were_set() -> None:
     controller = await open_controller(store)
     down = [FeatureUpdate(NAME, 0, UpgradeType.SAFE_DOWNGRADE)]
     assert await controller.update_features(down) == (ErrorCode.NONE, None)
-    assert controller.image.features == {**MAXIMUM, NAME: 0}
-    assert (await open_controller(store)).image.features == {**MAXIMUM, NAME: 0}
+    assert controller.image.features == {**INITIAL, NAME: 0}
+    assert (await open_controller(store)).image.features == {**INITIAL, NAME: 0}
 
 
 async def test_all_or_nothing() -> None:
@@ -126,7 +127,7 @@ async def test_all_or_nothing() -> None:
     assert NAME in message
     down = [FeatureUpdate(NAME, 1, UpgradeType.SAFE_DOWNGRADE)]
     assert await controller.update_features(down, validate_only=True) == (ErrorCode.NONE, None)
-    assert controller.image.features == MAXIMUM
+    assert controller.image.features == INITIAL
     assert controller.image.revision == revision
 
 

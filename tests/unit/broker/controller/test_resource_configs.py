@@ -17,6 +17,7 @@ from config.errors import InvalidConfigError
         {},
         {"consumer.session.timeout.ms": "60000", "consumer.heartbeat.interval.ms": "15000"},
         {"share.auto.offset.reset": "earliest", "share.isolation.level": "read_committed"},
+        {"share.auto.offset.reset": "by_duration:P1DT2H3M4.5S"},
         {"streams.num.standby.replicas": "2", "streams.initial.rebalance.delay.ms": "0"},
     ],
 )
@@ -63,7 +64,14 @@ def test_refused_group_settings(settings: dict[str, str], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"consumer.session.timeout.ms": "x"}, {"share.isolation.level": "none"}]
+    "settings",
+    [
+        {"consumer.session.timeout.ms": "x"},
+        {"share.isolation.level": "none"},
+        {"share.auto.offset.reset": "none"},
+        {"share.auto.offset.reset": "by_duration"},
+        {"share.auto.offset.reset": "by_duration:-PT1H"},
+    ],
 )
 def test_group_values_of_the_wrong_type(settings: dict[str, str]) -> None:
     with pytest.raises(InvalidConfigError, match=next(iter(settings))):

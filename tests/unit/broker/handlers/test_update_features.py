@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.controller.features import MAXIMUM
+from broker.controller.features import INITIAL
 from broker.handlers import update_features
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -48,11 +48,11 @@ async def test_a_refusal_is_told_once_for_all(version: int) -> None:
     assert answer.error_code == ErrorCode.INVALID_UPDATE_VERSION
     assert answer.error_message is not None
     assert "Invalid update version 1 for feature transaction.version." in answer.error_message
-    assert (answer.results, level) == ([], MAXIMUM[NAME])
+    assert (answer.results, level) == ([], INITIAL[NAME])
 
 
 async def test_validate_only() -> None:
     """Answers as if done."""
     update = FeatureUpdateKey(feature=NAME, max_version_level=0, upgrade_type=3)
     answer, level = await ask(2, update, validate_only=True)
-    assert (answer.error_code, level) == (0, MAXIMUM[NAME])
+    assert (answer.error_code, level) == (0, INITIAL[NAME])

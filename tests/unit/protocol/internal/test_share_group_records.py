@@ -84,10 +84,7 @@ CODECS: list[Codec] = [
     ),
 ]
 VALUES = st.one_of(
-    *(
-        values.map(lambda value, encode=encode, decode=decode: (value, encode, decode))
-        for values, encode, decode in CODECS
-    )
+    *(st.tuples(values, st.just(encode), st.just(decode)) for values, encode, decode in CODECS)
 )
 
 
