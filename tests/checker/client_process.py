@@ -52,6 +52,16 @@ CLIENT_PATIENCE_S: Final = 15.0
 HANG_S: Final = 40
 
 
+LASTING: Final = {"metadata.recovery.strategy": "none"}
+"""For clients that send offsets to transactions.
+
+When librdkafka (2.16 and before) has lost its only broker, it takes up its bootstrap addresses
+anew and forgets the brokers it knew, but not that one of them was a group's coordinator: the next
+send_offsets_to_transaction waits for that one, for ever, as it looks at no timeout either. Source:
+its issues 5511 and 5456; `test_librdkafka_hang` shows it. Without that strategy it goes on.
+"""
+
+
 @dataclass(slots=True)
 class WorkerOptions:
     """What a process is told."""
@@ -93,9 +103,7 @@ class Worker:
     def step(self) -> None:
         """Say that the client is alive; one that says nothing for `HANG_S` is ended by SIGALRM.
 
-        The call it is in goes to its log. librdkafka's send_offsets_to_transaction looks at no
-        timeout (its issue 5456): when the connection is lost while it looks for the group's
-        coordinator, it waits until some connection is made for another reason.
+        The call it is in goes to its log: see `LASTING`.
         """
         signal.alarm(HANG_S)
 
@@ -141,7 +149,7 @@ class Worker:
             )
         )
 
-    def transactional(self, transactional_id: str) -> Producer:
+    def transactional(self, transactional_id: str, **more: Any) -> Producer:
         """A producer that has its producer id; None is never returned, it is tried for ever."""
         while True:
             producer = Producer(
@@ -150,6 +158,7 @@ class Worker:
                         "transactional.id": transactional_id,
                         "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
                         "linger.ms": 1,
+                        **more,
                     }
                 )
             )

@@ -19,6 +19,7 @@ from tests.checker.client_process import (
     CLIENT_PATIENCE_S,
     CONSUMER,
     KEYS,
+    LASTING,
     WRITABLE,
     Worker,
     name,
@@ -224,7 +225,7 @@ def job(worker: Worker, group: str, protocol: str, sink: str) -> None:
     outputs = [f"{sink}-{index}" for index in range(KEYS[sink])]
     recorder.note("pipeline", group=group, inputs=["in-0", "in-1"], outputs=outputs)
     while not worker.stopping:
-        producer = worker.transactional(f"{group}-{worker.options.slot}")
+        producer = worker.transactional(f"{group}-{worker.options.slot}", **LASTING)
         consumer = _joined(worker, group, protocol, ["in"])
         alive = True
         while alive and not worker.stopping:
