@@ -23,6 +23,9 @@ from uuid import UUID
 from protocol.internal.consumer_offsets import OffsetCommitValue
 
 _PACKED = Struct("<qiqqq16s")
+_RECORD_OFFSET = Struct("<28xq16x")
+assert _RECORD_OFFSET.size == _PACKED.size
+_NO_TOPIC_ID = bytes(16)
 
 
 class OffsetAndMetadata(NamedTuple):
@@ -41,18 +44,10 @@ class GroupTopicPartition(NamedTuple):
 
 
 def _pack(committed: OffsetAndMetadata) -> bytes:
-    value = committed.value
-    return (
-        _PACKED.pack(
-            value.offset,
-            value.leader_epoch,
-            value.commit_timestamp_ms,
-            value.expire_timestamp_ms,
-            committed.record_offset,
-            value.topic_id.bytes,
-        )
-        + value.metadata.encode()
-    )
+    (offset, leader_epoch, metadata, commit_ms, expire_ms, topic_id), record_offset = committed
+    raw_id = topic_id.bytes if topic_id.int else _NO_TOPIC_ID
+    packed = _PACKED.pack(offset, leader_epoch, commit_ms, expire_ms, record_offset, raw_id)
+    return packed + metadata.encode() if metadata else packed
 
 
 def _unpack(packed: bytes) -> OffsetAndMetadata:
@@ -102,7 +97,7 @@ class OffsetStore:
         existing = partitions.get(partition)
         if existing is None:
             self.count += 1
-        elif _PACKED.unpack_from(existing)[4] > committed.record_offset:
+        elif _RECORD_OFFSET.unpack_from(existing)[0] > committed.record_offset:
             return
         partitions[partition] = _pack(committed)
 

@@ -132,7 +132,11 @@ class _Write:
             self.timeout.cancel()
         if code is ErrorCode.NONE:
             self._committed(base_offset)
-        elif self._refused is not None:
+            done, self._done = self._done, None
+            if done is not None:
+                done(code)
+            return
+        if self._refused is not None:
             self._refused()
         self._answer(code)
 

@@ -96,8 +96,11 @@ _INT32 = Struct(">i")
 _INT64 = Struct(">q")
 _OFFSET_V3 = Struct(">hqi")
 _OFFSET_V1 = Struct(">hq")
+_OFFSET_V4_PLAIN = Struct(">hqiBqB")
+"""A whole value, without metadata and topic id: what nearly every consumer commits."""
 
 _OFFSET_KEY_VERSION = 1
+_OFFSET_KEY_HEAD = _INT16.pack(_OFFSET_KEY_VERSION)
 _GROUP_KEY_VERSION = 2
 _OFFSET_VALUE_VERSION = 4
 _OFFSET_VALUE_VERSION_WITH_EXPIRY = 1
@@ -164,14 +167,7 @@ def encode_offset_commit_key(group: str, topic: str, partition: int) -> bytes:
     Raises:
         ValueError: A name is longer than `STRING_SIZE_MAX`.
     """
-    return b"".join(
-        (
-            _INT16.pack(_OFFSET_KEY_VERSION),
-            string(group),
-            string(topic),
-            _INT32.pack(partition),
-        )
-    )
+    return b"".join((_OFFSET_KEY_HEAD, string(group), string(topic), _INT32.pack(partition)))
 
 
 def encode_offset_commit_value(value: OffsetCommitValue) -> bytes:
@@ -191,6 +187,10 @@ def encode_offset_commit_value(value: OffsetCommitValue) -> bytes:
                 _INT64.pack(commit_timestamp_ms),
                 _INT64.pack(expire_timestamp_ms),
             )
+        )
+    if not metadata and topic_id.int == 0:
+        return _OFFSET_V4_PLAIN.pack(
+            _OFFSET_VALUE_VERSION, offset, leader_epoch, 1, commit_timestamp_ms, 0
         )
     tagged = b"\x00" if topic_id.int == 0 else b"\x01\x00\x10" + topic_id.bytes
     return b"".join(
