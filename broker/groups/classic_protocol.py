@@ -36,6 +36,7 @@ from broker.groups.parked import (
 )
 from broker.groups.rebalance import Rebalance
 from broker.groups.shard import GroupShard, TooManyGroupsError
+from broker.groups.share.share_group import ShareGroup
 from broker.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
@@ -130,6 +131,9 @@ class ClassicProtocol:
                 self.modern.join(found, request, attempt)
                 return
             found = self._without_members(found, attempt, member_id)
+        elif isinstance(found, ShareGroup):
+            attempt.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+            return
         group = found if isinstance(found, ClassicGroup) else None
         if group is None:
             if member_id:

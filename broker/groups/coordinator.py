@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from broker.controller.features import GROUP_VERSION
+from broker.controller.features import GROUP_VERSION, SHARE_VERSION
 from broker.errors import ApiError
 from broker.groups.answer import Answer
 from broker.groups.classic_group import ClassicGroup
@@ -34,6 +34,9 @@ from broker.groups.offset_manager import FetchedOffset, OffsetCommit, OffsetMana
 from broker.groups.offsets_log import Done, OffsetsLog
 from broker.groups.partitioner import partition_for_group
 from broker.groups.shard import GroupShard
+from broker.groups.share.share_group import ShareGroup
+from broker.groups.share.share_protocol import ShareProtocol
+from broker.groups.share.validation import check_share_heartbeat
 from broker.groups.stats import CommittedOffset, GroupSnapshot, GroupStats
 from broker.groups.transactional_offsets import TransactionalOffsetCommit, TransactionalOffsets
 from broker.request import RequestContext
@@ -49,6 +52,10 @@ from protocol.messages.consumer_group_heartbeat import (
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from protocol.messages.leave_group import MemberIdentity
 from protocol.messages.offset_commit import OffsetCommitRequest
+from protocol.messages.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from storage.clock import Clock
@@ -61,6 +68,7 @@ if TYPE_CHECKING:
     from broker.controller.cluster_image import ClusterImage
     from broker.controller.controller import Controller
     from broker.replica_manager import ReplicaManager
+    from broker.share.persister import SharePersister
 
 logger = logging.getLogger(__name__)
 
@@ -90,12 +98,14 @@ class _Active(NamedTuple):
     offsets: OffsetManager
     transactional: TransactionalOffsets
     consumers: ConsumerProtocol
+    shares: ShareProtocol
 
     def close(self) -> None:
         """Answer whoever waits with NOT_COORDINATOR, write nothing any more."""
         self.shard.log.close()
         self.protocol.close()
         self.consumers.close()
+        self.shares.close()
 
 
 class _Election:
@@ -110,7 +120,11 @@ class _Election:
 class GroupCoordinator:
     """Coordinates the groups whose offsets partitions this broker leads.
 
-    All methods run on the event loop and none blocks. `stats` counts since the start.
+    All methods run on the event loop and none blocks.
+
+    Attributes:
+        stats: Counts since the start.
+        share_persister: Keeps share state; None: share groups are not served.
     """
 
     def __init__(
@@ -137,6 +151,7 @@ class GroupCoordinator:
         self._expiry_timer: TimerHandle | None = None
         self._expiry: asyncio.Task[None] | None = None
         self.stats = GroupStats()
+        self.share_persister: SharePersister | None = None
 
     # -- life --
 
@@ -292,7 +307,17 @@ class GroupCoordinator:
             randomness=self._randomness,
             image=lambda: self._controller.image,
         )
-        return _Active(shard, protocol, offsets, transactional, consumers)
+        shares = ShareProtocol(
+            shard,
+            settings=settings,
+            clock=self._clock,
+            timer=self._timer,
+            image=lambda: self._controller.image,
+            group_settings=self._controller.share_group_config,
+            persister=lambda: self.share_persister,
+            give_up=give_up,
+        )
+        return _Active(shard, protocol, offsets, transactional, consumers, shares)
 
     def _reload(self, shard: GroupShard) -> None:
         """The log has refused a change that was made here already: what it says is true."""
@@ -321,6 +346,9 @@ class GroupCoordinator:
         # Some were deleted meanwhile, or before a crash that left their offsets in the log.
         gone = election.deleted | await self._unknown_topics(active)
         await self._delete_partitions(partition_index, active, gone)
+        for share_group in list(active.shard.share_groups()):
+            active.shares.forget_unknown_topics(share_group)
+            await asyncio.sleep(0)
 
     async def _start_sessions(self, active: _Active) -> None:
         started = 0
@@ -332,6 +360,9 @@ class GroupCoordinator:
                     started += 1
                     if started % _STARTED_PER_SLICE == 0:
                         await asyncio.sleep(0)
+            elif isinstance(group, ShareGroup):
+                active.shares.start_timers(group)
+                await asyncio.sleep(0)
             elif isinstance(group, ClassicGroup):
                 for classic_member in list(group.members.values()):
                     classic_member.session.set(classic_member.session_timeout_ms)
@@ -369,11 +400,8 @@ class GroupCoordinator:
         With the offsets topic itself all groups are gone: what is kept of them here would be lost
         with the next start, and a topic made anew may even spread groups differently.
         """
-        deleted = [
-            topic.name
-            for topic_id, topic in old.topics_by_id.items()
-            if topic_id not in new.topics_by_id
-        ]
+        deleted_ids = old.topics_by_id.keys() - new.topics_by_id.keys()
+        deleted = [old.topics_by_id[topic_id].name for topic_id in deleted_ids]
         if OFFSETS_TOPIC in deleted:
             for partition_index in [*self._active, *self._loading]:
                 self.on_resigned(partition_index)
@@ -388,6 +416,7 @@ class GroupCoordinator:
             election.deleted.update(deleted)
         for partition_index, active in list(self._active.items()) if changed else ():
             active.consumers.topics_changed(changed, has_new=has_new)
+            active.shares.topics_changed(changed, deleted_ids)
             await self._delete_partitions(partition_index, active, deleted)
             await asyncio.sleep(0)
 
@@ -483,6 +512,34 @@ class GroupCoordinator:
         client = Client(context.client_id or "", f"/{context.connection.peer_host}")
         active.consumers.heartbeat(request, client, reply)
         return reply.result()
+
+    def share_group_heartbeat(
+        self, context: RequestContext, request: ShareGroupHeartbeatRequest
+    ) -> "ShareGroupHeartbeatResponse | asyncio.Future[ShareGroupHeartbeatResponse]":
+        """ShareGroupHeartbeat; answered when what it changes is committed.
+
+        Raises:
+            ApiError: The request is refused, whatever the group is like.
+        """
+        if not self._running:
+            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        check_share_heartbeat(request)
+        shares = self.share_protocol(request.group_id)
+        reply: Answer[ShareGroupHeartbeatResponse] = Answer()
+        client = Client(context.client_id or "", f"/{context.connection.peer_host}")
+        shares.heartbeat(request, client, reply)
+        return reply.result()
+
+    def share_protocol(self, group_id: str) -> ShareProtocol:
+        """Who serves a share group.
+
+        Raises:
+            ApiError: It cannot be served here and now.
+        """
+        active = self._find(group_id)
+        if isinstance(active, ErrorCode):
+            raise ApiError(active)
+        return active.shares
 
     def sync_group(
         self, request: SyncGroupRequest
@@ -621,8 +678,19 @@ class GroupCoordinator:
         active = self._find(group_id)
         if isinstance(active, ErrorCode):
             done(active)
-        else:
+            return
+        share_group = active.shard.share_group(group_id)
+        if share_group is None:
             active.offsets.delete_group(group_id, done)
+            return
+
+        def state_deleted(code: ErrorCode) -> None:
+            if code is ErrorCode.NONE:
+                active.offsets.delete_group(group_id, done)
+            else:
+                done(code)
+
+        active.shares.administration.delete_state(share_group, state_deleted)
 
     # -- to look at --
 
@@ -642,6 +710,14 @@ class GroupCoordinator:
         return (
             "consumer" in self._settings.group_coordinator_rebalance_protocols
             and self._controller.image.features.get(GROUP_VERSION, 0) >= 1
+        )
+
+    @property
+    def serves_share_groups(self) -> bool:
+        """Whether groups of KIP-932 are switched on."""
+        return (
+            self.share_persister is not None
+            and self._controller.image.features.get(SHARE_VERSION, 0) >= 1
         )
 
     @property

@@ -12,6 +12,7 @@ Source: Kafka, CoordinatorLoaderImpl.java; GroupMetadataManager and OffsetMetada
 
 import asyncio
 import logging
+from itertools import chain
 from typing import Protocol
 
 from broker.groups.classic_group import ClassicGroup, ClassicMember
@@ -20,6 +21,7 @@ from broker.groups.classic_protocol import ClassicProtocol
 from broker.groups.consumer.replay import GroupReplay
 from broker.groups.offset_store import GroupTopicPartition, OffsetAndMetadata
 from broker.groups.shard import GroupShard
+from broker.groups.share.replay import ShareGroupReplay
 from protocol.errors import DecodeError
 from protocol.internal.consumer_group_records import ConsumerGroupKey
 from protocol.internal.consumer_offsets import (
@@ -30,6 +32,7 @@ from protocol.internal.consumer_offsets import (
     decode_key,
     decode_offset_commit_value,
 )
+from protocol.internal.share_group_records import ShareGroupKey
 from protocol.records.batch import BatchHeader, iterate_batches
 from protocol.records.control import ControlType, parse_end_transaction_marker
 from protocol.records.record import iterate_records
@@ -129,6 +132,7 @@ async def fill_shard(shard: GroupShard, protocol: ClassicProtocol, log: LogReade
     """Decode what was read into groups and offsets; a record that is damaged is passed over."""
     until_pause = RECORDS_PER_SLICE
     consumer_groups = GroupReplay()
+    share_groups = ShareGroupReplay()
     offsets: list[tuple[OffsetCommitKey, OffsetAndMetadata, int | None]] = []
     sources: list[tuple[int | None, dict[bytes, tuple[bytes, int]]]] = [(None, log.latest)]
     sources.extend(log.pending.items())
@@ -143,6 +147,8 @@ async def fill_shard(shard: GroupShard, protocol: ClassicProtocol, log: LogReade
                     offsets.append((key, OffsetAndMetadata(value, record_offset), producer_id))
                 elif isinstance(key, ConsumerGroupKey):
                     consumer_groups.add(key, raw_value)
+                elif isinstance(key, ShareGroupKey):
+                    share_groups.add(key, raw_value)
                 else:
                     # A group of a newer kind: somebody else's record.
                     shard.stats.skipped_records += 1
@@ -158,16 +164,16 @@ async def fill_shard(shard: GroupShard, protocol: ClassicProtocol, log: LogReade
             if not until_pause:
                 until_pause = RECORDS_PER_SLICE
                 await asyncio.sleep(0)
-    for _ in consumer_groups.finish():
+    for _ in chain(consumer_groups.finish(), share_groups.finish()):
         until_pause -= 1
         if not until_pause:
             until_pause = RECORDS_PER_SLICE
             await asyncio.sleep(0)
-    for consumer_group in consumer_groups.groups.values():
-        if consumer_group.group_id in shard.groups:
-            # Both kinds of record cannot be alive; the classic one may be a damaged tombstone's.
+    for group in chain(consumer_groups.groups.values(), share_groups.groups.values()):
+        if group.group_id in shard.groups:
+            # Two kinds of record cannot be alive; the other one may be a damaged tombstone's.
             shard.stats.skipped_records += 1
-        shard.add_loaded_group(consumer_group)
+        shard.add_loaded_group(group)
     for position, (key, committed, producer_id) in enumerate(offsets):
         if key.group not in shard.groups:
             # Nothing but offsets: a simple group.

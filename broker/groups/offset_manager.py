@@ -22,7 +22,7 @@ from uuid import UUID
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.classic_protocol import ClassicProtocol
-from broker.groups.group import Group
+from broker.groups.group import Group, GroupType
 from broker.groups.group_records import offset_tombstone
 from broker.groups.offset_store import OffsetAndMetadata
 from broker.groups.offsets_log import Done, KeyValue
@@ -257,7 +257,7 @@ class OffsetManager:
         consumers still read the topic.
         """
         group = self._shard.groups.get(group_id)
-        if group is None:
+        if group is None or group.type is GroupType.SHARE:
             done(ErrorCode.GROUP_ID_NOT_FOUND, [])
             return
         if not group.is_empty and group.protocol_type != consumer_subscription.PROTOCOL_TYPE:

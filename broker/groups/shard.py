@@ -8,6 +8,7 @@ from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.group import Group
 from broker.groups.offset_store import OffsetStore
 from broker.groups.offsets_log import OffsetsLog
+from broker.groups.share.share_group import ShareGroup
 from broker.groups.stats import GroupStats
 from storage.clock import Clock
 
@@ -51,6 +52,15 @@ class GroupShard:
     def consumer_groups(self) -> Iterator[ConsumerGroup]:
         """All groups of KIP-848; none may come or go meanwhile."""
         return (group for group in self.groups.values() if isinstance(group, ConsumerGroup))
+
+    def share_group(self, group_id: str) -> ShareGroup | None:
+        """The group of this name if it is one of KIP-932."""
+        group = self.groups.get(group_id)
+        return group if isinstance(group, ShareGroup) else None
+
+    def share_groups(self) -> Iterator[ShareGroup]:
+        """All groups of KIP-932; none may come or go meanwhile."""
+        return (group for group in self.groups.values() if isinstance(group, ShareGroup))
 
     def add_group(self, group: Group) -> None:
         """Take in a new group, which may take the place of an empty one of the other kind.

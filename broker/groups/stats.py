@@ -17,6 +17,7 @@ class GroupStats:
         "offset_commits",
         "offset_deletions",
         "offset_expirations",
+        "share_group_rebalances",
         "skipped_records",
         "started_rebalances",
     )
@@ -25,6 +26,7 @@ class GroupStats:
         self.completed_rebalances = 0
         self.started_rebalances = 0
         self.consumer_group_rebalances = 0
+        self.share_group_rebalances = 0
         self.expired_members = 0
         self.offset_commits = 0
         self.offset_deletions = 0

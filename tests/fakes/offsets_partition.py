@@ -11,10 +11,13 @@ from broker.controller.cluster_image import (
     PartitionImage,
     TopicImage,
 )
-from broker.controller.group_settings import ConsumerGroupSettings
+from broker.controller.group_settings import ConsumerGroupSettings, ShareGroupSettings
 from broker.errors import ApiError
+from broker.share.group_config import ShareGroupConfig
 from protocol.error_codes import ErrorCode
 from protocol.records.batch import read_header, set_offset_and_epoch
+from protocol.records.builder import build_batch
+from protocol.records.record import iterate_records
 from storage.topic_partition import TopicPartition
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -68,6 +71,20 @@ class FakeReplicaManager:
         self.batches[index].append(bytes(batch))
         self.ends[index] = read_header(memoryview(batch)).next_offset
         on_committed(ErrorCode.NONE, base_offset)
+
+    def compacted(self) -> "FakeReplicaManager":
+        """The same log when the cleaner has been through all of it, tombstones gone, too."""
+        made = FakeReplicaManager(self.batches)
+        for index, batches in self.batches.items():
+            latest: dict[bytes | None, bytes | None] = {}
+            for batch in batches:
+                for record in iterate_records(memoryview(batch), max_size=1 << 20):
+                    latest.pop(record.key, None)
+                    latest[record.key] = record.value
+            kept = [(k, v, (), 0) for k, v in latest.items() if v is not None]
+            if kept:
+                made.add_batch(index, build_batch(kept))
+        return made
 
     def get_partition(self, topic: str, index: int) -> SimpleNamespace | None:
         if topic != OFFSETS_TOPIC or index not in self.batches:
@@ -138,6 +155,9 @@ class FakeController:
 
     def group_config(self, group_id: str) -> ConsumerGroupSettings:
         return ConsumerGroupSettings(45_000, 5_000)
+
+    def share_group_config(self, group_id: str) -> ShareGroupSettings:
+        return ShareGroupSettings(45_000, 5_000, ShareGroupConfig(30_000))
 
     async def set_topics(self, *topics: TopicImage) -> None:
         old, self.image = self.image, self._image_of(topics)

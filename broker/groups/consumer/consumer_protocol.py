@@ -325,7 +325,8 @@ class ConsumerProtocol:
             if group is None and is_joining:
                 return ConsumerGroup(group_id)
             raise _no_such_group(group_id, exists=group is not None)
-        assert isinstance(group, ClassicGroup)
+        if not isinstance(group, ClassicGroup):
+            raise _no_such_group(group_id, exists=True)
         if group.is_empty:
             records += group.tombstones()
             return ConsumerGroup(group_id)
@@ -706,10 +707,11 @@ def _check_epoch(member: ConsumerGroupMember, request: ConsumerGroupHeartbeatReq
     """Refuse a member in an epoch that it cannot be in.
 
     The epoch before is taken from a member that has no more than it shall have: the answer with
-    the new epoch may have got lost.
+    the new epoch may have got lost. Who joins under the id of a member is that member, which has
+    lost its state.
     """
     epoch = request.member_epoch
-    if epoch == member.member_epoch:
+    if epoch in (JOIN_EPOCH, member.member_epoch):
         return
     if epoch < member.member_epoch:
         if epoch == member.previous_member_epoch and (

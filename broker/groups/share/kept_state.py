@@ -12,7 +12,7 @@ Source: Kafka, ShareGroup.java (ShareGroupStatePartitionMetadataInfo), GroupMeta
 uninitializeShareGroupState, maybeCleanupShareGroupState).
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -136,15 +136,6 @@ class KeptState(NamedTuple):
             {i: t for i, t in self.initialized.items() if i not in topic_ids},
             {i: name for i, name in self.deleting.items() if i not in topic_ids},
         )
-
-    def partitions(self) -> Iterator[tuple[UUID, frozenset[int]]]:
-        """Everything that may have state, by topic."""
-        for topic_id in {**self.initialized, **self.initializing}:
-            there: frozenset[int] = frozenset()
-            for topics in (self.initialized, self.initializing):
-                if topic_id in topics:
-                    there |= topics[topic_id].partitions
-            yield topic_id, there
 
     def value(self) -> ShareGroupStatePartitionMetadataValue:
         """For the log."""

@@ -39,14 +39,16 @@ class ShareGroupWork:
         unwritten: Writes that are not yet committed.
         behind_writes: Answers that must not be seen before these are.
         metadata_hash: The hash of the topics, and what it was computed from.
+        is_altered: Its offsets are being changed, or it is being deleted: nobody may join.
     """
 
-    __slots__ = ("behind_writes", "metadata_hash", "unwritten")
+    __slots__ = ("behind_writes", "is_altered", "metadata_hash", "unwritten")
 
     def __init__(self) -> None:
         self.unwritten = 0
         self.behind_writes: list[Done] = []
         self.metadata_hash: tuple[tuple[int, int, int], int] | None = None
+        self.is_altered = False
 
 
 class ShareGroup(Group):
