@@ -19,8 +19,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from broker.errors import ApiError
 from broker.controller.topic_names import SHARE_GROUP_STATE
+from broker.errors import ApiError
 from broker.groups.coordinator import OFFSETS_TOPIC
 from broker.transactions.coordinator import TRANSACTION_TOPIC
 from protocol.api_keys import ApiKey

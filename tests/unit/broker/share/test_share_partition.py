@@ -9,14 +9,7 @@ import pytest
 from broker.share.delayed_share_fetch import DelayedShareFetch
 from broker.share.fetched_batches import FetchedBatch
 from broker.share.in_flight import RecordState
-from broker.share.persister import (
-    Done,
-    SharePartitionKey,
-    ShareState,
-    StateBatch,
-    StateDone,
-    SummaryDone,
-)
+from broker.share.persister import SharePartitionKey, ShareState, StateBatch
 from broker.share.share_partition import (
     ACCEPT,
     GAP,
@@ -30,58 +23,11 @@ from broker.share.share_partition import (
     SharePartitionState,
 )
 from protocol.error_codes import ErrorCode as E
+from tests.fakes.share_persister import FakePersister
 from tests.fakes.timer import ManualTimer
 
 KEY = SharePartitionKey("group", UUID(int=1), 0)
 LOCK_MS = 30_000
-
-
-class FakePersister:
-    """Keeps nothing but what was written; with `hold` it answers when told to."""
-
-    def __init__(self) -> None:
-        self.state: ShareState | None = ShareState(0, 0, ())
-        self.read_code = E.NONE
-        self.write_code = E.NONE
-        self.hold = False
-        self.held: list[Done] = []
-        self.writes: list[tuple[int, int, list[StateBatch]]] = []
-
-    def initialize(
-        self, key: SharePartitionKey, state_epoch: int, start_offset: int, done: Done
-    ) -> None:
-        raise AssertionError("the group coordinator does that")
-
-    def read(self, key: SharePartitionKey, leader_epoch: int, done: StateDone) -> None:
-        done(self.read_code, self.state if self.read_code is E.NONE else None)
-
-    def read_summary(self, key: SharePartitionKey, done: SummaryDone) -> None:
-        raise AssertionError("the group coordinator does that")
-
-    def write(
-        self,
-        key: SharePartitionKey,
-        *,
-        state_epoch: int,
-        leader_epoch: int,
-        start_offset: int,
-        delivery_complete_count: int,
-        batches: Sequence[StateBatch],
-        done: Done,
-    ) -> None:
-        self.writes.append((start_offset, delivery_complete_count, list(batches)))
-        if self.hold:
-            self.held.append(done)
-        else:
-            done(self.write_code)
-
-    def delete(self, key: SharePartitionKey, done: Done) -> None:
-        raise AssertionError("the group coordinator does that")
-
-    def answer(self, code: E = E.NONE) -> None:
-        held, self.held = self.held, []
-        for done in held:
-            done(code)
 
 
 def batches_of(*sizes: int, base: int = 0) -> list[FetchedBatch]:
