@@ -29,17 +29,6 @@ from tests.checker.raw import (
     Partition,
 )
 
-REFUSALS: Final = frozenset(
-    {
-        KafkaError.ILLEGAL_GENERATION,
-        KafkaError.UNKNOWN_MEMBER_ID,
-        KafkaError.REBALANCE_IN_PROGRESS,
-        KafkaError.STALE_MEMBER_EPOCH,
-        KafkaError.FENCED_MEMBER_EPOCH,
-    }
-)
-"""What a commit may be told that has done nothing."""
-
 
 def send(worker: Worker) -> None:
     """Idempotent sends, answered out of the order of their operations."""
@@ -205,8 +194,9 @@ def subscribe(worker: Worker, group: str, protocols: Sequence[str]) -> None:
             try:
                 consumer.commit(offsets=_positions(offsets), asynchronous=False)
             except KafkaException as error:
-                outcome = "fail" if error.args[0].code() in REFUSALS else "info"
-                recorder.complete(i, outcome, "commit", error=str(error))
+                # Also of a refusal nobody knows what it means: the library repeats a commit
+                # whose answer was lost, and the first one may have been done.
+                recorder.complete(i, "info", "commit", error=str(error))
                 break
             recorder.complete(i, "ok", "commit")
         consumer.close()

@@ -334,6 +334,26 @@ def generation_not_checked() -> None:
     _replace(ClassicGroup, "validate_offset_commit", lambda *_, **__: ErrorCode.NONE)
 
 
+def member_epoch_not_checked() -> None:
+    """As before, in groups of the new protocol."""
+    from broker.groups.consumer.consumer_group import ConsumerGroup
+    from protocol.error_codes import ErrorCode
+
+    _replace(ConsumerGroup, "validate_offset_commit", lambda *_, **__: ErrorCode.NONE)
+
+
+def partition_given_before_revoked() -> None:
+    """A member of a consumer group gets partitions that another one has not given back yet."""
+    from broker.groups.consumer import consumer_protocol
+
+    reconcile: Any = vars(consumer_protocol)["reconcile"]
+
+    def reconciled(member: Any, **named: Any) -> Any:
+        return reconcile(member, **{**named, "partition_epoch": lambda *_: -1})
+
+    _replace(consumer_protocol, "reconcile", reconciled)
+
+
 MUTANTS: Final[dict[str, Mutant]] = {
     "lso-ignored": Mutant(lso_ignored),
     "aborted-list-empty": Mutant(aborted_list_empty),
@@ -355,5 +375,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "fetch-skips-a-batch": Mutant(fetch_skips_a_batch),
     "offsets-replay-loses": Mutant(offsets_replay_loses, ("kill",)),
     "generation-not-checked": Mutant(generation_not_checked),
+    "member-epoch-not-checked": Mutant(member_epoch_not_checked),
+    "partition-given-before-revoked": Mutant(partition_given_before_revoked, ("clients",)),
 }
 """By name."""

@@ -7,6 +7,7 @@ from tests.checker.client_process import (
     CLIENT_PATIENCE_S,
     GROUP_TOPICS,
     KEYS,
+    MIXED_GROUP,
     NEXT_SUBSCRIBE_GROUP,
     RAW_JOB_GROUP,
     SUBSCRIBE_GROUP,
@@ -166,8 +167,8 @@ async def ask(worker: Worker) -> None:
             offsets = {f"{topic}-{index}": offset for index, offset in found.items()}
             worker.recorder.complete(i, "ok", "committed", offsets=offsets)
         if worker.random.random() < 0.3:
-            await _commit_as_zombie(worker, reader, SUBSCRIBE_GROUP)
-            await _commit_as_zombie(worker, reader, NEXT_SUBSCRIBE_GROUP)
+            for group in (SUBSCRIBE_GROUP, NEXT_SUBSCRIBE_GROUP, MIXED_GROUP):
+                await _commit_as_zombie(worker, reader, group)
         await asyncio.sleep(0.3)
 
 
