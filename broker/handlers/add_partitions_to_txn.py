@@ -49,6 +49,9 @@ FENCED_FROM = 2
 BATCHED_FROM = 4
 """The first version that carries several transactions."""
 
+TRANSACTIONS_PER_SLICE = 50
+"""Transactions, each with a record of its own, before the loop gets its turn."""
+
 
 def handle(
     services: "Services", context: "RequestContext", request: AddPartitionsToTxnRequest
@@ -68,20 +71,29 @@ def handle(
         ]
     answer: Answer[AddPartitionsToTxnResponse] = Answer()
     results: list[AddPartitionsToTxnResult | None] = [None] * len(transactions)
+    left = len(transactions)
     if not transactions:
         return AddPartitionsToTxnResponse()
 
     def done(position: int, errors: Mapping[TopicPartition, ErrorCode]) -> None:
+        nonlocal left
         transaction = transactions[position]
         results[position] = AddPartitionsToTxnResult(
             transactional_id=transaction.transactional_id,
             topic_results=_topic_results(transaction.topics, errors, version),
         )
-        if all(results):
+        left -= 1
+        if not left:
             answer(_response(version, [result for result in results if result is not None]))
 
-    for position, transaction in enumerate(transactions):
-        _add_or_verify(services, version, transaction, partial(done, position))
+    def go_on(begin: int) -> None:
+        end = begin + TRANSACTIONS_PER_SLICE
+        if end < len(transactions):
+            asyncio.get_running_loop().call_soon(go_on, end)
+        for position, transaction in enumerate(transactions[begin:end], begin):
+            _add_or_verify(services, version, transaction, partial(done, position))
+
+    go_on(0)
     return answer.result()
 
 

@@ -1,5 +1,7 @@
 """AddPartitionsToTxn: every served version, end to end."""
 
+import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -160,3 +162,32 @@ def test_answer_waits_for_all(transactions: Transactions) -> None:
 def test_no_transactions(transactions: Transactions) -> None:
     answer = transactions.send(add_partitions_to_txn, AddPartitionsToTxnRequest(), 5)
     assert answer.results_by_transaction == []
+
+
+def test_a_great_many_transactions_leave_others_their_turn(transactions: Transactions) -> None:
+    """Each gets its outcome, in the order of the request, but not in one go."""
+    count = add_partitions_to_txn.TRANSACTIONS_PER_SLICE * 2 + 1
+    producers = [transactions.new_producer(transactional_id=f"tx{n}") for n in range(count)]
+    request = AddPartitionsToTxnRequest(
+        transactions=[
+            transaction(producer, {"t": [0]}, name=f"tx{n}") for n, producer in enumerate(producers)
+        ]
+    )
+    appends = []
+    before = transactions.log.appends
+
+    async def watch() -> None:
+        for _ in range(4):
+            appends.append(transactions.log.appends - before)
+            await asyncio.sleep(0)
+
+    task = transactions.loop.create_task(watch())
+    answer = transactions.send(add_partitions_to_txn, request, 5)
+    transactions.loop.run_until_complete(task)
+    assert max(b - a for a, b in pairwise(appends)) <= add_partitions_to_txn.TRANSACTIONS_PER_SLICE
+    assert [r.transactional_id for r in answer.results_by_transaction] == [
+        f"tx{n}" for n in range(count)
+    ]
+    assert {
+        c for r in answer.results_by_transaction for c in codes_of(r.topic_results).values()
+    } == {E.NONE}
