@@ -52,7 +52,6 @@ from storage.errors import (
     BatchError,
     CorruptBatchError,
     DiskError,
-    InvalidRecordError,
     StorageError,
 )
 
@@ -368,17 +367,20 @@ def check_single_batch(records: memoryview | None, version: int) -> None:
     """A Produce of version 3 or later carries exactly one batch of format 2 (KIP-98).
 
     Raises:
-        InvalidRecordError: No batch, or more than one.
         CorruptBatchError: Less than a batch's header.
-        ApiError: zstd from a client that speaks a version in which zstd does not exist (KIP-110).
+        ApiError: No whole batch, or more than one (INVALID_RECORD); or zstd from a client that
+            speaks a version in which zstd does not exist (KIP-110).
     """
-    if records is None or len(records) < BATCH_OVERHEAD:
-        raise InvalidRecordError("Produce requests must have exactly one record batch")
+    if (
+        records is None
+        or len(records) < BATCH_OVERHEAD
+        or int.from_bytes(records[8:12], "big") + BATCH_OVERHEAD != len(records)
+    ):
+        raise ApiError(
+            ErrorCode.INVALID_RECORD, "Produce requests must have exactly one record batch"
+        )
     if len(records) < HEADER_SIZE:
         raise CorruptBatchError(f"a batch of {len(records)} bytes is smaller than its header")
-    size = int.from_bytes(records[8:12], "big")
-    if size + BATCH_OVERHEAD < len(records):
-        raise InvalidRecordError("Produce requests must have exactly one record batch")
     if version < ZSTD_FROM_VERSION and records[22] & 0x07 == 4:
         raise ApiError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,

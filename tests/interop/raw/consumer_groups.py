@@ -377,10 +377,11 @@ def describe_edges(d: Dialogue) -> None:
     m = Member(d, d.name, "m", [topic])
     m.beat("joins")
     m.settle()
-    request = ConsumerGroupDescribeRequest(
-        group_ids=[d.name, d.name], include_authorized_operations=True
-    )
-    d.ask("with operations, twice", request)
+    for what, group_ids in (("with operations", [d.name]), ("twice", [d.name, d.name])):
+        request = ConsumerGroupDescribeRequest(
+            group_ids=group_ids, include_authorized_operations=True
+        )
+        d.ask(what, request)
     for version in (0, 3, 5, 6):
         request2 = DescribeGroupsRequest(groups=[d.name])
         d.ask(f"as a classic group v{version}", request2, version)

@@ -4,6 +4,7 @@
 methods ask one request each; nothing is checked here, answers are compared elsewhere.
 """
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,7 +46,8 @@ from tests.interop.raw.dialogue import Dialogue
 from tests.interop.raw.script import script
 
 READ_COMMITTED = 1
-TIMESTAMP_MS = 1_700_000_000_000
+TIMESTAMP_MS = time.time_ns() // 1_000_000
+"""Of now: records from long ago are deleted half a minute after a broker has started."""
 
 # The newest versions before KIP-890's second part, and the newest of all.
 OLD = {"init": 4, "produce": 11, "end": 4, "offsets": 4, "add_offsets": 3}
@@ -549,6 +551,7 @@ def produce_after_the_end(d: Dialogue) -> None:
     old.produce(topic, b"2", what="old produce")
     old.end(commit=True, what="old commit")
     old.describe("old ended")
+    fetch_ended(d, topic, "old committed")
     old.produce(topic, b"late", what="old late")
     fetch_ended(d, topic, "at the end")
 
@@ -771,6 +774,7 @@ def markers_by_hand(d: Dialogue) -> None:
     topic = d.create_topic()
     p = Producer(d, d.name, OLD)
     p.init()
+    p.init("init again")
     p.add(topic)
     p.produce(topic, b"x")
 
@@ -785,10 +789,12 @@ def markers_by_hand(d: Dialogue) -> None:
         request = WriteTxnMarkersRequest(markers=[WritableTxnMarker(**(values | fields))])
         d.ask(what, request, version)
 
-    marker("epoch too old", producer_epoch=p.epoch - 1)
+    for version in (1, 2):
+        marker(f"v{version} epoch too old", version, producer_epoch=p.epoch - 1)
     nowhere = [WritableTxnMarkerTopic(name=topic, partition_indexes=[5])]
     marker("no such partition", topics=nowhere)
     marker("nothing", topics=[])
+    marker("no partition", topics=[WritableTxnMarkerTopic(name=topic, partition_indexes=[])])
     marker("abort")
     fetch_ended(d, topic)
     producers(d, topic)

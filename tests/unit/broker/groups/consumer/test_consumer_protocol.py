@@ -175,13 +175,29 @@ def test_wrong_epochs_are_fenced(h: ConsumerHarness) -> None:
         assert "must abandon all its partitions and rejoin" in refused.message
 
 
-def test_member_that_was_fenced_joins_with_epoch_0_only_when_it_has_just_joined(
-    h: ConsumerHarness,
-) -> None:
-    """Join sent twice: the second one has epoch 0, which is the one before 1."""
+def test_member_that_was_fenced_joins_again_under_its_id(h: ConsumerHarness) -> None:
+    """Whatever epoch the group knows it in; what it says it owns counts, and it is told its part."""
     h.enter("m1")
     again = h.enter("m1")
     assert (again.epoch, again.assignment) == (1, {"foo": ALL})
+    h.enter("m2")
+    h.settle_members()
+    part = h.target("m1")["foo"]
+    assert h.beat("m1", 7).error is ErrorCode.FENCED_MEMBER_EPOCH
+    again = h.enter("m1")
+    assert (again.epoch, again.assignment) == (2, {"foo": list(part)})
+    h.check()
+
+
+def test_member_that_joins_again_has_given_back_what_it_does_not_name(h: ConsumerHarness) -> None:
+    h.enter("m1")
+    h.enter("m2")
+    h.beat("m1", 1, owned={"foo": ALL})
+    again = h.enter("m1")
+    assert again.epoch == 2
+    h.settle_members()
+    assert sorted((*h.owned("m1")["foo"], *h.owned("m2")["foo"])) == ALL
+    h.check()
 
 
 def test_subscription_is_changed(h: ConsumerHarness) -> None:
