@@ -35,6 +35,12 @@ TRANSACTIONAL: Final = (
     *("subscribe", "subscribe", "nextsubscribe", "nextsubscribe", "mixed", "mixed"),
     *("job", "job", "nextjob", "nextjob", "rawjob", "ask"),
 )
+BRIEF: Final = (
+    *("send", "txn", "rawtxn", "read", "subscribe", "mixed"),
+    *("nextsubscribe", "nextsubscribe", "job", "nextjob", "nextjob", "rawjob", "ask"),
+)
+"""One of each, and two where they are to share partitions."""
+
 PLAIN: Final = (
     *("send", "send", "read", "read", "ask"),
     *("subscribe", "subscribe", "nextsubscribe", "nextsubscribe", "mixed", "mixed"),

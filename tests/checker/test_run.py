@@ -7,14 +7,15 @@ import pytest
 from tests.checker import delayed
 from tests.checker.mutants import MUTANTS
 from tests.checker.mutation_score import try_mutant
-from tests.checker.run import RunOptions, run
+from tests.checker.run import BRIEF, PLAIN, RunOptions, run
 
 pytestmark = pytest.mark.interop
 
 
-def test_twenty_seconds_of_kills_and_pauses(tmp_path: Path) -> None:
+def test_fifteen_seconds_of_kills_and_pauses(tmp_path: Path) -> None:
     """The short variant: nothing lost, doubled, torn or read too early."""
-    options = RunOptions(seconds=20, seed=20, faults=("kill", "pause", "clients"))
+    faults = ("kill", "pause", "clients")
+    options = RunOptions(seconds=15, seed=20, faults=faults, workload=BRIEF)
     outcome = run(options, tmp_path)
     assert outcome.is_clean, outcome.text()
     assert outcome.report.outcomes["txn ok"] > 50, outcome.text()
@@ -38,6 +39,14 @@ def test_three_minutes_of_a_bad_network(tmp_path: Path) -> None:
     outcome = run(RunOptions(seconds=180, seed=180, faults=("kill", "proxy")), tmp_path)
     assert outcome.is_clean, outcome.text()
     assert outcome.faults["proxy"] >= 5
+
+
+@pytest.mark.slow
+def test_two_minutes_of_a_bad_network_without_transactions(tmp_path: Path) -> None:
+    """Groups of both protocols, one in which they meet, and an idempotent producer."""
+    options = RunOptions(seconds=120, seed=121, faults=("kill", "freeze", "proxy"), workload=PLAIN)
+    outcome = run(options, tmp_path)
+    assert outcome.is_clean, outcome.text()
 
 
 def test_late_requests_with_version_2(tmp_path: Path) -> None:
