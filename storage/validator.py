@@ -147,7 +147,10 @@ class BatchValidator:
             end = position + size
             if magic != MAGIC or end > total or size < HEADER_SIZE:
                 raise _cut_off(records, position)
-            if size > self._max_message_bytes:
+            if size > self._max_message_bytes and (
+                origin is _CLIENT or not attributes & CONTROL_BIT
+            ):
+                # A marker always fits: without it a transaction would never end.
                 raise BatchTooLargeError(
                     f"batch of {size} bytes is above max.message.bytes={self._max_message_bytes}"
                 )

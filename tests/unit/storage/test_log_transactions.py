@@ -4,7 +4,7 @@ import pytest
 
 from protocol.records.control import build_end_transaction_marker
 from storage.append_origin import AppendOrigin
-from storage.errors import InvalidProducerEpochError
+from storage.errors import BatchTooLargeError, InvalidProducerEpochError
 from storage.log import Log
 from storage.producer_state import PRODUCER_ID_EXPIRATION_MS
 from storage.verification import TransactionTerms
@@ -197,3 +197,13 @@ def test_markers_in_other_segments_than_their_data() -> None:
     assert sorted(log.aborted_transactions(0, 3)) == [(5, 0), (6, 1)]
     assert log.aborted_transactions(1, 2) == [(6, 1), (5, 0)]
     assert log.last_stable_offset == 15
+
+
+def test_a_marker_is_never_too_large() -> None:
+    """An administrator who lets nobody write any more must not keep transactions open."""
+    log = open_log(FakeFilesystem(), small_segments())
+    write(log)
+    log.update_config(log.config.model_copy(update={"max_message_bytes": 0}))
+    with pytest.raises(BatchTooLargeError):
+        write(log, 1)
+    assert end(log) == 2
