@@ -24,7 +24,7 @@ from storage.errors import DiskError, OffsetOutOfRangeError
 from storage.log_flush import LogFlushes
 from storage.producer_entry import DuplicateInfo
 from storage.segment import BatchAppend, Segment
-from storage.segment_recovery import read_marker, replay_batch
+from storage.segment_recovery import read_control, replay_batch
 from storage.transaction_index import AbortedTxn
 from storage.validator import BatchValidator, HeaderFields, headers_of
 from storage.verification import TransactionTerms
@@ -144,7 +144,7 @@ class LogAppends(LogFlushes):
         marker: tuple[int, int] | None = None
         if producer_id >= 0:
             if fields[5] & CONTROL_BIT:
-                marker = read_marker(BatchHeader._make(fields), records)
+                marker = read_control(records)
             duplicate = self._check_producer(fields, origin, marker, terms)
             if duplicate is not None:
                 return AppendInfo(

@@ -216,7 +216,10 @@ class LogState:
 
     def update_high_watermark(self, offset: int) -> None:
         """Consumers may read below `offset`; brought into the log's range."""
-        offset = min(max(offset, self.log_start_offset), self.log_end_offset)
+        if offset < self.log_start_offset:
+            offset = self.log_start_offset
+        if offset > self.log_end_offset:
+            offset = self.log_end_offset
         self.high_watermark = offset
         if self.producer_state.first_unstable_offset is not None:
             self.producer_state.on_high_watermark_updated(offset)

@@ -213,6 +213,11 @@ def read_marker(header: BatchHeader, batch: memoryview) -> tuple[int, int] | Non
     """(control type, coordinator epoch) of a transaction's end marker, None for other batches."""
     if not header.attributes & CONTROL_BIT:
         return None
+    return read_control(batch)
+
+
+def read_control(batch: memoryview) -> tuple[int, int] | None:
+    """`read_marker` of a batch that is a control batch."""
     try:
         marker = parse_end_transaction_marker(batch)
     except DecodeError:
