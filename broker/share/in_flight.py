@@ -103,7 +103,7 @@ class Run:
             delivered in ever smaller parts of it.
         lock: Of the member, or None.
         transition: What waits to be written, or None.
-        before: State, delivery count and member before the transition.
+        before: State and member before the transition.
     """
 
     __slots__ = (
@@ -136,7 +136,7 @@ class Run:
         self.batch_size = batch_size or last - first + 1
         self.lock: Lock | None = None
         self.transition: Transition | None = None
-        self.before: tuple[RecordState, int, str] | None = None
+        self.before: tuple[RecordState, str] | None = None
 
     def __len__(self) -> int:
         return self.last - self.first + 1
@@ -157,14 +157,10 @@ class Run:
         self.state = state
         self.member_id = member_id
 
-    def begin(
-        self, transition: Transition, state: RecordState, *, delivery_count: int | None = None
-    ) -> None:
+    def begin(self, transition: Transition, state: RecordState) -> None:
         """Go over to another state as soon as that is written; `commit` or `roll_back` ends it."""
-        before = (self.state, self.delivery_count, self.member_id)
+        before = (self.state, self.member_id)
         self.change(state)
-        if delivery_count is not None:
-            self.delivery_count = delivery_count
         self.before = before
         self.transition = transition
         transition.runs.append(self)
@@ -178,7 +174,7 @@ class Run:
     def roll_back(self, max_deliveries: int) -> None:
         """It could not be written: as before, or as its lock has left it meanwhile."""
         assert self.before is not None
-        self.state, self.delivery_count, self.member_id = self.before
+        self.state, self.member_id = self.before
         self.transition = None
         self.before = None
         if self.lock is not None and self.lock.is_expired:

@@ -45,7 +45,6 @@ GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 _OUTCOMES = {
     GAP: RecordState.ARCHIVED,
     ACCEPT: RecordState.ACKNOWLEDGED,
-    RELEASE: RecordState.AVAILABLE,
     REJECT: RecordState.ARCHIVED,
 }
 
@@ -470,13 +469,11 @@ class SharePartition:
                 lock.cancel()
             return
         for run in runs:
-            outcome = _OUTCOMES[kind]
-            if kind == RELEASE and run.delivery_count >= self._limits.max_deliveries:
-                outcome = RecordState.ARCHIVED
+            outcome = self._released_state(run) if kind == RELEASE else _OUTCOMES[kind]
             run.begin(transition, outcome)
 
     def release(self, member_id: str, done: Done) -> None:
-        """A member has gone: what it has was not delivered at all."""
+        """A member has gone: what it has goes to others, as if it had released it."""
         transition = Transition()
         for run in self._in_flight:
             if (
@@ -484,8 +481,12 @@ class SharePartition:
                 and run.transition is None
                 and run.member_id == member_id
             ):
-                run.begin(transition, RecordState.AVAILABLE, delivery_count=run.delivery_count - 1)
+                run.begin(transition, self._released_state(run))
         self._persist(transition, done)
+
+    def _released_state(self, run: Run) -> RecordState:
+        is_enough = run.delivery_count >= self._limits.max_deliveries
+        return RecordState.ARCHIVED if is_enough else RecordState.AVAILABLE
 
     # -- writing ---------------------------------------------------------------------------------
 

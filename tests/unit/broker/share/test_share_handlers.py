@@ -30,7 +30,7 @@ from protocol.records.batch import iterate_batches
 from protocol.records.control import build_end_transaction_marker
 from protocol.records.record import iterate_records
 from storage.append_origin import AppendOrigin
-from tests.fakes.share_persister import FakePersister
+from tests.fakes.partition_persister import FakePersister
 from tests.unit.broker.world import World, batch, topic_id
 
 GROUP = "group"
@@ -370,7 +370,7 @@ async def test_last_epoch_gives_everything_back(s: ShareWorld) -> None:
     told = only(s.fetch(-1, "t", acks=[(0, 0, [1])]))
     assert (told.acknowledge_error_code, acquired(told)) == (0, [])
     assert len(s.share.sessions) == 0
-    assert acquired(only(s.fetch(0, "t", member_id="b"))) == [(1, 1, 1)]
+    assert acquired(only(s.fetch(0, "t", member_id="b"))) == [(1, 1, 2)]
     assert s.acknowledge(-1, (1, 1, [1]), member_id="b").error_code == 0
     assert len(s.share.sessions) == 0
 
@@ -379,7 +379,7 @@ async def test_connection_that_closes_gives_everything_back(s: ShareWorld) -> No
     s.produce(b"a", b"b")
     s.fetch(0, "t")
     s.w.h.connection.close(None)
-    assert s.persister.writes[-1][2][0][2:] == (0, 0)
+    assert s.persister.writes[-1][2][0][2:] == (0, 1)
     assert len(s.share) == 0, "with the group's last session its share-partitions are forgotten"
 
 
@@ -458,7 +458,13 @@ async def test_read_committed(s: ShareWorld, commit: bool) -> None:
     assert acquired(only(s.fetch(0, "t"))) == [], "the transaction is open"
     partition = s.w.replicas.get_partition("t", 0)
     assert partition is not None
-    marker = build_end_transaction_marker(1, 0, commit=commit, timestamp=s.w.clock.now_ms())
+    marker = build_end_transaction_marker(
+        producer_id=1,
+        producer_epoch=0,
+        commit=commit,
+        coordinator_epoch=0,
+        timestamp_ms=s.w.clock.now_ms(),
+    )
     partition.append(memoryview(marker), s.w.clock.now_ms(), AppendOrigin.COORDINATOR)
     told = only(s.fetch(1))
     assert acquired(told) == [(0, 3, 1)] if commit else [(2, 3, 1)]

@@ -23,7 +23,7 @@ from broker.share.share_partition import (
     SharePartitionState,
 )
 from protocol.error_codes import ErrorCode as E
-from tests.fakes.share_persister import FakePersister
+from tests.fakes.partition_persister import FakePersister
 from tests.fakes.timer import ManualTimer
 
 KEY = SharePartitionKey("group", UUID(int=1), 0)
@@ -420,13 +420,21 @@ def test_what_fails_again_and_again_goes_out_in_smaller_company(share: Share) ->
 # -- members that go -------------------------------------------------------------------------------
 
 
-def test_member_that_goes_has_not_had_its_records(share: Share) -> None:
+def test_member_that_goes_releases_its_records(share: Share) -> None:
     share.acquire(batches_of(3))
     share.acquire(batches_of(3, base=3), "b")
     assert share.outcome(share.partition.release, "a") is E.NONE
-    assert share.shown() == [(0, 2, "AVAILABLE", 0), (3, 5, "ACQUIRED", 1)]
-    assert share.acquire(batches_of(3, 3), "b") == [Acquired(0, 2, 1)]
+    assert share.shown() == [(0, 2, "AVAILABLE", 1), (3, 5, "ACQUIRED", 1)]
+    assert share.acquire(batches_of(3, 3), "b") == [Acquired(0, 2, 2)]
     assert share.outcome(share.partition.release, "nobody") is E.NONE
+
+
+def test_member_that_goes_with_what_was_delivered_often_enough() -> None:
+    share = Share(max_deliveries=2).begin()
+    for _ in range(2):
+        share.acquire(batches_of(3))
+        share.outcome(share.partition.release, "a")
+    assert share.offsets == (3, 3, 3)
 
 
 # -- log start -------------------------------------------------------------------------------------
