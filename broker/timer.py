@@ -8,7 +8,8 @@ earliest tick that has anybody waiting (a timer of the loop's own per request co
     _buckets  tick number -> timers due then                tick = TICK_MS milliseconds
 
 A timer fires at the end of its tick: never early, up to TICK_MS late. A cancelled timer keeps its
-slot, but no callback, until its tick passes.
+slot, but no callback, until its tick passes. When many are due together, others get their turn on
+the loop after TURN_MS, and what is left goes on behind them, in order.
 """
 
 import asyncio
@@ -23,6 +24,10 @@ LOGGER = logging.getLogger(__name__)
 
 TICK_MS = 5.0
 """Resolution. Kafka's own purgatory timer ticks every millisecond, with a thread to turn it."""
+
+
+TURN_MS = 5.0
+"""How long timers that are due may hold the loop: a thousand groups form at the same moment."""
 
 
 class TimerHandle(Protocol):
@@ -96,9 +101,12 @@ class TimerWheel:
     def _turn(self) -> None:
         self._handle = None
         now_ms = self._clock.monotonic_ms()
+        turn_end_ms = now_ms + TURN_MS
         ticks = self._ticks
         while ticks and ticks[0] * TICK_MS <= now_ms:
-            for timer in self._buckets.pop(heapq.heappop(ticks)):
+            tick = heapq.heappop(ticks)
+            bucket = self._buckets.pop(tick)
+            for place, timer in enumerate(bucket, 1):
                 callback, timer.callback = timer.callback, None
                 if callback is None:
                     continue
@@ -106,6 +114,13 @@ class TimerWheel:
                     callback()
                 except Exception:
                     LOGGER.exception("timer callback failed")
+                if self._clock.monotonic_ms() >= turn_end_ms:
+                    if place < len(bucket):
+                        # What is armed from now on is due after this tick, which has passed.
+                        self._buckets[tick] = bucket[place:]
+                        heapq.heappush(ticks, tick)
+                    self._arm_first()
+                    return
         self._arm_first()
 
     def _arm_first(self) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from broker.timer import TICK_MS, TimerWheel
+from broker.timer import TICK_MS, TURN_MS, TimerWheel
 from tests.fakes.clock import ManualClock
 
 
@@ -70,6 +70,34 @@ def test_fires_within_a_tick_after_its_time(
     loop.advance(600)
     assert len(fired) == len(delays)
     assert all(0 <= late <= TICK_MS + 0.001 for late in fired)
+
+
+def test_many_that_are_due_leave_the_loop_its_turns(
+    wheel: TimerWheel, loop: ManualLoop, clock: ManualClock
+) -> None:
+    """Each takes two milliseconds; none is lost, twice, or out of order."""
+    fired: list[int] = []
+    turns: list[float] = []
+
+    def fire(number: int) -> None:
+        fired.append(number)
+        clock.advance(2)
+        if number == 3:
+            wheel.call_later_ms(0, lambda: fired.append(-1))
+
+    handles = [wheel.call_later_ms(1, lambda n=n: fire(n)) for n in range(20)]  # type: ignore[misc]  # why: a default argument binds the loop's value
+    handles[10].cancel()
+    clock.advance(TICK_MS)
+    while len(fired) < 20:
+        begun_ms = clock.monotonic_ms()
+        loop.advance(0)
+        turns.append(clock.monotonic_ms() - begun_ms)
+        clock.advance(1)
+    expected = [n for n in range(20) if n != 10]
+    assert [n for n in fired if n != -1] == expected
+    assert fired.count(-1) == 1
+    assert max(turns) <= TURN_MS + 2
+    assert wheel.armed == 0
 
 
 def test_an_earlier_timer_overtakes(wheel: TimerWheel, loop: ManualLoop) -> None:
