@@ -356,9 +356,12 @@ class ShareProtocol:
 def _check_epoch(member: ShareGroupMember, epoch: int) -> None:
     """Refuse a member in an epoch that it cannot be in.
 
-    The epoch before is taken: the answer with the new one may have got lost.
+    The epoch before is taken: the answer with the new one may have got lost. Who joins under the id
+    of a member is that member, which has lost its state.
     """
     known = member.member_epoch
+    if epoch in (JOIN_EPOCH, known):
+        return
     if epoch > known:
         raise ApiError(
             ErrorCode.FENCED_MEMBER_EPOCH,

@@ -1,0 +1,173 @@
+"""DescribeShareGroupOffsets (API key 90), versions 0 to 1.
+
+Behaviour:
+- Where share groups stand in partitions, or in all that they have worked on. Where a group stands
+  nowhere the start offset is -1: that is no error, nor is a topic or group that does not exist.
+- Lag is what lies between start offset and end, but for records that are done already; -1 where
+  that is not known.
+
+Versions:
+- 0   KIP-932
+- 1   lag       KIP-1226
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from broker.errors import ApiError
+from broker.groups.answer import Answer
+from broker.share.persister import UNINITIALIZED_OFFSET, UNKNOWN_COUNT, ShareSummary
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
+    DescribeShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponseGroup,
+    DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.services import Services
+
+KEY = ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS
+VERSIONS = (0, 1)
+
+NO_LAG = -1
+NO_LEADER_EPOCH = 0
+
+GroupDone = Callable[[DescribeShareGroupOffsetsResponseGroup], None]
+Summaries = Mapping[UUID, Mapping[int, ShareSummary | None]]
+
+
+def handle(
+    services: "Services", context: "RequestContext", request: DescribeShareGroupOffsetsRequest
+) -> "DescribeShareGroupOffsetsResponse | asyncio.Future[DescribeShareGroupOffsetsResponse]":
+    """Tell where groups stand."""
+    answer: Answer[DescribeShareGroupOffsetsResponse] = Answer()
+    groups: dict[int, DescribeShareGroupOffsetsResponseGroup] = {}
+
+    def done(position: int, group: DescribeShareGroupOffsetsResponseGroup) -> None:
+        groups[position] = group
+        if len(groups) == len(request.groups):
+            answer(
+                DescribeShareGroupOffsetsResponse(
+                    groups=[groups[position] for position in range(len(request.groups))]
+                )
+            )
+
+    if not request.groups:
+        return DescribeShareGroupOffsetsResponse(groups=[])
+    for position, group in enumerate(request.groups):
+        try:
+            _describe(services, group, partial(done, position))
+        except ApiError as error:
+            done(
+                position,
+                DescribeShareGroupOffsetsResponseGroup(
+                    group_id=group.group_id,
+                    topics=[],
+                    error_code=error.code,
+                    error_message=error.message or error.code.message,
+                ),
+            )
+    return answer.result()
+
+
+def _describe(
+    services: "Services", group: DescribeShareGroupOffsetsRequestGroup, done: GroupDone
+) -> None:
+    if not services.groups.serves_share_groups:
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+    image = services.controller.image
+    asked: dict[UUID, Sequence[int]] | None = None
+    unknown: list[DescribeShareGroupOffsetsRequestTopic] = []
+    if group.topics is not None:
+        asked = {}
+        for topic in group.topics:
+            known = image.topics.get(topic.topic_name)
+            if known is None:
+                unknown.append(topic)
+            else:
+                asked[known.topic_id] = topic.partitions
+
+    def summarized(found: Summaries) -> None:
+        done(
+            DescribeShareGroupOffsetsResponseGroup(
+                group_id=group.group_id,
+                topics=[
+                    *_topics(services, found),
+                    *(_unknown_topic(topic) for topic in unknown),
+                ],
+            )
+        )
+
+    shares = services.groups.share_protocol(group.group_id)
+    shares.administration.summaries(group.group_id, asked, summarized)
+
+
+def _topics(services: "Services", found: Summaries) -> list[DescribeShareGroupOffsetsResponseTopic]:
+    topics = services.controller.image.topics_by_id
+    return [
+        DescribeShareGroupOffsetsResponseTopic(
+            topic_name=topic.name,
+            topic_id=topic_id,
+            partitions=[
+                _partition(services, topic.name, index, summary)
+                for index, summary in partitions.items()
+            ],
+        )
+        for topic_id, partitions in found.items()
+        # It may have been deleted meanwhile.
+        if (topic := topics.get(topic_id)) is not None
+    ]
+
+
+def _partition(
+    services: "Services", topic: str, index: int, summary: ShareSummary | None
+) -> DescribeShareGroupOffsetsResponsePartition:
+    if summary is None:
+        return _nowhere(index)
+    if (
+        summary.start_offset == UNINITIALIZED_OFFSET
+        or summary.delivery_complete_count == UNKNOWN_COUNT
+    ):
+        lag = NO_LAG
+    else:
+        partition = services.replica_manager.get_partition(topic, index)
+        if partition is None:
+            code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            return DescribeShareGroupOffsetsResponsePartition(
+                partition_index=index, error_code=code, error_message=code.message
+            )
+        end = partition.log.high_watermark
+        lag = max(end - summary.start_offset - summary.delivery_complete_count, 0)
+    return DescribeShareGroupOffsetsResponsePartition(
+        partition_index=index,
+        start_offset=summary.start_offset,
+        leader_epoch=max(summary.leader_epoch, NO_LEADER_EPOCH),
+        lag=lag,
+    )
+
+
+def _nowhere(index: int) -> DescribeShareGroupOffsetsResponsePartition:
+    return DescribeShareGroupOffsetsResponsePartition(
+        partition_index=index,
+        start_offset=UNINITIALIZED_OFFSET,
+        leader_epoch=NO_LEADER_EPOCH,
+        lag=NO_LAG,
+    )
+
+
+def _unknown_topic(
+    topic: DescribeShareGroupOffsetsRequestTopic,
+) -> DescribeShareGroupOffsetsResponseTopic:
+    return DescribeShareGroupOffsetsResponseTopic(
+        topic_name=topic.topic_name, partitions=[_nowhere(index) for index in topic.partitions]
+    )

@@ -1,0 +1,41 @@
+"""ShareGroupHeartbeat (API key 76), version 1.
+
+Behaviour:
+- Everything a member of a share group says to its coordinator: it joins with epoch 0, leaves with
+  -1, and is told with each answer which epoch it is in and, when that has changed, which partitions
+  it works on; others may work on them, too.
+- UNSUPPORTED_VERSION unless the feature `share.version` is at level 1.
+
+Versions:
+- 1   stable in Kafka 4.1    KIP-932
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from broker.errors import ApiError
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.request import RequestContext
+    from broker.services import Services
+
+KEY = ApiKey.SHARE_GROUP_HEARTBEAT
+VERSIONS = (1, 1)
+
+
+def handle(
+    services: "Services", context: "RequestContext", request: ShareGroupHeartbeatRequest
+) -> "ShareGroupHeartbeatResponse | asyncio.Future[ShareGroupHeartbeatResponse]":
+    """Join, stay in, or leave a share group."""
+    if not services.groups.serves_share_groups:
+        return ShareGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    try:
+        return services.groups.share_group_heartbeat(context, request)
+    except ApiError as error:
+        return ShareGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
