@@ -176,7 +176,7 @@ def test_wrong_epochs_are_fenced(h: ConsumerHarness) -> None:
 
 
 def test_member_that_was_fenced_joins_again_under_its_id(h: ConsumerHarness) -> None:
-    """Whatever epoch the group knows it in; what it says it owns counts, and it is told its part."""
+    """Whatever epoch the group knows it in; what it says it owns counts."""
     h.enter("m1")
     again = h.enter("m1")
     assert (again.epoch, again.assignment) == (1, {"foo": ALL})
