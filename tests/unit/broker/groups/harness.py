@@ -120,11 +120,12 @@ class Harness:
         )
         return shard, protocol, offsets
 
-    def reloaded(self) -> GroupShard:
+    def reloaded(self, log: FakeReplicaManager | None = None) -> GroupShard:
         """What another broker would make of the log."""
         shard, protocol, _ = self.new_shard()
-        reader = LogReader(self.log, TopicPartition(OFFSETS_TOPIC, 0))
-        run(reader.read(0, self.log.ends[0]))
+        log = log or self.log
+        reader = LogReader(log, TopicPartition(OFFSETS_TOPIC, 0))
+        run(reader.read(0, log.ends[0]))
         run(fill_shard(shard, protocol, reader))
         return shard
 

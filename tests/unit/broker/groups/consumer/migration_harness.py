@@ -28,7 +28,7 @@ from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from storage.randomness import SeededRandomness
-from tests.fakes.offsets_partition import FakeController, topic_image
+from tests.fakes.offsets_partition import FakeController, FakeReplicaManager, topic_image
 from tests.unit.broker.groups.harness import BY_NUMBER, Harness
 
 SESSION_MS = 45_000
@@ -127,11 +127,11 @@ class MigrationHarness(Harness):
         return shard, classic, offsets
 
     @override
-    def reloaded(self) -> GroupShard:
+    def reloaded(self, log: FakeReplicaManager | None = None) -> GroupShard:
         """What another broker would make of the log."""
         mine = self.consumers
         try:
-            return super().reloaded()
+            return super().reloaded(log)
         finally:
             self.consumers = mine
 
