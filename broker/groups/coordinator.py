@@ -187,7 +187,12 @@ class GroupCoordinator:
         active = self._active.pop(partition_index, None)
         if active is not None:
             active.close()
-            logger.info("groups unloaded partition=%d", partition_index)
+            if active.shard.groups:
+                logger.info(
+                    "groups unloaded partition=%d groups=%d",
+                    partition_index,
+                    len(active.shard.groups),
+                )
 
     def _queue(self, partition_index: int) -> None:
         if not self._running or partition_index not in self._loading:

@@ -90,7 +90,8 @@ class TransactionCoordinator:
         self._controller = controller
         self._running = False
         self._active: dict[int, TransactionShard] = {}
-        self._loading: set[int] = set()
+        # By partition, a token for each election: what was read for another one does not count.
+        self._loading: dict[int, object] = {}
         self._to_load: deque[int] = deque()
         self._loader: asyncio.Task[None] | None = None
         self._timers: dict[str, TimerHandle] = {}
@@ -170,16 +171,21 @@ class TransactionCoordinator:
         """This broker leads the partition of `__transaction_state` now: load it."""
         if partition_index in self._active or partition_index in self._loading:
             return
-        self._loading.add(partition_index)
+        self._loading[partition_index] = object()
         self._queue(partition_index)
 
     def on_resigned(self, partition_index: int) -> None:
         """Somebody else leads the partition, or it was deleted."""
-        self._loading.discard(partition_index)
+        self._loading.pop(partition_index, None)
         shard = self._active.pop(partition_index, None)
         if shard is not None:
             shard.log.close()
-            logger.info("transactions unloaded partition=%d", partition_index)
+            if shard.transactions:
+                logger.info(
+                    "transactions unloaded partition=%d transactional_ids=%d",
+                    partition_index,
+                    len(shard.transactions),
+                )
 
     def _give_up(self, partition_index: int, code: ErrorCode) -> None:
         """What is in memory may not be what is in the log."""
@@ -198,31 +204,33 @@ class TransactionCoordinator:
     async def _load_waiting(self) -> None:
         while self._to_load:
             partition_index = self._to_load.popleft()
-            if partition_index not in self._loading:
+            election = self._loading.get(partition_index)
+            if election is None:
                 continue
             try:
                 shard = await self._load(partition_index)
             except (DecodeError, StorageError, OSError, KeyError) as error:
-                self._cannot_load(partition_index, error)
+                self._cannot_load(partition_index, election, error)
                 continue
             except Exception as error:  # noqa: BLE001  because other partitions wait for this task
-                self._cannot_load(partition_index, error, exc_info=True)
+                self._cannot_load(partition_index, election, error, exc_info=True)
                 continue
             if shard is None:
                 self._timer.call_later_ms(
                     UNCOMMITTED_DELAY_MS, partial(self._queue, partition_index)
                 )
-            elif partition_index in self._loading:
-                self._loading.discard(partition_index)
+            elif self._loading.get(partition_index) is election:
+                del self._loading[partition_index]
                 self._active[partition_index] = shard
                 await self._resume(shard)
 
     def _cannot_load(
-        self, partition_index: int, error: Exception, *, exc_info: bool = False
+        self, partition_index: int, election: object, error: Exception, *, exc_info: bool = False
     ) -> None:
         """It stays without a coordinator: to serve it empty would forget transactions."""
         self.stats.load_failures += 1
-        self._loading.discard(partition_index)
+        if self._loading.get(partition_index) is election:
+            del self._loading[partition_index]
         logger.error(
             "transactions cannot be loaded partition=%d error=%s",
             partition_index,

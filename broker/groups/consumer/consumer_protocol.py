@@ -283,7 +283,8 @@ class ConsumerProtocol:
             group.timers[member_id] = MemberTimers(
                 Deadline(self._timer, self._clock, partial(self._expire_session, group, member_id))
             )
-            logger.info(
+            # Of hundreds that come at once, the new target tells how many there are.
+            logger.debug(
                 "member joins group=%s member=%s instance=%s",
                 log_value(group.group_id),
                 log_value(member_id),
@@ -534,7 +535,7 @@ class ConsumerProtocol:
             member_id=request.member_id, member_epoch=request.member_epoch
         )
         is_away = request.instance_id is not None and request.member_epoch == STATIC_LEAVE_EPOCH
-        logger.info(
+        logger.debug(
             "member leaves group=%s member=%s returns=%s",
             log_value(group.group_id),
             log_value(member.member_id),
