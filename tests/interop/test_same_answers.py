@@ -28,6 +28,10 @@ from tests.interop.raw.script import SCRIPTS
 AT_ONCE = 8
 """Scripts that run at a time on each broker; they wait more than they work."""
 
+ONE_BY_ONE = {transactions.__name__, producers.__name__}
+"""Modules whose scripts run after each other on Kafka: verifications that it makes at the same time
+share a batch, and with it the error code that the first one's client understands."""
+
 LONGEST = ("regular_expressions",)
 """Scripts that begin first, so that nobody waits for them at the end."""
 
@@ -83,15 +87,20 @@ def answers(
     asked = {item.name for item in request.session.items}
     names = [name for name in SCRIPTS if f"test_same_answers[{name}]" in asked]
     names.sort(key=lambda name: name not in LONGEST)
-    with ThreadPoolExecutor(AT_ONCE) as theirs, ThreadPoolExecutor(AT_ONCE) as ours:
-        yield {
-            name: Both(
-                theirs.submit(transcript, released, name),
+    with (
+        ThreadPoolExecutor(AT_ONCE) as theirs,
+        ThreadPoolExecutor(1) as one_by_one,
+        ThreadPoolExecutor(AT_ONCE) as ours,
+    ):
+        both = {}
+        for name in names:
+            alone = SCRIPTS[name].__module__ in ONE_BY_ONE
+            both[name] = Both(
+                (one_by_one if alone else theirs).submit(transcript, released, name),
                 ours.submit(transcript, coordinators, name),
             )
-            for name in names
-        }
-        for pool in (theirs, ours):
+        yield both
+        for pool in (theirs, one_by_one, ours):
             pool.shutdown(cancel_futures=True)
 
 
