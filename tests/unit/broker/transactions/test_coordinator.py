@@ -69,6 +69,34 @@ def test_partition_that_is_being_loaded(c: Coordinator) -> None:
     assert c.init()[0] is E.NONE
 
 
+def test_election_while_loading_for_another_one(
+    c: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else may have written in between: what was read before is old."""
+    load, loads = c.transactions._load, []
+
+    async def load_slowly(index: int) -> object:
+        shard = await load(index)
+        loads.append(shard)
+        await asyncio.sleep(0)
+        return shard
+
+    monkeypatch.setattr(c.transactions, "_load", load_slowly)
+
+    async def elect() -> None:
+        c.transactions.on_resigned(0)
+        c.transactions.on_elected(0)
+        while not loads:  # noqa: ASYNC110  because nothing tells of it
+            await asyncio.sleep(0)
+        c.transactions.on_resigned(0)
+        c.transactions.on_elected(0)
+
+    c.run(elect())
+    c.settle()
+    assert len(loads) == 2
+    assert c.transactions._active[0] is loads[1]
+
+
 def test_resignation_while_loading(c: Coordinator) -> None:
     async def elect() -> None:
         c.transactions.on_resigned(0)
