@@ -119,6 +119,8 @@ class Worker:
         """Settings of every librdkafka client."""
         return {
             "bootstrap.servers": self.options.address,
+            # An answer may be swallowed on a connection that lives on.
+            "socket.timeout.ms": 10_000,
             "reconnect.backoff.ms": 20,
             "reconnect.backoff.max.ms": 500,
             "retry.backoff.ms": 20,

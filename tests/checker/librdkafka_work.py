@@ -1,5 +1,6 @@
 """The kinds of work that librdkafka does; see `tests.checker.worker`."""
 
+import signal
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
@@ -58,7 +59,9 @@ def send(worker: Worker) -> None:
         except (BufferError, KafkaException) as error:
             worker.recorder.complete(i, "fail", "send", error=str(error))
         producer.poll(0)
+        worker.step()
         worker.pause()
+    signal.alarm(0)
     producer.flush(60)
 
 
@@ -153,6 +156,7 @@ def read_assigned(worker: Worker) -> None:
         recorder.note("assign", keys=[name(key) for key in keys])
         until = time.monotonic() + draw.uniform(5, 25)
         while time.monotonic() < until and not worker.stopping:
+            worker.step()
             polls = read(consumer.consume(200, timeout=0.2))
             if polls:
                 recorder.note("poll", polls=polls)
@@ -184,8 +188,8 @@ def subscribe(worker: Worker, group: str, protocols: Sequence[str]) -> None:
         consumer = _joined(worker, group, draw.choice(protocols), ["jepsen"])
         until = time.monotonic() + draw.uniform(10, 40)
         while time.monotonic() < until and not worker.stopping:
-            messages = consumer.consume(100, timeout=0.2)
-            polls = read(messages)
+            worker.step()
+            polls = read(consumer.consume(100, timeout=0.2))
             if not polls:
                 continue
             recorder.note("poll", polls=polls)
