@@ -51,12 +51,24 @@ class Producer:
         self.epoch = -1
         self.last_sequence = -1
         self.first_offset = -1
+        self.base_offsets: list[int] = []
+
+    def left_from(self, log_start: int) -> int:
+        """Where the open transaction begins, as far as its batches are still there; else -1."""
+        if self.first_offset < 0:
+            return -1
+        return min((offset for offset in self.base_offsets if offset >= log_start), default=-1)
 
 
 class Aborted(NamedTuple):
     producer_id: int
     first_offset: int
     last_offset: int
+    # Of its batches.
+    base_offsets: tuple[int, ...]
+
+    def has_data_in(self, start: int, end: int) -> bool:
+        return any(start <= offset < end for offset in self.base_offsets)
 
 
 class Model:
@@ -81,20 +93,34 @@ class Model:
             producer.last_sequence = header.last_sequence
             if header.is_transactional and producer.first_offset < 0:
                 producer.first_offset = header.base_offset
+                producer.base_offsets = []
+            producer.base_offsets.append(header.base_offset)
             return
         marker = parse_end_transaction_marker(memoryview(batch))
         assert marker is not None
         if producer.first_offset >= 0 and not int(marker.control_type):
             self.aborted.append(
-                Aborted(header.producer_id, producer.first_offset, header.base_offset)
+                Aborted(
+                    header.producer_id,
+                    producer.first_offset,
+                    header.base_offset,
+                    tuple(producer.base_offsets),
+                )
             )
         producer.first_offset = -1
 
-    @property
-    def stable(self) -> int:
-        """The last stable offset, when everything is committed."""
-        starts = (producer.first_offset for producer in self.producers.values())
-        return min((start for start in starts if start >= 0), default=self.end)
+    def stable(self, log_start: int) -> set[int]:
+        """The last stable offset, when everything is committed.
+
+        A transaction whose start was deleted is open from there, or from what is left of it: that
+        depends on whether a snapshot knows of it.
+        """
+        open_ones = [p for p in self.producers.values() if p.first_offset >= 0]
+        end = max(self.end, log_start)
+        whole = min((producer.first_offset for producer in open_ones), default=end)
+        starts = (producer.left_from(log_start) for producer in open_ones)
+        left = min((start for start in starts if start >= 0), default=end)
+        return {max(whole, log_start), left}
 
 
 class LogMachine(RuleBasedStateMachine):
@@ -103,6 +129,8 @@ class LogMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.filesystem = FakeFilesystem()
+        self.filesystem.mkdir("/data")
+        self.filesystem.sync_directory("/")
         self.clock = ManualClock(NOW_MS)
         self.config = small_segments(retention_ms=-1)
         self.log = open_log(self.filesystem, self.config, clock=self.clock)
@@ -136,12 +164,17 @@ class LogMachine(RuleBasedStateMachine):
         producer = self.model.producers.get(pid, Producer())
         if producer.first_offset >= 0:
             transactional = True
+        sequence = producer.last_sequence + 1
+        entry = self.log.producer_state.last_entry(pid)
+        if pid in self.expired and entry is not None:
+            # A marker has made it known again, its sequences have not come back.
+            sequence = entry.last_sequence + 1
         self._append(
             make_batch(
                 b"v" * size,
                 producer_id=pid,
                 producer_epoch=max(producer.epoch, 0),
-                base_sequence=producer.last_sequence + 1,
+                base_sequence=sequence,
                 transactional=transactional,
                 timestamp_ms=self.clock.now_ms(),
             )
@@ -216,8 +249,11 @@ class LogMachine(RuleBasedStateMachine):
     def _note_expired(self) -> None:
         known = {entry.producer_id for entry in self.log.producer_state.active_producers()}
         for pid, producer in self.model.producers.items():
+            if max(producer.base_offsets, default=-1) < self.log.log_start_offset:
+                # A marker may still be there, and say who it was but not what it wrote.
+                self.expired.add(pid)
             if pid not in known:
-                assert producer.first_offset < 0, pid
+                assert producer.left_from(self.log.log_start_offset) < 0, pid
                 self.expired.add(pid)
 
     def _reopen(self, opened: Opened) -> None:
@@ -254,19 +290,31 @@ class LogMachine(RuleBasedStateMachine):
     def same(self) -> None:
         log, model = self.log, self.model
         assert log.log_end_offset == max(model.end, log.log_start_offset)
-        assert log.last_stable_offset == max(model.stable, log.log_start_offset)
+        assert log.last_stable_offset in model.stable(log.log_start_offset)
         start, end = log.log_start_offset, log.log_end_offset
         for low in range(start, end, 3):
             for high in (low + 1, low + 4, end):
-                expected = [
-                    (txn.producer_id, txn.first_offset)
-                    for txn in model.aborted
-                    if txn.first_offset < high and txn.last_offset >= low
-                ]
-                assert sorted(log.aborted_transactions(low, high)) == sorted(expected)
+                found = log.aborted_transactions(low, high)
+                for txn in model.aborted:
+                    if txn.first_offset >= start:
+                        is_found = (txn.producer_id, txn.first_offset) in found
+                        assert is_found == (txn.first_offset < high and txn.last_offset >= low)
+                    elif txn.has_data_in(low, high):
+                        # A start without the snapshot has seen only what is left of it.
+                        assert any(
+                            pid == txn.producer_id
+                            and first <= min(offset for offset in txn.base_offsets if offset >= low)
+                            for pid, first in found
+                        )
+                for pid, first in found:
+                    assert any(
+                        txn.producer_id == pid and txn.first_offset <= first < txn.last_offset
+                        for txn in model.aborted
+                    )
         for entry in log.producer_state.active_producers():
             producer = model.producers[entry.producer_id]
-            assert (entry.epoch, entry.txn_first_offset) == (producer.epoch, producer.first_offset)
+            assert entry.epoch == producer.epoch
+            assert entry.txn_first_offset in (producer.first_offset, producer.left_from(start))
             if entry.producer_id not in self.expired:
                 assert entry.last_sequence == producer.last_sequence
 
