@@ -1,7 +1,9 @@
 """Kafka's own programs for groups and transactions, unmodified, from the released jars."""
 
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -15,6 +17,7 @@ from bench.kafka_release import (
     KafkaRelease,
 )
 from bench.node import OwnedNode
+from tests.interop.test_library_transactions import committed_offset, committed_values
 
 FEATURES = "org.apache.kafka.tools.FeatureCommand"
 GROUPS = "org.apache.kafka.tools.GroupsCommand"
@@ -22,7 +25,51 @@ MESSAGE_COPIER = "org.apache.kafka.tools.TransactionalMessageCopier"
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 
 
+def words_of(tool: Callable[..., CompletedProcess[str]], *arguments: str) -> list[list[str]]:
+    """What a tool prints, by lines and words."""
+    return [line.split() for line in tool(*arguments).stdout.splitlines()]
+
+
 def test_transactional_message_copier(
+    coordinators: OwnedNode, topic: str, kafka_tools: KafkaRelease
+) -> None:
+    """One copier of Kafka's system tests; then kafka-transactions looks, several times at once."""
+    server = ("--bootstrap-server", coordinators.address)
+    source, sink = f"{topic}-source", f"{topic}-sink"
+    count = 300
+    with coordinators.connect() as connection:
+        wire.create_topic(connection, source, 1)
+        wire.create_topic(connection, sink, 1)
+        values = [str(number).encode() for number in range(count)]
+        wire.produce(connection, source, 0, wire.record_batch(values))
+    copied = kafka_tools.tool(
+        MESSAGE_COPIER,
+        *("--broker-list", coordinators.address, "--input-topic", source),
+        *("--input-partition", "0", "--output-topic", sink, "--max-messages", str(count)),
+        *("--consumer-group", topic, "--transaction-size", "100", "--transactional-id", topic),
+    )
+    told = [json.loads(line) for line in copied.stdout.splitlines() if line.startswith("{")]
+    assert told[-1]["remaining"] == 0
+    one = ("--topic", sink, "--partition", "0")
+    with ThreadPoolExecutor() as pool:
+        listed, described, producers, hanging = pool.map(
+            lambda arguments: words_of(kafka_tools.tool, TRANSACTIONS, *server, *arguments),
+            (
+                ("list",),
+                ("describe", "--transactional-id", topic),
+                ("describe-producers", *one),
+                ("find-hanging", "--topic", sink),
+            ),
+        )
+    assert topic in [words[0] for words in listed]
+    assert "CompleteCommit" in described[1]
+    assert len(producers) == 2
+    assert len(hanging) == 1, hanging
+    assert committed_values(coordinators, sink) == [str(number) for number in range(count)]
+
+
+@pytest.mark.slow
+def test_transactional_message_copiers(
     coordinators: OwnedNode, topic: str, kafka_tools: KafkaRelease
 ) -> None:
     """Two copiers of Kafka's system tests, with random aborts; then kafka-transactions looks."""
@@ -82,7 +129,40 @@ def test_transactional_message_copier(
     assert len(hanging.splitlines()) == 1, hanging
 
 
-@pytest.mark.parametrize("protocol", [pytest.param("classic", marks=pytest.mark.slow), "consumer"])
+def test_verifiable_consumer_and_groups_tool(
+    coordinators: OwnedNode, topic: str, kafka_tools: KafkaRelease
+) -> None:
+    """A VerifiableConsumer of the new protocol; the group tools look, several times at once."""
+    server = ("--bootstrap-server", coordinators.address)
+    group = (*server, "--group", topic)
+    count = 1000
+    with coordinators.connect() as connection:
+        wire.create_topic(connection, topic, 1)
+        wire.produce(connection, topic, 0, wire.record_batch([b"x"] * count))
+    kafka_tools.tool(
+        VERIFIABLE_CONSUMER,
+        *(*server, "--topic", topic, "--max-messages", str(count), "--group-id", topic),
+        *("--group-protocol", "consumer", "--reset-policy", "earliest"),
+    )
+    with ThreadPoolExecutor() as pool:
+        described, listed, states = pool.map(
+            lambda arguments: words_of(kafka_tools.tool, *arguments),
+            (
+                (CONSUMER_GROUPS, *group, "--describe"),
+                (GROUPS, *server, "--list", "--group-type", "consumer"),
+                (CONSUMER_GROUPS, *server, "--list", "--state", "empty"),
+            ),
+        )
+    assert [topic, topic, "0", str(count), str(count), "0"] in [words[:6] for words in described]
+    assert [topic, "Consumer", "consumer"] in [words[:3] for words in listed]
+    assert [topic, "Empty"] in [words[:2] for words in states]
+    reset = (*group, "--reset-offsets", "--to-offset", "7", "--topic", topic, "--execute")
+    kafka_tools.tool(CONSUMER_GROUPS, *reset)
+    assert committed_offset(coordinators, topic, topic) == 7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_verifiable_consumers_and_groups_tool(
     coordinators: OwnedNode, topic: str, kafka_tools: KafkaRelease, protocol: str
 ) -> None:
