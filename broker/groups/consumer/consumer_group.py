@@ -395,7 +395,7 @@ class ConsumerGroup(Group):
 
 
 class Parked(NamedTuple):
-    """A member that waits for the target of a group epoch: `finish` makes the answer for `reply`."""
+    """A member that waits for the target of a group epoch; `finish` makes what `reply` gets."""
 
     member_id: str
     group_epoch: int

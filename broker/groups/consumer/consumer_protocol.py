@@ -668,6 +668,15 @@ def _find_member(
     existing = group.members.get(group.static_members.get(instance_id, ""))
     if existing is None:
         return group.members.get(member_id) or ConsumerGroupMember(member_id), None
+    if (
+        existing.member_id == member_id
+        and existing.classic is None
+        and existing.member_epoch != STATIC_LEAVE_EPOCH
+        and JOIN_EPOCH in (existing.member_epoch, existing.previous_member_epoch)
+    ):
+        # It has missed the answer. Kafka refuses it, which a client takes for the end; there the
+        # answer is given at once, here it waits for the target, and a broker may die meanwhile.
+        return existing, None
     if existing.classic is None and existing.member_epoch != STATIC_LEAVE_EPOCH:
         raise ApiError(
             ErrorCode.UNRELEASED_INSTANCE_ID,

@@ -331,6 +331,30 @@ def test_instance_id_in_use_is_not_released(h: ConsumerHarness) -> None:
     assert set(h.consumer_group().members) == {"m1", "m2"}
 
 
+def test_static_member_that_missed_the_answer_to_its_join_joins_again(h: ConsumerHarness) -> None:
+    """Perhaps the broker was killed; UNRELEASED_INSTANCE_ID would end the client."""
+    first = h.enter("m1", instance="i1")
+    assert h.enter("m1", instance="i1").epoch == first.epoch
+    h.restart()
+    again = h.enter("m1", instance="i1")
+    assert (again.epoch, again.assignment) == (first.epoch, {"foo": ALL})
+    waiting = ConsumerHarness(group_consumer_assignment_interval_ms=1_000)
+    assert waiting.enter("m1", instance="i1").is_parked
+    waiting.restart()
+    parked = waiting.enter("m1", instance="i1")
+    waiting.timer.advance(1_000)
+    assert parked.assignment == {"foo": ALL}
+    waiting.check()
+    # One that has left in between takes its own place.
+    h.beat("m1", -2, instance="i1")
+    assert h.enter("m1", instance="i1").assignment == {"foo": ALL}
+    # One that has gone on for longer has other ways to say what it needs.
+    h.enter("m2", instance="i2")
+    h.settle_members()
+    assert h.enter("m1", instance="i1").error is ErrorCode.UNRELEASED_INSTANCE_ID
+    h.check()
+
+
 def test_instance_id_is_known_under_one_member_id(h: ConsumerHarness) -> None:
     static_group(h)
     assert h.beat("m3", 2, instance="i2").error is ErrorCode.FENCED_INSTANCE_ID
