@@ -405,7 +405,8 @@ class ConsumerProtocol:
     ) -> ConsumerGroupHeartbeatResponse:
         """Move the member one step on; its answer, to be given when the changes are written."""
         member = group.members.get(member_id)
-        if member is None:
+        if member is None or member.member_epoch == STATIC_LEAVE_EPOCH:
+            # It has left while it was waiting; a step would bring it back.
             return _refusal(ApiError(ErrorCode.UNKNOWN_MEMBER_ID))
         try:
             member = self.reconcile(

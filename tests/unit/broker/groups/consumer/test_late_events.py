@@ -67,3 +67,17 @@ def test_member_that_comes_back_with_another_instance_id_has_only_that_one() -> 
     h.enter("m1", instance="b")
     assert h.consumer_group().static_members == {"b": "m1"}
     h.check()
+
+
+def test_static_member_that_leaves_while_it_waits_stays_away() -> None:
+    """Its target would bring it back, and keep its instance id from its successor."""
+    h = ConsumerHarness(group_consumer_assignment_interval_ms=1_000)
+    parked = h.enter("m1", instance="i")
+    assert h.beat("m1", -2, instance="i").epoch == -2
+    h.timer.advance(1_000)
+    assert parked.error is ErrorCode.UNKNOWN_MEMBER_ID
+    assert h.member("m1").member_epoch == -2
+    back = h.enter("m2", instance="i")
+    h.timer.advance(1_000)
+    assert back.assignment == {"foo": [0, 1, 2, 3, 4, 5]}
+    h.check()
