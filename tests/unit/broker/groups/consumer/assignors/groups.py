@@ -3,6 +3,7 @@
 from collections import Counter
 from uuid import UUID
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from broker.groups.consumer.assignors.assignor import (
@@ -14,6 +15,9 @@ from broker.groups.consumer.assignors.assignor import (
 )
 
 Targets = dict[str, Assignment]
+
+ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""How long a group takes to make up and to assign on a busy machine tells nothing."""
 
 
 def topic(number: int) -> UUID:

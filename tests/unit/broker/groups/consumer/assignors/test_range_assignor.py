@@ -5,6 +5,7 @@ from hypothesis import given
 from broker.groups.consumer.assignors.assignor import Members, MemberSpec, Topics
 from broker.groups.consumer.assignors.range_assignor import RangeAssignor
 from tests.unit.broker.groups.consumer.assignors.groups import (
+    ANY_SPEED,
     check_complete,
     equal_members,
     groups,
@@ -60,6 +61,7 @@ def test_static_members_stand_first_and_by_their_name() -> None:
     assert by_instance({"z9": "i1", "b1": "i2"}) == before
 
 
+@ANY_SPEED
 @given(groups(equal=False))
 def test_complete_and_even_by_topic(group: tuple[Members, Topics]) -> None:
     """Subscribers of a topic get runs that differ by at most one; order of the dicts is nothing."""

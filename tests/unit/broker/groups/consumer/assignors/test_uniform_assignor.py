@@ -6,11 +6,17 @@ from broker.groups.consumer.assignors.assignor import Members, Topics
 from broker.groups.consumer.assignors.uniform_assignor import UniformAssignor
 from broker.groups.consumer.assignors.uniform_heterogeneous import assign_heterogeneous
 from broker.groups.consumer.assignors.uniform_homogeneous import assign_homogeneous
-from tests.unit.broker.groups.consumer.assignors.groups import equal_members, groups, topics
+from tests.unit.broker.groups.consumer.assignors.groups import (
+    ANY_SPEED,
+    equal_members,
+    groups,
+    topics,
+)
 
 ASSIGN = UniformAssignor().assign
 
 
+@ANY_SPEED
 @given(groups(equal=True))
 def test_equal_subscriptions(group: tuple[Members, Topics]) -> None:
     """Compared by what they hold: sets of other kinds too."""

@@ -8,6 +8,7 @@ from hypothesis import example, given
 from broker.groups.consumer.assignors.assignor import Members, MemberSpec, Topics
 from broker.groups.consumer.assignors.uniform_heterogeneous import assign_heterogeneous
 from tests.unit.broker.groups.consumer.assignors.groups import (
+    ANY_SPEED,
     Targets,
     check_complete,
     equal_members,
@@ -30,6 +31,7 @@ def check_no_move_helps(members: Members, targets: Targets) -> None:
                     assert load[giver] - load[taker] <= 1
 
 
+@ANY_SPEED
 @given(groups(equal=False))
 @example(
     (
@@ -51,6 +53,7 @@ def test_complete_even_and_settled(group: tuple[Members, Topics]) -> None:
     assert assign_heterogeneous(owning(members, targets), specs) == targets
 
 
+@ANY_SPEED
 @given(groups(equal=True))
 def test_equal_subscriptions_are_even(group: tuple[Members, Topics]) -> None:
     """They come here too when somebody else in the group differs."""

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from broker.groups.consumer.assignors.assignor import Members, Topics
 from broker.groups.consumer.assignors.uniform_homogeneous import assign_homogeneous
 from tests.unit.broker.groups.consumer.assignors.groups import (
+    ANY_SPEED,
     Targets,
     check_complete,
     equal_members,
@@ -43,6 +44,7 @@ def most_that_can_stay(members: Members, specs: Topics) -> int:
     return sum(min(count, lower) for count in owned) + min(above, extras)
 
 
+@ANY_SPEED
 @given(groups(equal=True))
 def test_complete_even_sticky_and_settled(group: tuple[Members, Topics]) -> None:
     """From any earlier time, once; a second time changes nothing; order of dicts is nothing."""
@@ -55,6 +57,7 @@ def test_complete_even_sticky_and_settled(group: tuple[Members, Topics]) -> None
     assert assign(dict(reversed(list(members.items()))), specs) == targets
 
 
+@ANY_SPEED
 @given(st.integers(1, 30), st.integers(1, 100))
 def test_one_joins_and_leaves(count: int, partitions: int) -> None:
     """A member that joins takes its share and no other moves; what it leaves comes back."""
