@@ -3,7 +3,7 @@
 import asyncio
 import struct
 from collections.abc import AsyncIterator, Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -307,3 +307,24 @@ async def test_as_a_process(broker: EchoBroker) -> None:
         assert counts["done"] == {"reset": 1}
     finally:
         await asyncio.to_thread(process.stop)
+
+
+async def test_severed_before_the_broker_is_reached(
+    proxy: FaultProxy, broker: EchoBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that is cut off while its connection to the broker is made leaves nothing open."""
+    connect = asyncio.open_connection
+    severed: list[int] = []
+
+    async def slowly(*arguments: Any, **named: Any) -> Any:
+        made = await connect(*arguments, **named)
+        if arguments[1] == broker.port:
+            severed.append(proxy.sever("reset"))
+            await asyncio.sleep(0.01)  # the transport's last turn of the loop
+        return made
+
+    monkeypatch.setattr(asyncio, "open_connection", slowly)
+    client = await Client.connect(proxy)
+    assert await client.ended() == "reset"
+    await until(lambda: broker.ended + broker.resets == 1)
+    assert severed == [1]

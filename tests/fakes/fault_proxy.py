@@ -252,6 +252,10 @@ class _Session:
         except OSError:
             reset(self._client_writer)
             return
+        if self._client_writer.is_closing():
+            # Severed before the connection to the broker was there.
+            self._broker_writer.close()
+            return
         for writer in (self._client_writer, self._broker_writer):
             sock = writer.get_extra_info("socket")
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
