@@ -12,7 +12,8 @@ from typing import Self
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from bench.kafka_release import KafkaRelease
 from bench.node import OwnedNode
@@ -185,6 +186,7 @@ def test_renewed_lock(node: OwnedNode, topic: str, join: Join) -> None:
         member.say("renew", 0, 1)
         assert member.commit() == "0=ok"
         assert other.end() == "records"
+        assert member.poll() == {0: 1, 1: 1}, "renewed records are polled again"
     member.say("accept", 0, 1)
     assert member.commit() == "0=ok"
     assert other.poll(LOCK_MS + 1_000) == {}

@@ -59,7 +59,7 @@ class ShareWorld:
         )
         services: Any = SimpleNamespace(share=self.share)
         modules: list[Any] = [
-            SimpleNamespace(API_KEY=module.KEY, VERSIONS=module.VERSIONS, handle=handle)
+            SimpleNamespace(API_KEY=module.API_KEY, VERSIONS=module.VERSIONS, handle=handle)
             for module, handle in (
                 (share_fetch, None),
                 (share_acknowledge, share_acknowledge.handle),
@@ -402,7 +402,7 @@ async def test_member_ids(s: ShareWorld, member_id: Any) -> None:
 
 
 async def test_share_groups_that_are_switched_off(s: ShareWorld) -> None:
-    s.controller.image = ClusterImage.empty()
+    s.controller.image = replace(ClusterImage.empty(), features={"share.version": 0})
     assert s.fetch(0, "t").error_code == E.UNSUPPORTED_VERSION
     assert s.acknowledge(1).error_code == E.UNSUPPORTED_VERSION
 

@@ -158,7 +158,7 @@ class SharePartitionMachine(RuleBasedStateMachine):
     @rule()
     def crash(self) -> None:
         """Only what was written is known; the rest is as new."""
-        start = max(w[0] for w in [(0,), *self.share.persister.writes])
+        start = max([0, *(write[0] for write in self.share.persister.writes)])
         self._take_writes()
         batches = combine(
             [], [StateBatch(at, at, *self.written[at]) for at in sorted(self.written)], start
