@@ -22,12 +22,14 @@ from broker.controller.controller import (
 )
 from broker.controller.metadata_store import StoreError
 from broker.controller.sqlite_store import SqliteStore
+from broker.controller.topic_names import SHARE_GROUP_STATE
 from broker.disk import Disk
 from broker.dynamic_settings import DynamicSettings
 from broker.fetch_sessions import FetchSessionCache
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.handlers.fetch import FetchHandler
 from broker.handlers.produce import ProduceHandler
+from broker.handlers.share_fetch import ShareFetchHandler
 from broker.kafka_apis import Api, KafkaApis
 from broker.log_lifecycle import LogLifecycle
 from broker.lookups import Lookups
@@ -39,6 +41,8 @@ from broker.remote.remote_storage import RemoteStorage
 from broker.remote.tier_settings import tier_settings
 from broker.replica_manager import ReplicaManager
 from broker.services import Services
+from broker.share.share_coordinator import ShareCoordinator
+from broker.share.share_partitions import SharePartitions
 from broker.startup_errors import StartupError
 from broker.timer import TimerWheel
 from broker.transactions.coordinator import TRANSACTION_TOPIC, TransactionCoordinator
@@ -111,6 +115,8 @@ class Broker:
         self.controller: Controller | None = None
         self.groups: GroupCoordinator | None = None
         self.transactions: TransactionCoordinator | None = None
+        self.share_coordinator: ShareCoordinator | None = None
+        self.share: SharePartitions | None = None
         self.network: NetworkServer | None = None
         self.background: Background | None = None
         self.apis: KafkaApis | None = None
@@ -242,6 +248,20 @@ class Broker:
             LocalMarkerWriter(self.replicas, self.groups, soon=self.loop.call_soon),
         )
         await self.transactions.start()
+        self.share_coordinator = ShareCoordinator(
+            settings, self.clock, self.timer, self.replicas, controller
+        )
+        await self.share_coordinator.start()
+        self.groups.share_persister = self.share_coordinator
+        self.share = SharePartitions(
+            settings,
+            self.clock,
+            self.timer,
+            self.replicas,
+            controller,
+            self.share_coordinator,
+            lambda group_id: controller.share_group_config(group_id).delivery,
+        )
         self._build_apis(controller)
         await self._listen(controller)
         self.lag.start()
@@ -288,6 +308,8 @@ class Broker:
     def _build_apis(self, controller: Controller) -> None:
         assert self.groups is not None
         assert self.transactions is not None
+        assert self.share_coordinator is not None
+        assert self.share is not None
         services = Services(
             settings=self.settings,
             clock=self.clock,
@@ -299,6 +321,8 @@ class Broker:
             replica_manager=self.replicas,
             groups=self.groups,
             transactions=self.transactions,
+            share=self.share,
+            share_coordinator=self.share_coordinator,
             lookups=self.lookups,
             remote=self.remote,
         )
@@ -308,6 +332,9 @@ class Broker:
         )
         apis.by_key[ApiKey.FETCH].hot = FetchHandler(
             self.replicas, self.sessions, apis.open_reply, max_bytes=self.settings.fetch_max_bytes
+        )
+        apis.by_key[ApiKey.SHARE_FETCH].hot = ShareFetchHandler(
+            self.share, self.replicas, apis.open_reply, max_bytes=self.settings.fetch_max_bytes
         )
         services.advertised_apis = apis.advertised()
         self.apis = apis
@@ -410,11 +437,15 @@ class Broker:
         if coordinator is not None:
             coordinator.on_elected(topic_partition.partition)
 
-    def _coordinator_of(self, topic: str) -> GroupCoordinator | TransactionCoordinator | None:
+    def _coordinator_of(
+        self, topic: str
+    ) -> GroupCoordinator | TransactionCoordinator | ShareCoordinator | None:
         """Whose state lies in the topic."""
         if topic == OFFSETS_TOPIC:
             return self.groups
-        return self.transactions if topic == TRANSACTION_TOPIC else None
+        if topic == TRANSACTION_TOPIC:
+            return self.transactions
+        return self.share_coordinator if topic == SHARE_GROUP_STATE else None
 
     # -- trouble ---------------------------------------------------------------------------------
 
@@ -449,7 +480,7 @@ class Broker:
     async def _readyz(self, _query: Query) -> Page:
         if self._stopping:
             return Page(503, b"stopping\n")
-        coordinators = (self.groups, self.transactions)
+        coordinators = (self.groups, self.transactions, self.share_coordinator)
         if self.ready and not any(one is not None and one.is_loading for one in coordinators):
             return Page(200, b"ready\n")
         progress = self.log_manager.progress
@@ -512,6 +543,10 @@ class Broker:
         if self._loading is not None and not self._loading.done():
             # A log that is half recovered is not clean: wait for it rather than lie about it.
             await asyncio.wait([self._loading])
+        if self.share is not None:
+            await self.share.stop()
+        if self.share_coordinator is not None:
+            await self.share_coordinator.stop()
         if self.transactions is not None:
             await self.transactions.stop()
         if self.groups is not None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from broker.lookups import Lookups
     from broker.remote.remote_storage import RemoteStorage
     from broker.replica_manager import ReplicaManager
+    from broker.share.share_coordinator import ShareCoordinator
+    from broker.share.share_partitions import SharePartitions
     from broker.timer import Timer
     from broker.transactions.coordinator import TransactionCoordinator
     from config.broker import BrokerConfig
@@ -37,6 +39,8 @@ class Services:
     replica_manager: "ReplicaManager"
     groups: "GroupCoordinator"
     transactions: "TransactionCoordinator"
+    share: "SharePartitions"
+    share_coordinator: "ShareCoordinator"
     lookups: "Lookups"
     remote: "RemoteStorage | None" = None
     advertised_apis: list[tuple[int, int, int]] = field(default_factory=list)

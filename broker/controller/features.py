@@ -41,7 +41,7 @@ SUPPORTED: Final[Mapping[str, SupportedRange]] = MappingProxyType(
 )
 
 INITIAL: Final[Mapping[str, int]] = MappingProxyType(
-    {GROUP_VERSION: 1, TRANSACTION_VERSION: 2, SHARE_VERSION: 0}
+    {GROUP_VERSION: 1, TRANSACTION_VERSION: 2, SHARE_VERSION: 1}
 )
 """What a new cluster is given."""
 

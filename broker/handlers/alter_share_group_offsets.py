@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from broker.request import RequestContext
     from broker.services import Services
 
-KEY = ApiKey.ALTER_SHARE_GROUP_OFFSETS
+API_KEY = ApiKey.ALTER_SHARE_GROUP_OFFSETS
 VERSIONS = (0, 0)
 
 

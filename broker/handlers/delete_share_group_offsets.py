@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from broker.request import RequestContext
     from broker.services import Services
 
-KEY = ApiKey.DELETE_SHARE_GROUP_OFFSETS
+API_KEY = ApiKey.DELETE_SHARE_GROUP_OFFSETS
 VERSIONS = (0, 0)
 
 NOWHERE = "There is no offset information to delete."

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from broker.request import RequestContext
     from broker.share.parts import ShareServices
 
-KEY = ApiKey.DELETE_SHARE_GROUP_STATE
+API_KEY = ApiKey.DELETE_SHARE_GROUP_STATE
 VERSIONS = (0, 0)
 
 

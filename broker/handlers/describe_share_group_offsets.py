@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from broker.request import RequestContext
     from broker.services import Services
 
-KEY = ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS
+API_KEY = ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS
 VERSIONS = (0, 1)
 
 NO_LAG = -1

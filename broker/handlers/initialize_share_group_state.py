@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from broker.request import RequestContext
     from broker.share.parts import ShareServices
 
-KEY = ApiKey.INITIALIZE_SHARE_GROUP_STATE
+API_KEY = ApiKey.INITIALIZE_SHARE_GROUP_STATE
 VERSIONS = (0, 0)
 
 

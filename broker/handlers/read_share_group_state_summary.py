@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from broker.request import RequestContext
     from broker.share.parts import ShareServices
 
-KEY = ApiKey.READ_SHARE_GROUP_STATE_SUMMARY
+API_KEY = ApiKey.READ_SHARE_GROUP_STATE_SUMMARY
 VERSIONS = (0, 1)
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from broker.request import RequestContext
     from broker.share.parts import ShareServices
 
-KEY = ApiKey.SHARE_ACKNOWLEDGE
+API_KEY = ApiKey.SHARE_ACKNOWLEDGE
 VERSIONS = (1, 2)
 
 

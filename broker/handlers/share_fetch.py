@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from broker.replica_manager import ReplicaManager
     from broker.request import RequestContext
 
-KEY = ApiKey.SHARE_FETCH
+API_KEY = ApiKey.SHARE_FETCH
 VERSIONS = (1, 2)
 
 EXACT = 1
@@ -73,9 +73,9 @@ class ShareFetchHandler:
         self, connection: "Connection", context: "RequestContext", frame: memoryview, position: int
     ) -> HotResult:
         """Handle one request in place."""
-        check_size(KEY, len(frame))
+        check_size(API_KEY, len(frame))
         request = decode_request(frame[position:], context.api_version)
-        limit = elements_max_of(KEY)
+        limit = elements_max_of(API_KEY)
         if len(frame) > limit:
             check_elements(request, limit)
         try:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from broker.request import RequestContext
     from broker.services import Services
 
-KEY = ApiKey.SHARE_GROUP_DESCRIBE
+API_KEY = ApiKey.SHARE_GROUP_DESCRIBE
 VERSIONS = (1, 1)
 
 

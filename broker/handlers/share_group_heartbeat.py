@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from broker.request import RequestContext
     from broker.services import Services
 
-KEY = ApiKey.SHARE_GROUP_HEARTBEAT
+API_KEY = ApiKey.SHARE_GROUP_HEARTBEAT
 VERSIONS = (1, 1)
 
 

@@ -73,7 +73,11 @@ async def test_features_are_told(world: World, version: int) -> None:
     finalized = {
         f.name: (f.min_version_level, f.max_version_level) for f in answer.finalized_features
     }
-    assert finalized == {"group.version": (1, 1), "transaction.version": (2, 2)}
+    assert finalized == {
+        "group.version": (1, 1),
+        "transaction.version": (2, 2),
+        "share.version": (1, 1),
+    }
     assert answer.finalized_features_epoch == 77
 
 
