@@ -138,7 +138,7 @@ class TransactionalProduce:
     ) -> HotResult:
         """Verify and append; the frame is not used after this returns."""
         try:
-            producer, _ = self._transactional_batches(request)
+            producer, batches = self._transactional_batches(request)
         except ApiError as error:
             return self._append(connection, context, request, self._all(request, error.code), None)
         if producer is None:
@@ -147,7 +147,7 @@ class TransactionalProduce:
         queue = self._queues.get(producer.producer_id)
         verdicts: Verdicts | None = None
         if queue is None:
-            verdicts = self._ask(producer, waiting)
+            verdicts = self._ask(producer, waiting, batches)
             if verdicts is not None and not _is_to_be_retried(verdicts, waiting.operation):
                 return self._append(connection, context, request, verdicts, None)
         if not self._park(waiting):
@@ -203,9 +203,18 @@ class TransactionalProduce:
 
     # -- waiting ---------------------------------------------------------------------------------
 
-    def _ask(self, producer: ProducerIdAndEpoch, waiting: _Waiting) -> Verdicts | None:
-        """The verdicts if they are there at once; else `_verified` is called with them."""
-        _, batches = self._transactional_batches(waiting.request)
+    def _ask(
+        self,
+        producer: ProducerIdAndEpoch,
+        waiting: _Waiting,
+        batches: "list[tuple[Partition, int]] | None" = None,
+    ) -> Verdicts | None:
+        """The verdicts if they are there at once; else `_verified` is called with them.
+
+        Without `batches` they are looked for: partitions come and go while a request waits.
+        """
+        if batches is None:
+            _, batches = self._transactional_batches(waiting.request)
         outcome: list[Verdicts] = []
         at_once = True
 
