@@ -27,6 +27,38 @@ TESTED_ELSEWHERE = {
     "broker/groups/transactional_offsets.py": (
         "tests/unit/broker/handlers/test_txn_offset_commit.py"
     ),
+    # Of share groups: over a log on a disk, or in memory, behind the real router.
+    **dict.fromkeys(
+        (
+            "broker/handlers/share_acknowledge.py",
+            "broker/handlers/share_fetch.py",
+            "broker/share/acknowledgements.py",
+            "broker/share/delayed_share_fetch.py",
+            "broker/share/share_partitions.py",
+            "broker/share/share_read.py",
+            "broker/share/share_sessions.py",
+        ),
+        "tests/unit/broker/share/test_share_handlers.py",
+    ),
+    **dict.fromkeys(
+        (
+            "broker/share/share_loader.py",
+            "broker/share/share_log.py",
+            "broker/share/share_shard.py",
+        ),
+        "tests/unit/broker/share/test_share_coordinator.py",
+    ),
+    **dict.fromkeys(
+        (
+            "broker/handlers/delete_share_group_state.py",
+            "broker/handlers/initialize_share_group_state.py",
+            "broker/handlers/read_share_group_state.py",
+            "broker/handlers/read_share_group_state_summary.py",
+            "broker/handlers/write_share_group_state.py",
+            "broker/share/state_requests.py",
+        ),
+        "tests/unit/broker/share/test_state_handlers.py",
+    ),
     # Tables, and modules that a program wrote: one test module looks at all of them.
     "config/sections": "tests/unit/config/test_sections.py",
     "protocol/messages": "tests/unit/protocol/test_messages.py",
@@ -180,6 +212,11 @@ def test_no_setting_is_silently_without_effect() -> None:
         f"group.consumer.{bound}{key}"
         for bound in ("", "min.", "max.")
         for key in ("session.timeout.ms", "heartbeat.interval.ms")
+    }
+    otherwise |= {
+        f"group.share.{bound}{key}"
+        for bound in ("", "min.", "max.")
+        for key in ("session.timeout.ms", "heartbeat.interval.ms", "record.lock.duration.ms")
     }
     assert set(silent) <= otherwise
 
