@@ -73,7 +73,7 @@ def committed_values(node: OwnedNode, topic: str, isolation: str = "read_committ
                 continue
             if message.error() is None:
                 found.append((message.value() or b"").decode())
-            elif message.error().name() == "_PARTITION_EOF":  # type: ignore[union-attr]
+            elif message.error().name() == "_PARTITION_EOF":  # type: ignore[union-attr]  # its stub says error() may be None twice
                 return found
     finally:
         consumer.close()
