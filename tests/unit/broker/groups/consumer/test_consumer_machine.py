@@ -76,6 +76,8 @@ class ConsumerMachine(RuleBasedStateMachine):
     ) -> None:
         if number not in self.clients:
             self.lives += 1
+            # One that takes another's place says that it has no pattern, or it has the other's.
+            regex = regex or ("" if is_static else None)
             client = Client(
                 f"m{number}", topics, regex, f"i{number}" if is_static else None, lives=self.lives
             )
