@@ -5,7 +5,7 @@ Behaviour:
   transactional id the leader of its partition of `__transaction_state`. The first request creates
   the topic and is answered when it is there.
 - A share-partition's coordinator is the leader of its partition of `__share_group_state`; its key
-  is `group:topic id:partition`. INVALID_REQUEST for another, and without a share coordinator.
+  is `group:topic id:partition`. INVALID_REQUEST for another.
 
 Versions:
 - 1   key type, error message, throttle time
@@ -35,7 +35,6 @@ from storage.uuid_text import parse_uuid
 if TYPE_CHECKING:
     from broker.request import RequestContext
     from broker.services import Services
-    from broker.share.share_coordinator import ShareCoordinator
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +45,8 @@ GROUP = 0
 TRANSACTION = 1
 SHARE = 2
 
+SHARE_FROM_VERSION = 6
+
 TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTION_TOPIC, SHARE: SHARE_GROUP_STATE}
 """Where the state of each kind is kept."""
 
@@ -55,7 +56,8 @@ def handle(
 ) -> "FindCoordinatorResponse | asyncio.Future[FindCoordinatorResponse]":
     """Name the broker that coordinates each key."""
     topic = TOPICS.get(request.key_type)
-    if request.key_type == SHARE and _share_coordinator(services) is None:
+    if request.key_type == SHARE and not any(map(_is_share_key, request.coordinator_keys)):
+        # Nobody who knows what a key looks like: no reason to create the topic.
         topic = None
     if topic is not None and topic not in services.controller.image.topics:
         return asyncio.ensure_future(_create_and_answer(services, context, request, topic))
@@ -69,9 +71,7 @@ async def _create_and_answer(
         if request.key_type == TRANSACTION:
             await services.transactions.ensure_topic()
         elif request.key_type == SHARE:
-            share = _share_coordinator(services)
-            if share is not None:
-                await share.ensure_topic()
+            await services.share_coordinator.ensure_topic()
         else:
             await services.groups.ensure_topic()
     except ApiError as error:
@@ -109,10 +109,9 @@ def _coordinator(
     if key_type == TRANSACTION:
         index = services.transactions.partition_for(key)
     elif key_type == SHARE:
-        share = _share_coordinator(services)
-        if share is None or not _is_share_key(key):
+        if context.api_version < SHARE_FROM_VERSION or not _is_share_key(key):
             return _refusal(key, ErrorCode.INVALID_REQUEST)
-        index = share.partition_for(key)
+        index = services.share_coordinator.partition_for(key)
     else:
         index = services.groups.partition_for(key)
     image = services.controller.image
@@ -131,10 +130,6 @@ def _coordinator(
         error_code=ErrorCode.NONE,
         error_message=ErrorCode.NONE.name,
     )
-
-
-def _share_coordinator(services: "Services") -> "ShareCoordinator | None":
-    return getattr(services, "share_coordinator", None)
 
 
 def _is_share_key(key: str) -> bool:

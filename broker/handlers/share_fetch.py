@@ -16,7 +16,7 @@ Versions:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from broker.errors import ApiError
@@ -38,6 +38,7 @@ from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.hot.share_fetch import ShareFetchedPartition, encode_response
 from protocol.messages.share_fetch import ShareFetchRequest, decode_request
+from tiered.remote_read import RemoteRecords
 
 if TYPE_CHECKING:
     from broker.network.connection import Connection
@@ -175,10 +176,12 @@ class ShareFetchHandler:
             is_exact=context.api_version >= RENEW_FROM_VERSION
             and request.share_acquire_mode == EXACT,
             is_read_committed=config.is_read_committed,
+            client=(context.connection.principal, context.client_id or ""),
         )
         read = ShareRead(self._share, self._replicas, terms, wanted)
         delivered = read.take(force=request.max_wait_ms <= 0)
         if delivered is not None:
+            read.release()
             answer.fetched(delivered)
             return
         self._park(connection, request, read, answer)
@@ -197,12 +200,18 @@ class ShareFetchHandler:
             delivered = read.take(force=force)
             if delivered is None:
                 return False
+            read.release()
             answer.fetched(delivered)
             return True
 
         operation = DelayedShareFetch(read_and_answer)
+
+        def abandon() -> None:
+            read.cancel()
+            operation.abandon()
+
         answer.open(connection)
-        answer.when_abandoned(operation.abandon)
+        answer.when_abandoned(abandon)
         watched = read.watched()
         if not self._share.purgatory.park(operation, request.max_wait_ms):
             operation.complete(expired=True)
@@ -353,9 +362,24 @@ class _Answer:
         for key, code in outcomes.items():
             if key not in told:
                 topics.setdefault(key.topic_id, []).append(_told(key, None, code))
-        return encode_response(
-            list(topics.items()), lock_timeout_ms=self._handler.lock_ms(self.group_id)
+        return _flat(
+            encode_response(
+                list(topics.items()), lock_timeout_ms=self._handler.lock_ms(self.group_id)
+            )
         )
+
+
+def _flat(body: list[Any]) -> Body:
+    """Take remote records apart into their slices: a piece is bytes or one slice."""
+    if not any(isinstance(piece, RemoteRecords) for piece in body):
+        return body
+    pieces: list[Any] = []
+    for piece in body:
+        if isinstance(piece, RemoteRecords):
+            pieces += piece.slices
+        else:
+            pieces.append(piece)
+    return pieces
 
 
 def _told(

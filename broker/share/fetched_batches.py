@@ -16,6 +16,10 @@ from protocol.records.batch import (
     TRANSACTIONAL_BIT,
 )
 from storage.file_slice import FileSlice
+from tiered.remote_read import RemoteRecords
+
+Records = FileSlice | RemoteRecords
+"""Where records lie: in a segment, or in cache files of remote storage."""
 
 _CHUNK = 16 * 1024
 
@@ -38,10 +42,9 @@ class FetchedBatch(NamedTuple):
     is_control: bool
 
 
-def scan(records: FileSlice, max_records: int) -> list[FetchedBatch]:
+def scan(records: Records, max_records: int) -> list[FetchedBatch]:
     """The batches of a slice, up to the one with which there are `max_records` records."""
     batches: list[FetchedBatch] = []
-    descriptor = records.file.fileno()
     position = chunk_position = 0
     chunk = b""
     first_offset = -1
@@ -49,7 +52,7 @@ def scan(records: FileSlice, max_records: int) -> list[FetchedBatch]:
         at = position - chunk_position
         if at < 0 or at + HEADER_SIZE > len(chunk):
             size = min(_CHUNK, records.length - position)
-            chunk = pread(descriptor, size, records.position + position)
+            chunk = _read(records, position, size)
             chunk_position, at = position, 0
             if len(chunk) < HEADER_SIZE:
                 break
@@ -77,20 +80,40 @@ def scan(records: FileSlice, max_records: int) -> list[FetchedBatch]:
     return batches
 
 
-def part_of(
-    records: FileSlice, batches: Sequence[FetchedBatch], first: int, last: int
-) -> FileSlice:
+def part_of(records: Records, batches: Sequence[FetchedBatch], first: int, last: int) -> Records:
     """The batches that hold first to last."""
     wanted = [b for b in batches if b.last_offset >= first and b.base_offset <= last]
     begin = wanted[0].position
     end = wanted[-1].position + wanted[-1].size
     if begin == 0 and end == records.length:
         return records
+    if isinstance(records, RemoteRecords):
+        return RemoteRecords(list(_cut(records.slices, begin, end)), ())
     return FileSlice(records.file, records.position + begin, end - begin)
 
 
+def _cut(slices: Iterable[FileSlice], begin: int, end: int) -> Iterable[FileSlice]:
+    """What lies between two positions of slices that follow each other."""
+    for piece in slices:
+        first, last = max(begin, 0), min(end, piece.length)
+        if first < last:
+            yield FileSlice(piece.file, piece.position + first, last - first)
+        begin -= piece.length
+        end -= piece.length
+
+
+def _read(records: Records, position: int, size: int) -> bytes:
+    """Some bytes, wherever they lie."""
+    if isinstance(records, FileSlice):
+        return pread(records.file.fileno(), size, records.position + position)
+    return b"".join(
+        pread(piece.file.fileno(), piece.length, piece.position)
+        for piece in _cut(records.slices, position, position + size)
+    )
+
+
 def aborted_ranges(
-    records: FileSlice,
+    records: Records,
     batches: Iterable[FetchedBatch],
     transactions: Iterable[tuple[int, int]],
 ) -> list[tuple[int, int]]:
@@ -117,9 +140,8 @@ def aborted_ranges(
     return ranges
 
 
-def _is_abort_marker(records: FileSlice, batch: FetchedBatch) -> bool:
+def _is_abort_marker(records: Records, batch: FetchedBatch) -> bool:
     """A marker's batch has one record: sizes and deltas of a byte each, then its key."""
-    position = records.position + batch.position + HEADER_SIZE
-    raw = pread(records.file.fileno(), batch.size - HEADER_SIZE, position)
+    raw = _read(records, batch.position + HEADER_SIZE, batch.size - HEADER_SIZE)
     # length, attributes, timestamp delta, offset delta, key length (4 as a varint is 8)
     return raw[4:5] == b"\x08" and raw[5:9] == _ABORT_KEY

@@ -4,24 +4,35 @@ Nothing is acquired before there is enough to answer: a record that waits in a p
 be in nobody's hands. Reading and acquiring are one step of the loop, so no two requests see the
 same record.
 
+Records that only remote storage has are asked for, and the fetch looks again when they have come;
+what is not there when its time is up is in the cache when the client asks again.
+
 Source: Kafka, DelayedShareFetch.java, ShareFetchUtils.java.
 """
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from broker.delayed_remote_fetch import TOLD_AT_ONCE
 from broker.errors import ApiError, code_of
-from broker.share.fetched_batches import aborted_ranges, part_of, scan
+from broker.share.fetched_batches import Records, aborted_ranges, part_of, scan
 from broker.share.persister import SharePartitionKey
 from broker.share.share_partition import Acquired, SharePartition, SharePartitionState
 from protocol.error_codes import ErrorCode
-from storage.errors import DiskError, OffsetOutOfRangeError, StorageError
-from storage.file_slice import FileSlice
+from storage.errors import (
+    DiskError,
+    OffsetNotLocalError,
+    OffsetOutOfRangeError,
+    StorageError,
+)
+from tiered.errors import TieredError
+from tiered.remote_read import RemoteRecords
 
 if TYPE_CHECKING:
     from broker.partition import Partition
     from broker.replica_manager import ReplicaManager
     from broker.share.share_partitions import SharePartitions
+    from tiered.remote_read import RemoteRead
 
 _LOOKS_MAX = 8
 """Reads in one go while all that is found belongs to aborted transactions."""
@@ -38,13 +49,14 @@ class ShareReadTerms(NamedTuple):
     batch_size: int
     is_exact: bool
     is_read_committed: bool
+    client: tuple[str, str]
 
 
 class Delivery(NamedTuple):
     """What one partition gives."""
 
     error_code: int
-    records: FileSlice | None
+    records: Records | None
     acquired: Sequence[Acquired]
 
 
@@ -56,13 +68,13 @@ class _Found(NamedTuple):
     share_partition: SharePartition
     partition: "Partition"
     offset: int
-    records: FileSlice
+    records: Records
 
 
 class ShareRead:
     """One request's partitions, and what has become of each so far."""
 
-    __slots__ = ("_replicas", "_share", "_terms", "failed", "open", "wanted")
+    __slots__ = ("_remote", "_replicas", "_share", "_terms", "failed", "open", "wanted")
 
     def __init__(
         self,
@@ -85,6 +97,8 @@ class ShareRead:
         self.wanted = wanted
         self.failed: dict[SharePartitionKey, ErrorCode] = {}
         self.open: dict[SharePartitionKey, SharePartition] = {}
+        # Reads of remote storage that are under way, by what they are for and from which offset.
+        self._remote: dict[SharePartitionKey, tuple[int, RemoteRead]] = {}
         for key in wanted:
             self._open(key)
 
@@ -114,7 +128,7 @@ class ShareRead:
     def take(self, *, force: bool) -> dict[SharePartitionKey, Delivery] | None:
         """Acquire and deliver; None when it is too little, and `force` does not ask for it."""
         for _ in range(_LOOKS_MAX):
-            found = self._find()
+            found = self._find(force=force)
             size = sum(one.records.length for one in found)
             has_failed = not self.open
             if not force and not has_failed and (not found or size < self._terms.min_bytes):
@@ -139,7 +153,7 @@ class ShareRead:
                 complete[key] = delivered.get(key, NOTHING)
         return complete
 
-    def _find(self) -> list[_Found]:
+    def _find(self, *, force: bool) -> list[_Found]:
         candidates = []
         for key, share_partition in list(self.open.items()):
             if share_partition.state in (SharePartitionState.FENCED, SharePartitionState.FAILED):
@@ -154,8 +168,15 @@ class ShareRead:
             room = (self._terms.max_bytes - size) // (len(candidates) - at)
             try:
                 partition = self._share.partition_of(key)
-                one = self._read(key, share_partition, partition, max(room, 0), is_first=not found)
-            except (ApiError, StorageError) as error:
+                one = self._read(
+                    key,
+                    share_partition,
+                    partition,
+                    max(room, 0),
+                    is_first=not found,
+                    force=force,
+                )
+            except (ApiError, StorageError, TieredError) as error:
                 del self.open[key]
                 self.failed[key] = code_of(error)
                 continue
@@ -172,6 +193,7 @@ class ShareRead:
         max_bytes: int,
         *,
         is_first: bool,
+        force: bool,
     ) -> _Found | None:
         log = partition.log
         share_partition.raise_log_start(log.log_start_offset)
@@ -182,6 +204,11 @@ class ShareRead:
             records = log.read(
                 offset, max_bytes=max_bytes, end_offset=end_offset, min_one_batch=is_first
             )
+        except OffsetNotLocalError:
+            remote = self._read_remote(key, partition, offset, max_bytes, force=force)
+            if remote is None:
+                return None
+            return _Found(key, share_partition, partition, offset, remote)
         except OffsetOutOfRangeError:
             if offset > log.log_end_offset:
                 # The log was cut: as in Kafka the group waits until it has grown that far again.
@@ -195,6 +222,58 @@ class ShareRead:
             return None
         return _Found(key, share_partition, partition, offset, records)
 
+    def _read_remote(
+        self,
+        key: SharePartitionKey,
+        partition: "Partition",
+        offset: int,
+        max_bytes: int,
+        *,
+        force: bool,
+    ) -> Records | None:
+        """What has come of it; trouble that waiting may mend is told when there is no more time."""
+        known = self._remote.get(key)
+        if known is not None and known[0] != offset:
+            self._let_go(key)
+            known = None
+        if known is None:
+            read = self._replicas.read_remote(
+                partition,
+                offset,
+                max_bytes=max_bytes,
+                min_one_batch=True,
+                with_aborted=self._terms.is_read_committed,
+                client=self._terms.client,
+            )
+            self._remote[key] = (offset, read)
+            read.on_finished = self.open[key].watchers.check
+        else:
+            read = known[1]
+        if read.error is not None and (force or isinstance(read.error, TOLD_AT_ONCE)):
+            raise read.error
+        if not read.finished or read.records is None or not read.records.length:
+            return None
+        return read.records
+
+    def _let_go(self, key: SharePartitionKey) -> None:
+        _, read = self._remote.pop(key)
+        read.on_finished = None
+        if not read.finished:
+            read.release()
+
+    def release(self) -> None:
+        """It is answered: what has not come yet may still come, into the cache."""
+        for key in list(self._remote):
+            self._let_go(key)
+
+    def cancel(self) -> None:
+        """The client has gone."""
+        for _, read in self._remote.values():
+            read.on_finished = None
+            if not read.finished:
+                read.cancel()
+        self._remote.clear()
+
     def _deliver(self, found: Sequence[_Found]) -> dict[SharePartitionKey, Delivery]:
         terms = self._terms
         delivered: dict[SharePartitionKey, Delivery] = {}
@@ -207,7 +286,11 @@ class ShareRead:
                 continue
             aborted: Sequence[tuple[int, int]] = ()
             if terms.is_read_committed:
-                transactions = partition.log.aborted_transactions(offset, records)
+                transactions = (
+                    records.aborted
+                    if isinstance(records, RemoteRecords)
+                    else partition.log.aborted_transactions(offset, records)
+                )
                 if transactions:
                     aborted = aborted_ranges(records, batches, transactions)
             acquired = share_partition.acquire(

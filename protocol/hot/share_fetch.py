@@ -29,6 +29,7 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+from protocol.hot.fetch import records_length
 from protocol.hot.wire import uvarint
 
 _HEAD: Final = Struct(">ih")
@@ -90,10 +91,11 @@ def encode_response(
                 _text(it.acknowledge_error_message),
                 _LEADER.pack(0, 0),
             )
-            if it.records is None or not len(it.records):
+            length = records_length(it.records)
+            if not length:
                 parts.append(_EMPTY)
             else:
-                parts.append(uvarint(len(it.records) + 1))
+                parts.append(uvarint(length + 1))
                 buffers += (b"".join(parts), it.records)
                 parts = []
             parts.append(uvarint(len(it.acquired) + 1))

@@ -1,14 +1,17 @@
 """FindCoordinator: every served version, end to end."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from broker.controller.topic_names import SHARE_GROUP_STATE
 from broker.handlers import (
     find_coordinator,
 )
 from protocol.error_codes import ErrorCode
 from protocol.messages import find_coordinator as find_messages
+from tests.fakes.offsets_partition import FakeController, topic_image
 from tests.unit.broker.handlers.groups_fixture import (
     Groups,
     versions,
@@ -68,6 +71,36 @@ async def test_other_kinds_of_coordinators(groups: Groups) -> None:
         assert place(answer, 6) == (code, -1, "", -1)
         assert answer.coordinators[0].key == "k"
         assert answer.coordinators[0].error_message
+
+
+# -- of share-partitions --
+
+
+@pytest.mark.parametrize(
+    ("version", "key", "code"),
+    [
+        (6, "g:AAAAAAAAAAAAAAAAAAAABQ:7", ErrorCode.NONE),
+        (6, "a:b:AAAAAAAAAAAAAAAAAAAABQ:0", ErrorCode.NONE),
+        (5, "g:AAAAAAAAAAAAAAAAAAAABQ:7", ErrorCode.INVALID_REQUEST),
+        (6, ":AAAAAAAAAAAAAAAAAAAABQ:7", ErrorCode.INVALID_REQUEST),
+        (6, "g:AAAA:7", ErrorCode.INVALID_REQUEST),
+        (6, "g:AAAAAAAAAAAAAAAAAAAABQ:-1", ErrorCode.INVALID_REQUEST),
+        (6, "g:AAAAAAAAAAAAAAAAAAAABQ", ErrorCode.INVALID_REQUEST),
+        (6, "", ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_keys_of_share_partitions(version: int, key: str, code: ErrorCode) -> None:
+    controller = FakeController(topic_image(SHARE_GROUP_STATE, 99, 4))
+    services: Any = SimpleNamespace(
+        controller=controller,
+        share_coordinator=SimpleNamespace(partition_for=lambda text: len(text) % 4),
+    )
+    context: Any = SimpleNamespace(
+        api_version=version, connection=SimpleNamespace(listener_name="PLAINTEXT")
+    )
+    request = find_messages.FindCoordinatorRequest(key_type=2, coordinator_keys=[key])
+    answer: Any = find_coordinator.handle(services, context, request)
+    assert place(answer, 4)[0] == code
 
 
 # -- of transactional ids --

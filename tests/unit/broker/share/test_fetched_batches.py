@@ -75,6 +75,7 @@ def test_part(tmp_path: Path) -> None:
     with records.file:
         found = scan(records, 100)
         part = part_of(records, found, 3, 4)
+        assert isinstance(part, FileSlice)
         assert (part.position, part.length) == (7 + len(batches[0]), 2 * len(batches[0]))
         assert part_of(records, found, 0, 7) is records
 

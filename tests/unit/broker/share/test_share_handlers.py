@@ -30,8 +30,11 @@ from protocol.records.batch import iterate_batches
 from protocol.records.control import build_end_transaction_marker
 from protocol.records.record import iterate_records
 from storage.append_origin import AppendOrigin
+from storage.errors import OffsetNotLocalError
 from tests.fakes.partition_persister import FakePersister
+from tests.fakes.remote_reader import FakeRemoteReader
 from tests.unit.broker.world import World, batch, topic_id
+from tiered.errors import RemoteStorageError
 
 GROUP = "group"
 LOCK_MS = 30_000
@@ -487,3 +490,87 @@ async def test_stop_answers_who_waits(s: ShareWorld) -> None:
     await s.share.stop()
     assert only(s.answer()).error_code == 0
     assert len(s.share) == 0
+
+
+# -- remote storage --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def remote(s: ShareWorld) -> FakeRemoteReader:
+    """The first four records, two to a batch, are in remote storage only; two more are local."""
+    s.w.add("r")
+    for values_of in ((b"a", b"b"), (b"c", b"d"), (b"e", b"f")):
+        s.produce(*values_of)
+        s.produce(*values_of, topic="r")
+    everything = s.w.replicas.get_partition("r", 0)
+    local = s.w.replicas.get_partition("t", 0)
+    assert everything is not None
+    assert local is not None
+    reader = FakeRemoteReader(everything.log, at_once=False)
+    s.w.replicas.remote_reader = reader
+    original = local.log.read
+
+    def read(offset: int, **more: Any) -> Any:
+        if offset < 4:
+            raise OffsetNotLocalError(offset, 4, 6)
+        return original(offset, **more)
+
+    without_its_older_half: Any = LocalLog(local.log, read)
+    local.log = without_its_older_half
+    return reader
+
+
+class LocalLog:
+    """A log that has lost its older segments to remote storage."""
+
+    def __init__(self, log: Any, read: Any) -> None:
+        self._log = log
+        self.read = read
+        self.local_log_start_offset = 4
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+
+async def test_remote_records(s: ShareWorld, remote: FakeRemoteReader) -> None:
+    s.send(0, "t", max_wait_ms=500)
+    assert not s.w.has_answer
+    remote.reads[0].finish()
+    told = only(s.answer())
+    assert acquired(told) == [(0, 3, 1)]
+    assert values(told) == [b"a", b"b", b"c", b"d"]
+    assert values(only(s.fetch(1))) == [b"e", b"f"]
+
+
+async def test_remote_records_are_cut_like_local_ones(
+    s: ShareWorld, remote: FakeRemoteReader
+) -> None:
+    remote.at_once = True
+    assert acquired(only(s.fetch(0, "t", max_records=2))) == [(0, 1, 1)]
+    assert values(only(s.fetch(1, max_records=2))) == [b"c", b"d"]
+
+
+async def test_remote_records_that_come_too_late(s: ShareWorld, remote: FakeRemoteReader) -> None:
+    s.send(0, "t", max_wait_ms=500)
+    s.w.timer.advance(500)
+    assert acquired(only(s.answer())) == []
+    assert remote.reads[0].released
+    remote.reads[0].finish()
+    remote.at_once = True
+    assert acquired(only(s.fetch(1))) == [(0, 3, 1)]
+
+
+async def test_remote_storage_that_fails_is_told_late(
+    s: ShareWorld, remote: FakeRemoteReader
+) -> None:
+    s.send(0, "t", max_wait_ms=500)
+    remote.reads[0].fail(RemoteStorageError("gone"))
+    assert not s.w.has_answer
+    s.w.timer.advance(500)
+    assert only(s.answer()).error_code == E.KAFKA_STORAGE_ERROR
+
+
+async def test_client_that_goes_cancels_its_reads(s: ShareWorld, remote: FakeRemoteReader) -> None:
+    s.send(0, "t", max_wait_ms=500)
+    s.w.h.connection.close(None)
+    assert remote.reads[0].cancelled
