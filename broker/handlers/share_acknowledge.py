@@ -25,6 +25,7 @@ from broker.share.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, SessionKey
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_acknowledge import (
+    LeaderIdAndEpoch,
     PartitionData,
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,
@@ -87,6 +88,11 @@ def _response(
                 partition_index=key.partition,
                 error_code=code,
                 error_message=None if code is ErrorCode.NONE else code.message,
+                # With an error a client believes what is said of another leader: nothing, then.
+                current_leader=LeaderIdAndEpoch(
+                    leader_id=0 if code is ErrorCode.NONE else -1,
+                    leader_epoch=0 if code is ErrorCode.NONE else -1,
+                ),
             )
         )
     return ShareAcknowledgeResponse(

@@ -177,7 +177,7 @@ class SharePartitions:
 
         def initialized(code: ErrorCode) -> None:
             if code is not ErrorCode.NONE:
-                logger.info("share partition not initialised key=%s error=%s", key, code.name)
+                logger.debug("share partition not initialised key=%s error=%s", key, code.name)
                 self._forget(key, share_partition)
                 failed(code)
             share_partition.watchers.check()

@@ -36,8 +36,11 @@ _HEAD: Final = Struct(">ih")
 _INT32: Final = Struct(">i")
 _INDEX_AND_CODE: Final = Struct(">ih")
 _INT16: Final = Struct(">h")
-_LEADER: Final = Struct(">iix")
 _ACQUIRED: Final = Struct(">qqhx")
+
+_LEADER: Final = Struct(">iix").pack(0, 0)
+_NO_LEADER: Final = Struct(">iix").pack(-1, -1)
+"""With an error a client believes what is said of another leader: nothing, then."""
 
 _NULL: Final = b"\x00"
 _NO_TAGS: Final = b"\x00"
@@ -89,7 +92,7 @@ def encode_response(
                 _text(it.error_message),
                 _INT16.pack(it.acknowledge_error_code),
                 _text(it.acknowledge_error_message),
-                _LEADER.pack(0, 0),
+                _NO_LEADER if it.error_code or it.acknowledge_error_code else _LEADER,
             )
             length = records_length(it.records)
             if not length:

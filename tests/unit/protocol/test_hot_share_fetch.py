@@ -8,6 +8,7 @@ import pytest
 from protocol.hot.share_fetch import ShareFetchedPartition, encode_response
 from protocol.messages.share_fetch import (
     AcquiredRecords,
+    LeaderIdAndEpoch,
     PartitionData,
     ShareFetchableTopicResponse,
     ShareFetchResponse,
@@ -47,6 +48,7 @@ def test_it_is_what_the_generated_encoder_writes(version: int, records: bytes | 
                     PartitionData(
                         partition_index=3,
                         acknowledge_error_code=121,
+                        current_leader=LeaderIdAndEpoch(leader_id=-1, leader_epoch=-1),
                         acknowledge_error_message="gone",
                         records=records or b"",
                         acquired_records=[
@@ -59,7 +61,12 @@ def test_it_is_what_the_generated_encoder_writes(version: int, records: bytes | 
             ShareFetchableTopicResponse(
                 topic_id=UUID(int=8),
                 partitions=[
-                    PartitionData(partition_index=0, error_code=6, error_message="ä"),
+                    PartitionData(
+                        partition_index=0,
+                        error_code=6,
+                        error_message="ä",
+                        current_leader=LeaderIdAndEpoch(leader_id=-1, leader_epoch=-1),
+                    ),
                     PartitionData(partition_index=1),
                 ],
             ),
