@@ -265,6 +265,18 @@ class InFlight:
         """The same, cut at both ends, so that all of each lies between them."""
         if first > last:
             return []
+        runs = self._runs
+        at = self._index(first)
+        if at < len(runs) and runs[at].first <= first and runs[at].last >= last:
+            # All of it in one run, as nearly always.
+            run = runs[at]
+            if run.first < first:
+                run = run.split(first)
+                at += 1
+                runs.insert(at, run)
+            if run.last > last:
+                runs.insert(at + 1, run.split(last + 1))
+            return [run]
         self._cut_at(first)
         self._cut_at(last + 1)
         return self.between(first, last)

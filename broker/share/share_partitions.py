@@ -290,10 +290,10 @@ class SharePartitions:
         """Whoever read on it is gone."""
         for session_key in self.sessions.of_connection(connection):
             self.release_session(session_key)
-            self._forget_if_unread(session_key.group_id)
+            self.forget_if_unread(session_key.group_id)
 
-    def _forget_if_unread(self, group_id: str) -> None:
-        """Nobody reads for the group any more: its state is in the log."""
+    def forget_if_unread(self, group_id: str) -> None:
+        """Nobody reads for the group any more, or its state was altered: it is in the log."""
         if self.sessions.members_of(group_id):
             return
         for key in list(self._by_group.get(group_id, ())):

@@ -93,6 +93,18 @@ class SharePartitionMachine(RuleBasedStateMachine):
         lowest = max(self.start - 3, 0)
         first = data.draw(st.integers(min(lowest, highest), highest))
         last = data.draw(st.integers(first, min(first + 6, highest + 2)))
+        mine = sorted(
+            at for at, r in self.records.items() if r.state == ACQUIRED and at >= self.start
+        )
+        if mine and data.draw(st.integers(0, 3)):
+            # Else members would nearly always be told that it is not theirs.
+            first = last = data.draw(st.sampled_from(mine))
+            member = self.records[first].member
+            for at in range(first + 1, first + data.draw(st.integers(1, 5))):
+                if at in mine and self.records[at].member == member:
+                    last = at
+                else:
+                    break
         mixed = data.draw(st.booleans())
         types = (
             [kind]
