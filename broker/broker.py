@@ -262,6 +262,7 @@ class Broker:
             self.share_coordinator,
             lambda group_id: controller.share_group_config(group_id).delivery,
         )
+        self.groups.on_share_state_altered = self.share.forget_if_unread
         self._build_apis(controller)
         await self._listen(controller)
         self.lag.start()

@@ -125,6 +125,8 @@ class GroupCoordinator:
     Attributes:
         stats: Counts since the start.
         share_persister: Keeps share state; None: share groups are not served.
+        on_share_state_altered: Told of a group without members whose share state was begun anew
+            or deleted: who remembers it must read it again.
     """
 
     def __init__(
@@ -152,6 +154,7 @@ class GroupCoordinator:
         self._expiry: asyncio.Task[None] | None = None
         self.stats = GroupStats()
         self.share_persister: SharePersister | None = None
+        self.on_share_state_altered: Callable[[str], None] = lambda group_id: None
 
     # -- life --
 
@@ -320,6 +323,7 @@ class GroupCoordinator:
             image=lambda: self._controller.image,
             group_settings=self._controller.share_group_config,
             persister=lambda: self.share_persister,
+            state_altered=lambda group_id: self.on_share_state_altered(group_id),
             give_up=give_up,
         )
         return _Active(shard, protocol, offsets, transactional, consumers, shares)

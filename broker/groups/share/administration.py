@@ -47,6 +47,7 @@ class ShareGroupAdministration:
         journal: Journal,
         initializer: Initializer,
         persister: Callable[[], SharePersister | None],
+        state_altered: Callable[[str], None],
         timer: Timer,
         clock: Clock,
         image: Callable[[], ClusterImage],
@@ -55,6 +56,7 @@ class ShareGroupAdministration:
         self._journal = journal
         self._initializer = initializer
         self._persister = persister
+        self._state_altered = state_altered
         self._timer = timer
         self._clock = clock
         self._image = image
@@ -91,6 +93,7 @@ class ShareGroupAdministration:
 
         def finished(codes: Codes) -> None:
             group.work.is_altered = False
+            self._state_altered(group_id)
             done(ErrorCode.NONE, codes)
 
         def written(code: ErrorCode) -> None:
@@ -200,6 +203,7 @@ class ShareGroupAdministration:
                 persister.delete(key, answer)
 
         def finished(results: list[tuple[SharePartitionKey, ErrorCode]]) -> None:
+            self._state_altered(keys[0].group_id)
             done({key.topic_id: code for key, code in results if code is not ErrorCode.NONE})
 
         each_partition(keys, delete, finished, self._timer)

@@ -73,9 +73,13 @@ class ShareProtocol:
         image: Callable[[], ClusterImage],
         group_settings: Callable[[str], ShareGroupSettings],
         persister: Callable[[], SharePersister | None],
+        state_altered: Callable[[str], None],
         give_up: Callable[[], None],
     ) -> None:
-        """`give_up` is called when the log has refused what was changed in memory already."""
+        """`give_up` is called when the log has refused what was changed in memory already.
+
+        `state_altered` is called with a group whose share state was begun anew or deleted.
+        """
         self._shard = shard
         self._clock = clock
         self._timer = timer
@@ -91,7 +95,7 @@ class ShareProtocol:
         self._journal = Journal(shard.log, give_up)
         self._initializer = Initializer(self._journal, persister, timer)
         self.administration = ShareGroupAdministration(
-            shard, self._journal, self._initializer, persister, timer, clock, image
+            shard, self._journal, self._initializer, persister, state_altered, timer, clock, image
         )
 
     # -- heartbeat --

@@ -8,6 +8,7 @@ from broker.controller.cluster_image import ClusterImage, TopicImage
 from broker.controller.group_settings import ShareGroupSettings
 from broker.errors import ApiError
 from broker.groups.consumer.consumer_protocol import Client
+from broker.groups.offset_manager import OffsetManager
 from broker.groups.shard import GroupShard
 from broker.groups.share.initializer import Codes
 from broker.groups.share.member import ShareGroupMember
@@ -82,6 +83,7 @@ class ShareHarness(Harness):
             *(topics or (topic_image("foo", 1, 4), topic_image("bar", 2, 2)))
         )
         self.persister = FakeSharePersister()
+        self.altered: list[str] = []
         self.group_settings = ShareGroupSettings(SESSION_MS, HEARTBEAT_MS, ShareGroupConfig(30_000))
         super().__init__(replica_manager, **settings)
         self.shares = self.new_shares(self.shard)
@@ -95,6 +97,7 @@ class ShareHarness(Harness):
             image=lambda: self.image,
             group_settings=lambda _: self.group_settings,
             persister=lambda: self.persister,
+            state_altered=self.altered.append,
             give_up=self._give_up,
         )
 
@@ -119,6 +122,14 @@ class ShareHarness(Harness):
         self.persister.held.clear()
         self.shard = self.reloaded()
         self.shares = self.new_shares(self.shard)
+        self.offsets = OffsetManager(
+            self.shard,
+            self.protocol,
+            settings=self.settings,
+            clock=self.clock,
+            timer=self.timer,
+            give_up=self._give_up,
+        )
         for group in self.shard.share_groups():
             self.shares.start_timers(group)
             self.shares.forget_unknown_topics(group)

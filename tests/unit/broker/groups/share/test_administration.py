@@ -190,3 +190,12 @@ def test_where_a_group_stands(shard: ShareHarness) -> None:
         {},
         {FOO: {0: None}},
     ]
+
+
+def test_who_remembers_state_is_told_that_it_was_altered(shard: ShareHarness) -> None:
+    shard.alter({FOO: {0: 7}})
+    assert shard.altered == ["g"]
+    shard.delete_offsets(FOO)
+    shard.alter({BAR: {0: 7}})
+    shard.delete_state()
+    assert shard.altered == ["g"] * 4
