@@ -50,6 +50,7 @@ GROUP_TOPICS: Final = {
 TRANSACTION_TIMEOUT_MS: Final = 10_000
 CLIENT_PATIENCE_S: Final = 15.0
 HANG_S: Final = 40
+DWELL_SHARE: Final = 0.1
 
 
 LASTING: Final = {"metadata.recovery.strategy": "none"}
@@ -110,6 +111,10 @@ class Worker:
     def value(self) -> str:
         """One that nobody else sends."""
         return f"{self.options.proc}:{next(self._values)}"
+
+    def dwell_s(self) -> float:
+        """How long to stay in a transaction: now and then so long that a fault finds it open."""
+        return self.random.uniform(0.1, 1.5) if self.random.random() < DWELL_SHARE else 0.0
 
     def pause(self) -> None:
         """Keep to the rate."""

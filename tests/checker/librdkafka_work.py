@@ -136,6 +136,7 @@ def txn(worker: Worker) -> None:
         except (KafkaException, BufferError):
             outcome, alive = "fail", False
         else:
+            time.sleep(worker.dwell_s())
             outcome, alive = transaction.end(commit=draw.random() < 0.8)
             for one in sends:
                 one[2] = transaction.offsets.get(one[1])

@@ -53,6 +53,7 @@ async def _raw_transaction(
         for key, places in by_key.items():
             for delta, place in enumerate(places):
                 sends[place][2] = offsets[key] + delta
+        await asyncio.sleep(worker.dwell_s())
         if committing is not None:
             await producer.commit_offsets(*committing)
         asked = commit
