@@ -38,7 +38,7 @@ from broker.groups.share.initializer import Initializer
 from broker.groups.share.kept_state import Topics
 from broker.groups.share.member import ShareGroupMember
 from broker.groups.share.share_group import ShareGroup
-from broker.groups.share.simple_assignor import ShareMemberSpec, SimpleAssignor
+from broker.groups.share.simple_assignor import ASSIGNORS, ShareMemberSpec
 from broker.share.persister import UNINITIALIZED_OFFSET, SharePersister
 from broker.timer import Timer
 from config.broker import BrokerConfig
@@ -90,7 +90,7 @@ class ShareProtocol:
             settings.group_share_initialize_retry_interval_ms, settings.offsets_commit_timeout_ms
         )
         self._stats = shard.stats
-        self._assignor = SimpleAssignor()
+        self._assignor = ASSIGNORS[settings.group_share_assignors[0]]
         self._hashes = GroupHashes()
         self._journal = Journal(shard.log, give_up)
         self._initializer = Initializer(self._journal, persister, timer)

@@ -61,6 +61,10 @@ class SimpleAssignor:
         return {member_id: _assignment(places) for member_id, places in owned.items()}
 
 
+ASSIGNORS = {SimpleAssignor.name: SimpleAssignor()}
+"""By the name that `group.share.assignors` has."""
+
+
 def _frozen(spec: ShareMemberSpec) -> ShareMemberSpec:
     return spec._replace(subscribed_topic_ids=frozenset(spec.subscribed_topic_ids))
 

@@ -250,7 +250,9 @@ class ShareHarness(Harness):
         reloaded = {group.group_id: group for group in self.reloaded().share_groups()}
         present = {group.group_id: group for group in self.shard.share_groups()}
         assert {i: comparable(g) for i, g in reloaded.items()} == {
-            i: comparable(g) for i, g in present.items() if g.group_epoch or any(g.kept)
+            i: comparable(g)
+            for i, g in present.items()
+            if i in reloaded or g.group_epoch or any(g.kept)
         }
 
 
