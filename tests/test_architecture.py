@@ -27,6 +27,19 @@ TESTED_ELSEWHERE = {
     "broker/groups/transactional_offsets.py": (
         "tests/unit/broker/handlers/test_txn_offset_commit.py"
     ),
+    # Members and administrators of share groups.
+    "broker/groups/share/initializer.py": "tests/unit/broker/groups/share/test_share_protocol.py",
+    "broker/groups/share/member.py": "tests/unit/broker/groups/share/test_share_protocol.py",
+    **dict.fromkeys(
+        (
+            "broker/handlers/alter_share_group_offsets.py",
+            "broker/handlers/delete_share_group_offsets.py",
+            "broker/handlers/describe_share_group_offsets.py",
+            "broker/handlers/share_group_describe.py",
+            "broker/handlers/share_group_heartbeat.py",
+        ),
+        "tests/unit/broker/handlers/test_share_groups.py",
+    ),
     # Of share groups: over a log on a disk, or in memory, behind the real router.
     **dict.fromkeys(
         (
