@@ -1,4 +1,4 @@
-"""Share groups (KIP-932): delivery of records, and the coordinator that keeps what became of them."""
+"""Share groups (KIP-932): delivery of records, and the coordinator that keeps their state."""
 
 from config.definition import Settings, config_key, count, milliseconds, size
 from config.kinds import Integer
