@@ -502,11 +502,14 @@ class Broker:
         from broker.metrics.network import NetworkMetrics
         from broker.metrics.page import MetricsPage, Source
         from broker.metrics.partitions import PartitionMetrics
+        from broker.metrics.share import ShareMetrics
         from broker.metrics.transactions import TransactionMetrics
 
         assert self.apis is not None
         assert self.groups is not None
         assert self.transactions is not None
+        assert self.share is not None
+        assert self.share_coordinator is not None
         assert self.network is not None
         assert self.controller is not None
         sources: list[Source] = []
@@ -527,6 +530,7 @@ class Broker:
                 PartitionMetrics(self.replicas, self.controller, self.sessions, self.log_manager),
                 GroupMetrics(self.groups, self.replicas),
                 TransactionMetrics(self.transactions, self.replicas, self.clock),
+                ShareMetrics(self.share, self.share_coordinator, self.groups.stats),
                 *sources,
             ],
             self.disk,

@@ -91,6 +91,7 @@ TESTED_ELSEWHERE = {
     "broker/metrics/groups.py": "tests/scenarios/test_metrics.py",
     "broker/metrics/network.py": "tests/scenarios/test_metrics.py",
     "broker/metrics/partitions.py": "tests/scenarios/test_metrics.py",
+    "broker/metrics/share.py": "tests/scenarios/test_metrics.py",
     "broker/metrics/transactions.py": "tests/scenarios/test_metrics.py",
     "broker/metrics/remote.py": "tests/scenarios/test_remote_storage.py",
     "broker/remote/remote_storage.py": "tests/scenarios/test_remote_storage.py",

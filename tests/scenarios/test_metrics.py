@@ -16,6 +16,7 @@ from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from protocol.messages.list_groups import ListGroupsRequest
+from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from protocol.records.builder import build_batch
 from tests.fakes.client import Client, produce_request, read_of
@@ -284,3 +285,29 @@ async def test_transactions_are_counted_from_begin_to_end(node: Node) -> None:
     assert metrics.of(f"{names}_ended_total", result="commit") == 1
     assert metrics.of(f"{names}_oldest_open_ms") == 0
     assert metrics.of("varve_partitions_with_open_transactions") == 0
+
+
+async def test_share_groups_are_counted(node: Node) -> None:
+    client = await node.client()
+    await client.create_topic("t", 2)
+    await client.find_coordinator("g")
+    await client.call(
+        FindCoordinatorRequest(key_type=2, coordinator_keys=["g:AAAAAAAAAAAAAAAAAAAAAA:0"])
+    )
+    beat = ShareGroupHeartbeatRequest(
+        group_id="g", member_id="AAAAAAAAAAAAAAAAAAAAAA", subscribed_topic_names=["t"]
+    )
+    while (await client.call(beat)).error_code:
+        pass
+    coordinator = node.broker.share_coordinator
+    assert coordinator is not None
+    await until(lambda: coordinator.state_count == 2)
+    metrics = await node.metrics()
+    groups = "kafka_server_group_coordinator_metrics"
+    assert metrics.of(f"{groups}_group_count", protocol="share") == 1
+    assert metrics.of(f"{groups}_share_group_rebalance_total") >= 1
+    assert metrics.of("varve_share_coordinator_states") == 2
+    assert metrics.of("varve_share_partitions") == 0
+    assert metrics.of("varve_share_fetches_waiting") == 0
+    assert metrics.of("kafka_server_sharesessioncache_sharesessionscount") == 0
+    assert metrics.of("varve_share_coordinator_loading") == 0

@@ -1,0 +1,61 @@
+"""Metrics of share groups (KIP-932): sessions, what is in memory for them, and who waits."""
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import Metric
+
+from broker.metrics.families import counter, gauge
+
+if TYPE_CHECKING:
+    from broker.groups.stats import GroupStats
+    from broker.share.share_coordinator import ShareCoordinator
+    from broker.share.share_partitions import SharePartitions
+
+
+class ShareMetrics:
+    """See `collect`."""
+
+    def __init__(
+        self, share: "SharePartitions", coordinator: "ShareCoordinator", stats: "GroupStats"
+    ) -> None:
+        self._share = share
+        self._coordinator = coordinator
+        self._stats = stats
+
+    async def collect(self) -> AsyncIterator[Metric]:
+        """Families of this part."""
+        for name, text, value in (
+            (
+                "kafka_server_sharesessioncache_sharesessionscount",
+                "Members of share groups that have a session.",
+                len(self._share.sessions),
+            ),
+            (
+                "varve_share_partitions",
+                "Share-partitions of which records may be in flight.",
+                len(self._share),
+            ),
+            (
+                "varve_share_fetches_waiting",
+                "ShareFetch requests that wait for records.",
+                self._share.purgatory.parked,
+            ),
+            (
+                "varve_share_coordinator_states",
+                "Share-partitions whose state is kept here.",
+                self._coordinator.state_count,
+            ),
+            (
+                "varve_share_coordinator_loading",
+                "1 while partitions of __share_group_state are being read back.",
+                int(self._coordinator.is_loading),
+            ),
+        ):
+            yield gauge(name, text, (), [((), value)])
+        yield counter(
+            "kafka_server_group_coordinator_metrics_share_group_rebalance",
+            "New group epochs of share groups.",
+            (),
+            [((), self._stats.share_group_rebalances)],
+        )
