@@ -63,6 +63,7 @@ class Tool:
         }
 
 
+@pytest.mark.slow
 def test_share_groups_tool(node: OwnedNode, topic: str, kafka_tools: KafkaRelease) -> None:
     """A group reads, is looked at, put back, and deleted."""
     server = ("--bootstrap-server", node.address)

@@ -177,6 +177,7 @@ def test_lock_runs_out(node: OwnedNode, topic: str, join: Join) -> None:
     assert other.commit() == "0=ok"
 
 
+@pytest.mark.slow
 def test_renewed_lock(node: OwnedNode, topic: str, join: Join) -> None:
     member, other = join(), join()
     produce(node, topic, 2)
@@ -204,6 +205,7 @@ def test_member_that_is_killed_gives_its_records_back(
     assert other.poll() == {1: 2, 2: 2}
 
 
+@pytest.mark.slow
 def test_member_that_closes_gives_its_records_back(node: OwnedNode, topic: str, join: Join) -> None:
     first = join(max_poll_records="2")
     produce(node, topic, 4)
@@ -214,6 +216,7 @@ def test_member_that_closes_gives_its_records_back(node: OwnedNode, topic: str, 
     assert not set(found) & set(polled)
 
 
+@pytest.mark.slow
 def test_two_members_share_a_partition(node: OwnedNode, topic: str, join: Join) -> None:
     """Every record to one of them, once, in implicit mode."""
     members = [join("implicit"), join("implicit")]
