@@ -11,6 +11,7 @@ Every record is a batch of its own, and every step ends at the offset that is dr
 """
 
 import asyncio
+import time
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -126,12 +127,15 @@ class Transactions:
             if not is_open:
                 producer.begin_transaction()
             for _ in range(step.records):
+                _next_millisecond()
                 producer.produce(topic, key=step.producer, value=step.producer, partition=0)
                 assert producer.flush(30) == 0
-        elif step.kind == "commit":
-            producer.commit_transaction(30)
         else:
-            producer.abort_transaction(30)
+            _next_millisecond()
+            end = (
+                producer.commit_transaction if step.kind == "commit" else producer.abort_transaction
+            )
+            end(30)
         self._producers[key] = (producer, step.kind == "data")
 
     async def _until_written(self, context: Context, topic: str, step: Step) -> None:
@@ -143,3 +147,13 @@ class Transactions:
             assert end == self._ends[topic], f"{topic} ends at {end}"
 
         await context.eventually(written)
+
+
+def _next_millisecond() -> None:
+    """Let the next batch have a later time, as only then it gets an entry in the time index.
+
+    Full indexes are what closes segments here.
+    """
+    begun = time.time_ns() // 1_000_000
+    while time.time_ns() // 1_000_000 <= begun:
+        time.sleep(0.0002)
