@@ -337,6 +337,7 @@ def open_transaction(coordinators: OwnedNode, source: str) -> Iterator[Producer]
     producer.abort_transaction(DEADLINE_S)
 
 
+@pytest.mark.slow
 def test_kcat(coordinators: OwnedNode, source: str, kcat: Kcat, open_transaction: Producer) -> None:
     """Transactions of an old librdkafka, and its two isolation levels."""
     address = coordinators.address
