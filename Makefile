@@ -43,7 +43,7 @@ test-s3: $(DEVELOPMENT) ## build real S3 servers and run the object store's test
 	@$(BIN)/python -m pytest -q -rs --durations=0 --durations-min=5 tests/contract/test_object_store.py tests/interop/test_s3_servers.py $(ARGS)
 
 test-tools: # programs that are no Python packages and that tests need
-	@.ci/system-packages kcat java mvn
+	@.ci/system-packages kcat java javac mvn
 
 check: lint types imports test ## all that must pass before a commit
 

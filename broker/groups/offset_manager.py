@@ -24,7 +24,7 @@ from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.classic_protocol import ClassicProtocol
 from broker.groups.group import Group, GroupType
 from broker.groups.group_records import offset_tombstone
-from broker.groups.offset_store import OffsetAndMetadata
+from broker.groups.offset_store import OffsetAndMetadata, is_metadata_too_large
 from broker.groups.offsets_log import Done, KeyValue
 from broker.groups.shard import GroupShard, TooManyGroupsError
 from broker.timer import Timer
@@ -33,7 +33,6 @@ from protocol.error_codes import ErrorCode
 from protocol.internal import consumer_subscription
 from protocol.internal.consumer_offsets import (
     NO_TIMESTAMP,
-    STRING_SIZE_MAX,
     OffsetCommitValue,
     encode_offset_commit_key,
     encode_offset_commit_value,
@@ -124,7 +123,7 @@ class OffsetManager:
         for commit in commits:
             partition = commit.request
             metadata = partition.committed_metadata or ""
-            if metadata and self._is_too_large(metadata):
+            if is_metadata_too_large(metadata, self._metadata_size_max):
                 commit.response.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 continue
             value = OffsetCommitValue(
@@ -181,15 +180,6 @@ class OffsetManager:
         if code is ErrorCode.NONE and isinstance(group, ClassicGroup):
             self._protocol.touch(group, request.member_id)
         return code
-
-    def _is_too_large(self, metadata: str) -> bool:
-        size = len(metadata)
-        # Kafka counts Java's characters, two for each one outside the basic plane.
-        if size <= self._metadata_size_max and not metadata.isascii():
-            size = len(metadata.encode("utf-16-le")) // 2
-        return size > self._metadata_size_max or (
-            size > STRING_SIZE_MAX // 4 and len(metadata.encode()) > STRING_SIZE_MAX
-        )
 
     def _ensure_group(self, group_id: str) -> None:
         if group_id not in self._shard.groups:

@@ -20,7 +20,7 @@ from struct import Struct
 from typing import NamedTuple
 from uuid import UUID
 
-from protocol.internal.consumer_offsets import OffsetCommitValue
+from protocol.internal.consumer_offsets import STRING_SIZE_MAX, OffsetCommitValue
 
 _PACKED = Struct("<qiqqq16s")
 _RECORD_OFFSET = Struct("<28xq16x")
@@ -41,6 +41,19 @@ class GroupTopicPartition(NamedTuple):
     group_id: str
     topic: str
     partition: int
+
+
+def is_metadata_too_large(metadata: str, size_max: int) -> bool:
+    """Whether a commit's metadata is above `offset.metadata.max.bytes`, or too long for a record.
+
+    Kafka counts Java's characters, two for each one outside the basic plane.
+    """
+    size = len(metadata)
+    if size <= size_max and not metadata.isascii():
+        size = len(metadata.encode("utf-16-le")) // 2
+    return size > size_max or (
+        size > STRING_SIZE_MAX // 4 and len(metadata.encode()) > STRING_SIZE_MAX
+    )
 
 
 def _pack(committed: OffsetAndMetadata) -> bytes:

@@ -13,14 +13,17 @@ Source: Kafka, OffsetMetadataManager.java (commitTransactionalOffset, replay, en
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from broker.groups.offset_store import GroupTopicPartition, OffsetAndMetadata
+from broker.groups.offset_store import (
+    GroupTopicPartition,
+    OffsetAndMetadata,
+    is_metadata_too_large,
+)
 from broker.groups.offsets_log import Done, code_for_clients
 from broker.groups.shard import GroupShard, TooManyGroupsError
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.internal.consumer_offsets import (
     NO_TIMESTAMP,
-    STRING_SIZE_MAX,
     OffsetCommitValue,
     encode_offset_commit_key,
     encode_offset_commit_value,
@@ -111,7 +114,7 @@ class TransactionalOffsets:
         for commit in commits:
             partition = commit.request
             metadata = partition.committed_metadata or ""
-            if metadata and _is_too_large(metadata, self._metadata_size_max):
+            if is_metadata_too_large(metadata, self._metadata_size_max):
                 commit.response.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 continue
             values.append(
@@ -176,11 +179,3 @@ class TransactionalOffsets:
     def end_transaction(self, producer_id: int, *, commit: bool) -> None:
         """A marker is in the log: store what the producer's transaction holds, or drop it."""
         self._shard.offsets.end_transaction(producer_id, commit=commit)
-
-
-def _is_too_large(metadata: str, size_max: int) -> bool:
-    # Kafka counts Java's characters, two for each one outside the basic plane.
-    size = len(metadata)
-    if not metadata.isascii():
-        size = len(metadata.encode("utf-16-le")) // 2
-    return size > size_max or len(metadata.encode()) > STRING_SIZE_MAX

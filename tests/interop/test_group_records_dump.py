@@ -315,7 +315,7 @@ def dump(
 def reserialized(kafka_tools: KafkaRelease, directory: Path, lines: list[str]) -> list[str]:
     """Keys and values in hexadecimal, read and written again by Kafka's serializer."""
     if shutil.which("javac") is None:
-        pytest.skip("needs a Java that compiles: openjdk-17-jdk-headless")
+        pytest.fail("needs a Java that compiles: openjdk-17-jdk-headless")
     source = directory / "Reserialize.java"
     source.write_text(RESERIALIZE)
     return kafka_tools.tool(

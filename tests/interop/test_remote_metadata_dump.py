@@ -198,7 +198,7 @@ def test_kafka_dump_log_decodes_our_topic(kafka_tools: KafkaRelease, tmp_path: P
 def ask_kafka(kafka_tools: KafkaRelease, tmp_path: Path) -> Callable[[list[str]], list[str]]:
     """Kafka's own classes, by a program of a few lines that Java compiles in memory."""
     if shutil.which("javac") is None:
-        pytest.skip("needs a Java that compiles: openjdk-17-jdk-headless")
+        pytest.fail("needs a Java that compiles: openjdk-17-jdk-headless")
     source = tmp_path / "Reserialize.java"
     source.write_text(RESERIALIZE)
 

@@ -2,11 +2,17 @@
 
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from broker.groups.offset_store import GroupTopicPartition, OffsetAndMetadata, OffsetStore
+from broker.groups.offset_store import (
+    GroupTopicPartition,
+    OffsetAndMetadata,
+    OffsetStore,
+    is_metadata_too_large,
+)
 from protocol.internal.consumer_offsets import OffsetCommitValue
 
 KEYS = st.builds(
@@ -109,6 +115,25 @@ class StoreMachine(RuleBasedStateMachine):
             assert self.store.has_group(group_id) == any(
                 k.group_id == group_id for k in [*self.model, *waiting]
             )
+
+
+@pytest.mark.parametrize(
+    ("metadata", "size_max", "too_large"),
+    [
+        ("", 0, False),
+        ("four", 4, False),
+        ("five!", 4, True),
+        ("\u00e9" * 4, 4, False),
+        ("\U0001f600" * 2, 4, False),
+        ("\U0001f600" * 3, 4, True),
+        ("a" * 32_767, 100_000, False),
+        ("a" * 32_768, 100_000, True),
+        ("\u20ac" * 10_923, 100_000, True),
+    ],
+)
+def test_metadata_is_counted_as_java_does(metadata: str, size_max: int, too_large: bool) -> None:
+    """And must fit into a record all the same."""
+    assert is_metadata_too_large(metadata, size_max) is too_large
 
 
 TestStore = StoreMachine.TestCase
