@@ -33,6 +33,7 @@ from broker.request import RequestContext
 from broker.request_limits import check_elements, check_size, elements_max_of
 from protocol.api_keys import FIRST_FLEXIBLE_VERSION, ApiKey
 from protocol.errors import DecodeError
+from protocol.messages.api_versions import ApiVersion
 from protocol.primitives import skip_tagged_fields
 
 if TYPE_CHECKING:
@@ -121,9 +122,12 @@ class KafkaApis:
         self.malformed = 0
         self.unsupported = 0
 
-    def advertised(self) -> list[tuple[int, int, int]]:
-        """(API key, lowest version, highest version) for ApiVersions, by key."""
-        return [(int(a.key), a.advertised_min, a.max_version) for a in self.apis]
+    def advertised(self) -> list[ApiVersion]:
+        """What ApiVersions answers, by key."""
+        return [
+            ApiVersion(api_key=int(a.key), min_version=a.advertised_min, max_version=a.max_version)
+            for a in self.apis
+        ]
 
     # -- Router ----------------------------------------------------------------------------------
 

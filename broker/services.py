@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from broker.timer import Timer
     from broker.transactions.coordinator import TransactionCoordinator
     from config.broker import BrokerConfig
+    from protocol.messages.api_versions import ApiVersion
     from storage.log_manager import LogManager
 
 
@@ -43,5 +44,5 @@ class Services:
     share_coordinator: "ShareCoordinator"
     lookups: "Lookups"
     remote: "RemoteStorage | None" = None
-    advertised_apis: list[tuple[int, int, int]] = field(default_factory=list)
-    """(API key, lowest version, highest version), as ApiVersions tells them."""
+    advertised_apis: "list[ApiVersion]" = field(default_factory=list)
+    """As ApiVersions tells them; built once, because every client asks first of all."""

@@ -58,10 +58,7 @@ def handle(
         return ApiVersionsResponse(error_code=int(ErrorCode.INVALID_REQUEST))
     image = services.controller.image
     return ApiVersionsResponse(
-        api_keys=[
-            ApiVersion(api_key=key, min_version=low, max_version=high)
-            for key, low, high in services.advertised_apis
-        ],
+        api_keys=services.advertised_apis,
         supported_features=[
             SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
             for name, (lowest, highest) in SUPPORTED.items()

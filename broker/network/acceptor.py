@@ -23,6 +23,10 @@ LOGGER = logging.getLogger(__name__)
 ACCEPT_BATCH = 128
 """Connections taken per wake-up before requests get their turn."""
 
+ACCEPT_TURN_MS = 2.0
+"""How long one wake-up may last: a newcomer's first requests are handled as it is accepted, which
+may take a millisecond each, and who is connected already must not wait for a hundred of them."""
+
 OUT_OF_DESCRIPTORS_PAUSE_MS = 100.0
 """Pause after EMFILE: the condition does not go away by retrying in a busy loop (as trio does)."""
 
@@ -158,8 +162,12 @@ class Acceptor:
         self._timer.call_later_ms(delay_ms, self.start)
 
     def _on_acceptable(self) -> None:
+        turn_end_ms = self._clock.monotonic_ms() + ACCEPT_TURN_MS
         for _ in range(ACCEPT_BATCH):
-            delay_ms = self._limits.rate_delay_ms(self._clock.monotonic_ms())
+            now_ms = self._clock.monotonic_ms()
+            if now_ms >= turn_end_ms:
+                return
+            delay_ms = self._limits.rate_delay_ms(now_ms)
             if delay_ms > 0:
                 self._pause(delay_ms)
                 return

@@ -12,7 +12,7 @@ more reasons, a bit each; it reads again when the last bit is cleared:
     PAUSED_BY_MEMORY    queued.max.request.bytes is used up    cleared by Processor.sweep
     PAUSED_BY_BACKLOG   too many unanswered requests, or       cleared when answers have left
                         answers that the peer does not take
-    PAUSED_BY_TURN      its requests took TURN_MS at a stretch cleared in the loop's next turn
+    PAUSED_BY_TURN      its requests took their turn's time    cleared in the loop's next turn
     PAUSED_BY_STOP      the broker stops                       never cleared
 
 What had been received before the pause waits: bytes in `_unparsed`, at most one shared buffer's
@@ -49,6 +49,10 @@ PAUSED_BY_TURN = 16
 TURN_MS = 1.0
 """How long the requests of one receive may take before other connections get their turn: 256 KiB
 of the smallest ones take half a second."""
+
+ROUND_MS = 8.0
+"""What all connections together that have more to do than a turn should take: with forty of them,
+who asks for one thing waits for forty turns."""
 
 TURN_CHECK_MASK = 7
 """The clock is looked at after every eighth request."""
@@ -108,7 +112,7 @@ class Connection:
         self._pending: deque[ResponseSlot] = deque()
         self._frame: ReceiveBuffer | None = None
         self._prefix = b""
-        self._unparsed: bytes | None = None
+        self._unparsed: memoryview[int] | None = None
         self._paused = 0
         self._writing = False
         self._warming = False
@@ -149,7 +153,7 @@ class Connection:
         self.last_active_ms = processor.now_ms
         if frame is None:
             self._prefix = b""
-            self._turn(processor.shared[:end])
+            self._turn(processor.shared[:end], ours=False)
             return
         processor.buffers.arrived(frame, count)
         if frame.filled == frame.size:
@@ -175,23 +179,26 @@ class Connection:
             self.pause(PAUSED_BY_CHANNEL)
         self._end_turn()
 
-    def _turn(self, data: memoryview) -> None:
-        """Handle what is whole in `data`, keep the rest, send the answers."""
+    def _turn(self, data: memoryview, *, ours: bool) -> None:
+        """Handle what is whole in `data`, keep the rest, send the answers.
+
+        `ours`: the bytes stay as they are until we let go of them; the shared buffer's do not.
+        """
         self._in_turn = True
         try:
-            self._parse(data)
+            self._parse(data, ours)
         finally:
             self._in_turn = False
         self._end_turn()
 
-    def _parse(self, data: memoryview) -> None:
+    def _parse(self, data: memoryview, ours: bool) -> None:
         processor = self.processor
         offer = processor.channel.offer
         size_max = processor.frame_size_max
         end = len(data)
         at = 0
         count = 0
-        turn_end_ms = 0.0
+        turn_end_ms = processor.now_ms + processor.turn_ms if ours else 0.0
         while at + 4 <= end:
             size = int.from_bytes(data[at : at + 4], "big", signed=True)
             if size < 8 or size > size_max:
@@ -204,29 +211,31 @@ class Connection:
                 return
             if not offer(self, data[start:at]):
                 # Not taken: the frame itself and all behind it wait.
-                self._keep(data[start - 4 :], PAUSED_BY_CHANNEL)
+                self._keep(data[start - 4 :], ours, PAUSED_BY_CHANNEL)
                 return
             if self.closed:
                 return
             if self._must_pause() and at < end:
-                self._keep(data[at:], PAUSED_BY_BACKLOG)
+                self._keep(data[at:], ours, PAUSED_BY_BACKLOG)
                 return
             count += 1
             if count & TURN_CHECK_MASK == 0 and at < end:
                 now_ms = processor.now_ms
                 if not turn_end_ms:
                     # Eight are taken for granted, so that a few cost no look at the clock.
-                    turn_end_ms = now_ms + TURN_MS
+                    turn_end_ms = now_ms + processor.turn_ms
                 elif now_ms >= turn_end_ms:
-                    self._keep(data[at:], PAUSED_BY_TURN)
-                    processor.poller.call_soon(self.resume, PAUSED_BY_TURN)
+                    self._keep(data[at:], ours, PAUSED_BY_TURN)
+                    processor.await_turn(self)
                     return
         self._prefix = bytes(data[at:end])
 
-    def _keep(self, data: memoryview, reason: int) -> None:
+    def _keep(self, data: memoryview, ours: bool, reason: int) -> None:
         """Put received bytes aside until `resume`."""
-        self._unparsed = bytes(data)
-        self.processor.buffers.hold(len(data))
+        # A bytearray: the log patches offsets into produced batches where they lie.
+        kept = data if ours else memoryview(bytearray(data))
+        self._unparsed = kept
+        self.processor.buffers.hold(_memory_of(kept))
         self.pause(reason)
 
     def _begin_frame(self, part: memoryview, size: int) -> None:
@@ -283,9 +292,8 @@ class Connection:
         unparsed, self._unparsed = self._unparsed, None
         frame = self._frame
         if unparsed is not None:
-            self.processor.buffers.hold(-len(unparsed))
-            # A bytearray: the log patches offsets into produced batches where they lie.
-            self._turn(memoryview(bytearray(unparsed)))
+            self.processor.buffers.hold(-_memory_of(unparsed))
+            self._turn(unparsed, ours=True)
         elif frame is not None and frame.filled == frame.size:
             self._offer_frame(frame)
         if not self._paused and not self.closed:
@@ -451,7 +459,7 @@ class Connection:
             self.processor.buffers.give_back(self._frame)
             self._frame = None
         if self._unparsed is not None:
-            self.processor.buffers.hold(-len(self._unparsed))
+            self.processor.buffers.hold(-_memory_of(self._unparsed))
             self._unparsed = None
         self._sender.clear()
         self._held_bytes = 0
@@ -463,3 +471,10 @@ class Connection:
             self.on_closed(self)
         self.processor.connection_closed(self, reason)
         self.stream.close()
+
+
+def _memory_of(kept: "memoryview[int]") -> int:
+    """Bytes that stay in memory for as long as the view does."""
+    memory = kept.obj
+    assert isinstance(memory, bytearray)
+    return len(memory)

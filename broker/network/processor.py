@@ -7,7 +7,14 @@ SocketServer.scala.
 
 from typing import TYPE_CHECKING
 
-from broker.network.connection import PAUSED_BY_MEMORY, PAUSED_BY_STOP, Connection
+from broker.network.connection import (
+    PAUSED_BY_MEMORY,
+    PAUSED_BY_STOP,
+    PAUSED_BY_TURN,
+    ROUND_MS,
+    TURN_MS,
+    Connection,
+)
 from broker.network.receive_buffers import ReceiveBuffers
 from broker.network.response import ResponseMemory
 from broker.network.stream import Poller, Stream
@@ -33,6 +40,7 @@ class Processor:
         "_log_close",
         "_memory_waiters",
         "_on_closed",
+        "_waiting_for_turn",
         "_warm",
         "buffers",
         "bytes_received",
@@ -79,11 +87,26 @@ class Processor:
         self._warm = warm
         self._on_closed = on_closed
         self._memory_waiters: set[Connection] = set()
+        self._waiting_for_turn = 0
 
     @property
     def now_ms(self) -> float:
         """Monotonic milliseconds."""
         return self._clock.monotonic_ms()
+
+    @property
+    def turn_ms(self) -> float:
+        """How long a connection with much to do may go on while so many others wait to."""
+        return min(TURN_MS, ROUND_MS / (self._waiting_for_turn + 1))
+
+    def await_turn(self, connection: Connection) -> None:
+        """Resume a connection paused by PAUSED_BY_TURN after the others that have something."""
+        self._waiting_for_turn += 1
+        self.poller.call_soon(self._next_turn, connection)
+
+    def _next_turn(self, connection: Connection) -> None:
+        self._waiting_for_turn -= 1
+        connection.resume(PAUSED_BY_TURN)
 
     def add(self, stream: Stream, info: ConnectionInfo) -> Connection:
         """Take over an accepted socket and read from it.

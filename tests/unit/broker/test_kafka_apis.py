@@ -16,6 +16,7 @@ from protocol.headers import encode_request_header
 from protocol.messages import api_versions as api_versions_messages
 from protocol.messages import heartbeat as heartbeat_messages
 from protocol.messages import list_groups as list_groups_messages
+from protocol.messages.api_versions import ApiVersion
 from tests.unit.broker.network.harness import Harness
 
 
@@ -23,7 +24,7 @@ class FakeServices:
     """All the router and these handlers look at."""
 
     def __init__(self) -> None:
-        self.advertised_apis: list[tuple[int, int, int]] = []
+        self.advertised_apis: list[ApiVersion] = []
         self.controller = SimpleNamespace(image=ClusterImage.empty())
 
 

@@ -28,6 +28,7 @@ from config.topic import TopicConfig
 from protocol.api_keys import FIRST_FLEXIBLE_VERSION, ApiKey
 from protocol.headers import encode_request_header
 from protocol.messages import module_of
+from protocol.messages.api_versions import ApiVersion
 from protocol.records.builder import build_batch
 from storage.filesystem import LocalFilesystem
 from storage.log import Log
@@ -55,7 +56,7 @@ class ServicesOfWorld:
         self.disk = disk
         self.lookups = Lookups()
         self.remote: Any = None
-        self.advertised_apis: list[tuple[int, int, int]] = []
+        self.advertised_apis: list[ApiVersion] = []
         self.controller = SimpleNamespace(image=ClusterImage.empty())
 
 

@@ -9,12 +9,14 @@ import pytest
 
 from broker.network.acceptor import (
     ACCEPT_BATCH,
+    ACCEPT_TURN_MS,
     OUT_OF_DESCRIPTORS_PAUSE_MS,
     Acceptor,
     ConnectionLimits,
 )
 from broker.network.connection import Connection
 from broker.request import ConnectionInfo
+from tests.fakes.clock import ManualClock
 from tests.fakes.network import FakePoller
 from tests.fakes.timer import ManualTimer
 
@@ -69,11 +71,16 @@ class Listener:
 
 
 class Processor:
-    def __init__(self) -> None:
+    """Takes `cost_ms` for a newcomer's first requests."""
+
+    def __init__(self, clock: ManualClock) -> None:
         self.added: list[ConnectionInfo] = []
+        self.cost_ms = 0.0
+        self._clock = clock
 
     def add(self, stream: Any, info: ConnectionInfo) -> Connection:
         self.added.append(info)
+        self._clock.advance(self.cost_ms)
         return None  # type: ignore[return-value]  # nobody asks for it here
 
 
@@ -82,7 +89,7 @@ class World:
         self.timer = ManualTimer()
         self.poller = FakePoller()
         self.listener = Listener()
-        self.processors = [Processor(), Processor()]
+        self.processors = [Processor(self.timer.clock), Processor(self.timer.clock)]
         self.limits = ConnectionLimits(
             **{
                 "max_connections": 1000,
@@ -229,6 +236,18 @@ def test_a_flood_leaves_requests_their_turn() -> None:
     world.connect(*["a"] * (ACCEPT_BATCH + 1))
     assert len(world.added) == ACCEPT_BATCH
     assert world.watching
+
+
+def test_newcomers_with_much_to_do_leave_others_their_turn() -> None:
+    """A hundred that send a thousand requests each at once are let in two at a time."""
+    world = World()
+    for processor in world.processors:
+        processor.cost_ms = ACCEPT_TURN_MS / 2
+    world.connect(*["a"] * 100)
+    assert len(world.added) == 2
+    for _ in range(49):
+        world.poller.readable(LISTENER_FD)
+    assert len(world.added) == 100
 
 
 def test_closed_acceptors_do_not_come_back() -> None:

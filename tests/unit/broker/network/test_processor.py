@@ -1,6 +1,9 @@
 """Idle connections go; memory that has come free is given to who waits for it."""
 
-from broker.network.connection import UNANSWERED_MAX
+from collections import deque
+from collections.abc import Callable
+
+from broker.network.connection import ROUND_MS, TURN_MS, UNANSWERED_MAX, Connection
 from broker.request import ConnectionInfo
 from tests.fakes.network import FakeStream
 from tests.unit.broker.network.harness import Harness, frame
@@ -95,3 +98,37 @@ def test_a_newcomers_first_request_is_not_waited_for() -> None:
     stream.incoming.append(frame(b"request1"))
     h.processor.add(stream, ConnectionInfo("PLAINTEXT", "127.0.0.1"))
     assert bytes(stream.sent) == b"<request1>"
+
+
+def test_many_busy_connections_have_shorter_turns() -> None:
+    """Forty that each have a hundred requests more: who asks for one thing waits for a round."""
+    h = Harness()
+    rounds: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
+    handle = h.router.handle
+
+    def costly(connection: Connection, data: memoryview) -> None:
+        h.clock.advance(0.02)
+        handle(connection, data)
+
+    def later(callback: Callable[..., object], *args: object) -> None:
+        rounds.append((callback, args))
+
+    h.router.handle = costly  # type: ignore[assignment,method-assign]  # why: the same, with a cost
+    h.poller.call_soon = later  # type: ignore[method-assign]  # why: turns are counted here
+    requests = b"".join(frame(b"E%07d" % number) for number in range(200))
+    busy = [FakeStream() for _ in range(40)]
+    for stream in busy:
+        stream.incoming.append(requests)
+        h.processor.add(stream, ConnectionInfo("PLAINTEXT", "127.0.0.1"))
+    assert len(rounds) == 40
+    longest_ms = 0.0
+    while rounds:
+        began_ms = h.clock.monotonic_ms()
+        for _ in range(len(rounds)):
+            callback, args = rounds.popleft()
+            callback(*args)
+        longest_ms = max(longest_ms, h.clock.monotonic_ms() - began_ms)
+    assert len(h.router.seen) == 40 * 200
+    # The smallest turn is eight requests.
+    assert ROUND_MS < longest_ms <= 2 * ROUND_MS
+    assert h.processor.turn_ms == TURN_MS
