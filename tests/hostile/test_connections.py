@@ -17,6 +17,7 @@ from protocol.headers import encode_request_header
 from protocol.messages import fetch
 from protocol.records.builder import build_batch
 from tests.hostile.conftest import Note
+from tests.hostile.probe import HANG_MS
 from tests.hostile.server import MIB, Target, rude_socket, running
 from tests.hostile.test_bombs import create, produce_to
 
@@ -91,7 +92,7 @@ def test_slow_readers_are_bounded(tmp_path: Path, note: Note) -> None:
         )
         # A megabyte of answers, a buffer of requests, and what Python adds to small pieces.
         assert grown <= 40 * 2 * MIB
-        assert probe.seen.stall_ms <= 100
+        assert probe.seen.stall_ms <= HANG_MS
         assert not probe.seen.failures
 
 
@@ -124,7 +125,7 @@ def test_half_closed_reset_and_silent_connections_leave_nothing(tmp_path: Path, 
         grown = target.memory() - before
         note(grown_mib=grown / MIB, ping=probe.seen)
         assert grown <= 8 * MIB
-        assert probe.seen.stall_ms <= 100
+        assert probe.seen.stall_ms <= HANG_MS
 
 
 @pytest.mark.parametrize(
@@ -153,7 +154,7 @@ def test_connects_and_disconnects_leak_nothing(tmp_path: Path, note: Note, count
         grown = target.memory() - before
         note(connects_per_s=rate, grown_mib=grown / MIB, ping=probe.seen)
         assert grown <= 4 * MIB
-        assert probe.seen.stall_ms <= 100
+        assert probe.seen.stall_ms <= HANG_MS
         assert not probe.seen.failures
 
 
@@ -185,4 +186,4 @@ def test_a_client_stopped_in_the_middle_of_a_frame_goes_on_later(tmp_path: Path)
             client.send_signal(signal.SIGCONT)
             assert client.stdout.readline() == "True\n"
             assert client.wait(10) == 0
-        assert probe.seen.stall_ms <= 100
+        assert probe.seen.stall_ms <= HANG_MS

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from tests.hostile.conftest import Note
+from tests.hostile.probe import HANG_MS
 from tests.hostile.server import MIB, running
 
 ANNOUNCED = (100 * MIB).to_bytes(4, "big")
@@ -38,7 +39,7 @@ def test_2000_sockets_that_announce_100_mib_cost_next_to_nothing(
         note(grown_mib=grown / MIB, left_mib=left / MIB, metadata=probe.seen)
         assert grown <= 64 * 1000 * 1000
         assert left <= 16 * MIB
-        assert probe.seen.stall_p99_ms <= 50
+        assert probe.seen.stall_p99_ms <= HANG_MS
         assert not probe.seen.failures
         assert "peer=" not in target.log(), "a peer that leaves is no news"
 
@@ -82,5 +83,5 @@ def test_5000_half_frames_that_dribble_cost_what_they_sent(tmp_path: Path, note:
         note(sent_mib=sent / MIB, grown_mib=grown / MIB, connect=probe.seen)
         # A connection has its object, one page of its buffer, and up to a page at the end of it.
         assert grown <= sent + 5000 * 16 * 1024
-        assert probe.seen.stall_p99_ms <= 100
+        assert probe.seen.stall_p99_ms <= HANG_MS
         assert not probe.seen.failures

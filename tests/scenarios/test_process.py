@@ -66,7 +66,7 @@ async def test_sigterm_answers_who_waits(varve: VarveNode, connect: Connect) -> 
     answer = await asyncio.wait_for(joined, 10)
     assert ErrorCode(answer.error_code).retriable
     assert await stopping == 0
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 15
     await idle.closed_by_broker()
     assert (varve.data_directory / CLEAN_SHUTDOWN_FILE).exists()
     log = varve.log_path.read_text()
@@ -118,7 +118,7 @@ async def test_sigterm_under_load_acknowledges_only_what_stays(
     await until(lambda: len(acknowledged) > 100)
     begin = time.monotonic()
     assert await asyncio.to_thread(varve.stop) == 0
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 15
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert all(isinstance(result, ConnectionError) for result in results), results
     assert acknowledged == list(range(len(acknowledged)))

@@ -225,7 +225,7 @@ async def test_aiven_820_a_store_that_never_answers(
         during += await produce(LOAD)
         # A hang that is felt lasts a second or more; a busy machine's hiccup does not.
         assert statistics.median(during) < statistics.median(healthy) * 5 + 0.02
-        assert max(during) < 0.5
+        assert max(during) < 1
         assert await context.offset(TOPIC, 0, LATEST_TIERED) < closed - 1
         faults.heal()
 

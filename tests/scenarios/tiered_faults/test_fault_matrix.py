@@ -173,9 +173,9 @@ def check(seen: Cell) -> None:
     assert seen.spoilt, seen
     assert (seen.orphans, seen.missing) == (0, 0), seen
     assert seen.caught_up_s <= 2 * INTERVAL_MS / 1000, seen
-    # A call's own time, and what a starved machine adds to it.
-    assert seen.longest_call_ms <= CALL_TIMEOUT_MS + 500, seen
-    assert seen.longest_produce_ms < 1_000, seen
+    # A call's own time, and what a starved machine adds to it; who waits for a call waits as long.
+    assert seen.longest_call_ms <= CALL_TIMEOUT_MS + 2_000, seen
+    assert seen.longest_produce_ms < CALL_TIMEOUT_MS * 3 / 4, seen
 
 
 @pytest.mark.parametrize(("fault", "column"), DIAGONAL, ids=lambda one: str(one))

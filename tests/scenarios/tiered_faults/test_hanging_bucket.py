@@ -27,6 +27,9 @@ from tests.scenarios.tiered_faults.cluster import (
 )
 from tests.scenarios.tiered_faults.workload import Consumer, Producer
 
+AT_ONCE_S = 1.5
+"""What does not wait for a bucket that hangs takes less, on the busiest machine."""
+
 DEFAULTS = {
     "tier.store.connect.timeout.ms": "5000",
     "tier.store.read.timeout.ms": "10000",
@@ -125,17 +128,17 @@ async def test_the_rest_of_the_broker_goes_on(tmp_path: Path) -> None:
             await until(lambda: s3.spoilt["delete"] > 0)
             await timed("JoinGroup", member.join(), 2, took)
             for number in range(5):
-                await timed("Metadata", client.metadata(), 0.5, took)
-                await timed("ListOffsets -1", client.offset("t"), 0.5, took)
-                await timed("ListOffsets -2", client.offset("t", EARLIEST), 0.5, took)
-                await timed("Heartbeat", member.beat(), 0.5, took)
-                await timed("DescribeConfigs", client.topic_configs("t"), 0.5, took)
+                await timed("Metadata", client.metadata(), AT_ONCE_S, took)
+                await timed("ListOffsets -1", client.offset("t"), AT_ONCE_S, took)
+                await timed("ListOffsets -2", client.offset("t", EARLIEST), AT_ONCE_S, took)
+                await timed("Heartbeat", member.beat(), AT_ONCE_S, took)
+                await timed("DescribeConfigs", client.topic_configs("t"), AT_ONCE_S, took)
                 name = f"new-{number}"
-                await timed("CreateTopics", client.create_topic(name, 1, **TIERED), 1, took)
-                await timed("Produce", Producer(client, name).write(), 0.5, took)
-                await timed("DeleteTopics", client.delete_topic(name), 1, took)
-            await timed("DeleteTopics of a tiered one", client.delete_topic("old"), 1, took)
-            await timed("DeleteRecords", client.delete_records("t", 10), 0.5, took)
+                await timed("CreateTopics", client.create_topic(name, 1, **TIERED), AT_ONCE_S, took)
+                await timed("Produce", Producer(client, name).write(), AT_ONCE_S, took)
+                await timed("DeleteTopics", client.delete_topic(name), AT_ONCE_S, took)
+            await timed("DeleteTopics of a tiered one", client.delete_topic("old"), AT_ONCE_S, took)
+            await timed("DeleteRecords", client.delete_records("t", 10), AT_ONCE_S, took)
             await timed("SIGTERM", asyncio.to_thread(node.stop, 60), 5, took)
             for task in reading:
                 task.cancel()
