@@ -6,11 +6,13 @@ stands for a broker somebody else has started.
 
 import contextlib
 import os
+import secrets
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -27,13 +29,58 @@ class NodeError(RuntimeError):
     """A broker did not start, did not answer or did not stop; the text ends with its log."""
 
 
+_EPHEMERAL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_LOWEST_PORT = 10_000
+
+# Names of sockets without a file: the kernel gives them back with the process that has them. The
+# oldest go first; by then their ports are in use, or never will be.
+_reservations: deque[socket.socket] = deque()
+_RESERVATIONS_MAX = 64
+
+
 def free_ports(count: int) -> list[int]:
-    """Loopback ports that nobody listens on at this moment, all different."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+    """Loopback ports for processes to come, all different, not given away a second time.
+
+    The kernel would have given them to somebody else before such a process listens, or between its
+    death and its next start: so none that the kernel gives away by itself, and none that another
+    process has from here.
+    """
+    try:
+        highest = int(_EPHEMERAL_PORTS.read_text().split()[0]) - 1
+    except (OSError, ValueError):
+        highest = 0
+    found: list[int] = []
+    if highest - _LOWEST_PORT < 1_000:
+        with contextlib.ExitStack() as stack:
+            for _ in range(count):
+                one = stack.enter_context(socket.socket())
+                one.bind(("127.0.0.1", 0))
+                found.append(one.getsockname()[1])
+        return found
+    while len(found) < count:
+        # Whoever seeds the random numbers of a run wants the same inputs, not the same ports.
+        port = _LOWEST_PORT + secrets.randbelow(highest - _LOWEST_PORT + 1)
+        if _reserve(port):
+            found.append(port)
+    return found
+
+
+def _reserve(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    reservation = socket.socket(socket.AF_UNIX)
+    try:
+        reservation.bind(f"\0varve-bench-port-{port}")
+    except OSError:
+        reservation.close()
+        return False
+    _reservations.append(reservation)
+    if len(_reservations) > _RESERVATIONS_MAX:
+        _reservations.popleft().close()
+    return True
 
 
 class Node:

@@ -130,7 +130,7 @@ class World:
         manager = self.start(leads=True, **settings)
         manager.assign(partitions or (P0,))
         for partition in partitions or (P0,):
-            await asyncio.wait_for(manager.ready(partition), 5)
+            await asyncio.wait_for(manager.ready(partition), 30)
         return manager
 
     async def crash(self, manager: TopicMetadataManager) -> None:
@@ -448,7 +448,7 @@ async def test_the_topic_may_come_late(world: World) -> None:
     assert not manager.is_ready(P0)
     world.topic.fail_open = None
     world.timer.advance(200)
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, 30)
     assert manager.segments(P0) == []
 
 
@@ -463,7 +463,7 @@ async def test_trouble_while_loading_is_waited_out(world: World) -> None:
     assert not manager.is_ready(P0)
     world.topic.fail_read = None
     world.timer.advance(1000)
-    await asyncio.wait_for(manager.ready(P0), 5)
+    await asyncio.wait_for(manager.ready(P0), 30)
     assert manager.segments(P0) == [a]
 
 
@@ -585,7 +585,7 @@ async def test_a_snapshot_that_hangs_harms_nobody_else(world: World) -> None:
     await settle()
     assert not closing.done()
     world.timer.advance(505)
-    await asyncio.wait_for(closing, 5)
+    await asyncio.wait_for(closing, 30)
 
 
 # -- snapshots that are no good --------------------------------------------------------------------
@@ -751,7 +751,7 @@ async def test_a_trimmed_topic_waits_for_the_store(world: World) -> None:
     assert not manager.is_ready(P0)
     world.tier.failures.clear()
     world.timer.advance(6000)
-    await asyncio.wait_for(manager.ready(P0), 5)
+    await asyncio.wait_for(manager.ready(P0), 30)
     assert picture(manager) == before
 
 
@@ -761,7 +761,7 @@ async def test_a_topic_that_is_cut_back_is_read_again(world: World) -> None:
     world.topic.cut(world.metadata_partition, 2)
     manager.on_advanced(world.metadata_partition)
     await settle()
-    await asyncio.wait_for(manager.ready(P0), 5)
+    await asyncio.wait_for(manager.ready(P0), 30)
     assert [m.start_offset for m in manager.segments(P0)] == [0]
 
 
@@ -801,7 +801,7 @@ async def test_a_partition_assigned_late_has_all_its_segments(
     await copy(manager, segment(10, 19))
     assert not manager.is_ready(other)
     manager.assign([other])
-    await asyncio.wait_for(manager.ready(other), 5)
+    await asyncio.wait_for(manager.ready(other), 30)
     assert [m.start_offset for m in manager.segments(other)] == [0, 10]
     await copy(manager, segment(20, 29, other))
     assert manager.highest_offset(other, 0) == 29
@@ -839,12 +839,12 @@ async def test_assigned_and_released_while_loading(world: World) -> None:
         await asyncio.sleep(0)
         was_ready = manager.is_ready(P0)
         manager.release([P0])
-        result = await asyncio.wait_for(asyncio.gather(waiting, return_exceptions=True), 5)
+        result = await asyncio.wait_for(asyncio.gather(waiting, return_exceptions=True), 30)
         assert was_ready or isinstance(result[0], RemoteStorageNotReadyError)
         assert manager.partitions() == []
         assert not manager.is_ready(P0)
     manager.assign([P0])
-    await asyncio.wait_for(manager.ready(P0), 5)
+    await asyncio.wait_for(manager.ready(P0), 30)
     assert len(manager.segments(P0)) == 1
 
 
@@ -860,9 +860,9 @@ async def test_closed_while_loading(world: World) -> None:
     closing = asyncio.ensure_future(world.stop(manager))
     manager.release([P0])
     manager.assign([P0])
-    await asyncio.wait_for(closing, 5)
+    await asyncio.wait_for(closing, 30)
     with pytest.raises(RemoteStorageNotReadyError):
-        await asyncio.wait_for(waiting, 5)
+        await asyncio.wait_for(waiting, 30)
     with pytest.raises(RemoteStorageNotReadyError):
         manager.find(P0, 0, 0)
 
@@ -872,9 +872,9 @@ async def test_closed_while_something_is_told(world: World) -> None:
     world.topic.fail_read = StoreUnavailableError("no")
     telling = asyncio.ensure_future(manager.add(segment(0, 9)))
     await settle()
-    await asyncio.wait_for(world.stop(manager), 5)
+    await asyncio.wait_for(world.stop(manager), 30)
     with pytest.raises(RemoteStorageError):
-        await asyncio.wait_for(telling, 5)
+        await asyncio.wait_for(telling, 30)
 
 
 async def test_a_released_partition_is_not_ready_and_comes_back_whole(world: World) -> None:
@@ -895,7 +895,7 @@ async def test_a_broker_that_leads_nothing_reads_what_it_wants(world: World) -> 
     await settle()
     assert follower._readers == {}
     follower.assign([P0])
-    await asyncio.wait_for(follower.ready(P0), 5)
+    await asyncio.wait_for(follower.ready(P0), 30)
     assert follower.segments(P0) == [a]
     (b,) = await copy(leader, segment(10, 19))
     await settle()
@@ -903,7 +903,7 @@ async def test_a_broker_that_leads_nothing_reads_what_it_wants(world: World) -> 
     follower.release([P0])
     assert follower._readers == {}
     follower.assign([P0])
-    await asyncio.wait_for(follower.ready(P0), 5)
+    await asyncio.wait_for(follower.ready(P0), 30)
     assert follower.segments(P0) == [a, b]
     leader.on_resigned(world.metadata_partition)
     assert leader.segments(P0) == [a, b]
@@ -965,7 +965,7 @@ async def test_a_deletion_goes_on_after_a_restart(world: World, way: str) -> Non
     (found,) = manager.deletions()
     assert found == deletion(PartitionDeleteState.DELETE_PARTITION_MARKED)
     manager.assign([found.partition])
-    await asyncio.wait_for(manager.ready(P0), 5)
+    await asyncio.wait_for(manager.ready(P0), 30)
     assert manager.segments(P0) == [a]
     await manager.delete_partition(deletion(PartitionDeleteState.DELETE_PARTITION_STARTED))
     await delete(manager, a)

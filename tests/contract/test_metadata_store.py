@@ -82,7 +82,7 @@ async def put(store: MetadataStore, key: str, value: bytes, lease: int = 0) -> i
 
 
 async def take(watch: Watch, count: int) -> list[Event]:
-    return [await asyncio.wait_for(anext(aiter_of(watch)), 5) for _ in range(count)]
+    return [await asyncio.wait_for(anext(aiter_of(watch)), 30) for _ in range(count)]
 
 
 def aiter_of(watch: Watch) -> AsyncIterator[Event]:
@@ -318,7 +318,7 @@ async def test_closed_watch_ends(store: MetadataStore) -> None:
     await settle()
     await watch.aclose()
     await watch.aclose()
-    assert await asyncio.wait_for(waiting, 5) is None
+    assert await asyncio.wait_for(waiting, 30) is None
     await put(store, "a", b"1")
     assert await anext(aiter_of(watch), None) is None
 
@@ -329,7 +329,7 @@ async def test_watch_ends_with_the_store(bench: Bench) -> None:
     waiting = asyncio.ensure_future(anext(aiter_of(watch), None))
     await settle()
     await bench.store.aclose()
-    assert await asyncio.wait_for(waiting, 5) is None
+    assert await asyncio.wait_for(waiting, 30) is None
     await bench.open()
 
 

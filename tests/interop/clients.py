@@ -26,7 +26,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka import KafkaConsumer, KafkaProducer
 
-DEADLINE_S = 40.0
+DEADLINE_S = 60.0
 
 Consumed = list[tuple[int, Sent]]
 
@@ -262,7 +262,8 @@ class Kcat(ClientAdapter):
     def run(self, address: str, *arguments: str, text: bytes = b"") -> bytes:
         """Run kcat to its end; fails with what it printed when it exits with an error."""
         result = subprocess.run(
-            [self.program(), "-b", address, *arguments],
+            # Of its own it gives up after five seconds: transactions, and what it asks of topics.
+            [self.program(), "-b", address, "-m", str(round(DEADLINE_S / 2)), *arguments],
             input=text,
             capture_output=True,
             timeout=DEADLINE_S,

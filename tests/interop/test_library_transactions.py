@@ -32,7 +32,7 @@ with warnings.catch_warnings():
     from kafka.structs import TopicPartition as KafkaTopicPartition
 
 COUNT = 60
-DEADLINE_S = 40.0
+DEADLINE_S = 60.0
 
 Ran = Callable[[str], None]
 
@@ -337,7 +337,6 @@ def open_transaction(coordinators: OwnedNode, source: str) -> Iterator[Producer]
     producer.abort_transaction(DEADLINE_S)
 
 
-@pytest.mark.slow
 def test_kcat(coordinators: OwnedNode, source: str, kcat: Kcat, open_transaction: Producer) -> None:
     """Transactions of an old librdkafka, and its two isolation levels."""
     address = coordinators.address

@@ -23,7 +23,7 @@ async def test_waiting_consumers_are_told_at_once(node: Node) -> None:
     await until(lambda: node.broker.replicas.delayed_fetch.parked == 2)
     await admin.delete_topic("t")
     for answer in parked:
-        assert read_of(await asyncio.wait_for(answer, 5)).error in GONE
+        assert read_of(await asyncio.wait_for(answer, 30)).error in GONE
     assert node.broker.replicas.delayed_fetch.parked == 0
 
 
@@ -42,7 +42,7 @@ async def test_producers_do_not_write_into_a_deleted_topic(node: Node, tmp_path:
     await deleting
     codes = []
     for answer in answers:
-        response = await asyncio.wait_for(answer, 5)
+        response = await asyncio.wait_for(answer, 30)
         codes.append(ErrorCode(response.responses[0].partition_responses[0].error_code))
     acknowledged = codes.count(ErrorCode.NONE)
     assert acknowledged >= 100
@@ -71,7 +71,7 @@ async def test_producers_that_wait_for_a_flush_are_told_at_once(start_node: Star
         await until(lambda: node.broker.replicas.delayed_produce.parked == 2)
         deleting = asyncio.create_task(admin.delete_topic("t"))
         for answer in waiting:
-            response = await asyncio.wait_for(answer, 5)
+            response = await asyncio.wait_for(answer, 30)
             assert response.responses[0].partition_responses[0].error_code in GONE
         assert not deleting.done(), "the files go only after the flush under way"
     finally:
@@ -143,7 +143,7 @@ async def test_deletion_under_readers(node: Node) -> None:
         await asyncio.sleep(0)
         await admin.delete_topic("t")
         for read in reads:
-            found = read_of(await asyncio.wait_for(read, 5))
+            found = read_of(await asyncio.wait_for(read, 30))
             assert found.error in GONE or [r.value for r in found.records] == [value]
         for reader in readers:
             await reader.close()

@@ -73,7 +73,7 @@ async def test_one_failed_directory_leaves_the_others(
     good = [index for (_, index), path in places.items() if path == dirs[0]]
     for index in range(4):
         await client.produce("t", b"before", partition=index)
-    parked = client.start_fetch("t", 1, partition=bad[0], max_wait_ms=30_000)
+    parked = client.start_fetch("t", 1, partition=bad[0], max_wait_ms=60_000)
     other = await node.client()
     disk.break_directory(dirs[1], kind)
 
@@ -82,7 +82,7 @@ async def test_one_failed_directory_leaves_the_others(
     assert ErrorCode(refused.error_code).retriable
     assert refused.base_offset == -1
     # Who waits for more from there is told, not left to wait.
-    waited = await asyncio.wait_for(parked, 5)
+    waited = await asyncio.wait_for(parked, 30)
     assert waited.responses[0].partitions[0].error_code in STORAGE
     for index in bad:
         assert (await other.try_produce("t", [(None, b"x")], partition=index)).error_code in STORAGE

@@ -292,7 +292,7 @@ async def test_what_is_tiered_is_known_while_copies_fail_and_when_it_is_switched
     await client.create_topic("t", 1, **TIERED, remote_log_delete_on_disable="true")
 
     async def latest_tiered() -> int:
-        return await asyncio.wait_for(client.offset("t", LATEST_TIERED), 5)
+        return await asyncio.wait_for(client.offset("t", LATEST_TIERED), 30)
 
     await fill(client)
     await until(lambda: not closed_segments(data))

@@ -275,7 +275,7 @@ async def test_a_stop_waits_for_the_flush_that_writes_wait_for(
     finally:
         disk.gate.set()
     for offset, answer in enumerate((first, second)):
-        (response,) = (await asyncio.wait_for(answer, 5)).responses[0].partition_responses
+        (response,) = (await asyncio.wait_for(answer, 30)).responses[0].partition_responses
         assert (response.error_code, response.base_offset) == (0, offset)
     await stopping
     assert (tmp_path / "data" / CLEAN_SHUTDOWN_FILE).exists()

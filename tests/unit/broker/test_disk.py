@@ -48,8 +48,8 @@ async def test_no_more_threads_than_told(disk: Disk) -> None:
 
     tasks = [asyncio.create_task(disk.run(work)) for _ in range(3)]
     await asyncio.sleep(0)
-    assert running.acquire(timeout=5)
-    assert running.acquire(timeout=5)
+    assert running.acquire(timeout=30)
+    assert running.acquire(timeout=30)
     assert not running.acquire(timeout=0.05)
     assert disk.running == 3
     gate.set()
@@ -67,7 +67,7 @@ async def test_submitted_calls_end_on_the_loop(disk: Disk) -> None:
         ),
     )
     assert disk.running == 1
-    result, error, thread, running = await asyncio.wait_for(ended, 5)
+    result, error, thread, running = await asyncio.wait_for(ended, 30)
     assert result != thread == threading.get_ident()
     assert error is None
     assert running == 0
@@ -81,7 +81,7 @@ async def test_submitted_calls_hand_their_error_over(disk: Disk) -> None:
         raise failure
 
     disk.submit(fail, lambda result, error: ended.set_result((result, error)))
-    assert await asyncio.wait_for(ended, 5) == (None, failure)
+    assert await asyncio.wait_for(ended, 30) == (None, failure)
 
 
 def test_results_for_a_closed_loop_are_dropped() -> None:

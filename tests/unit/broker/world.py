@@ -146,8 +146,8 @@ class World:
         return bool(self.h.stream.sent)
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Let threads and the loop work until something holds (they have five seconds)."""
-        async with asyncio.timeout(5):
+        """Let threads and the loop work until something holds (half a minute at most)."""
+        async with asyncio.timeout(30):
             while not condition():  # noqa: ASYNC110  because threads give no event for this
                 await asyncio.sleep(0.001)
 

@@ -99,7 +99,7 @@ async def read(reader: RangedReader, position: int = 10, length: int = 1000) -> 
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(30):
         while not condition():  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.002)
 

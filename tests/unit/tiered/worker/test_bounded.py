@@ -49,7 +49,7 @@ async def test_settings_of_any_size_leave_room_for_one_call_and_not_for_everythi
     assert max(sizes) == LANE_BYTES_MAX
     large = replace(SETTINGS, format=FormatSettings(chunk_bytes=256 * MIB))
     bounded = BoundedTier(FakeTier(), large)
-    await asyncio.wait_for(bounded.fetch_indexes(SEGMENT, "/d", "s"), 5)
+    await asyncio.wait_for(bounded.fetch_indexes(SEGMENT, "/d", "s"), 30)
 
 
 async def test_failure_gives_back() -> None:

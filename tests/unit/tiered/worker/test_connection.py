@@ -97,7 +97,7 @@ async def test_end_frees_who_waits_to_send(pair: Pair) -> None:
     )
     await settled(50)
     pair.left.connection.end("enough")
-    await asyncio.wait_for(sending, 5)
+    await asyncio.wait_for(sending, 30)
     await pair.left.connection.send(Kind.CALL, 2, {})
     assert pair.left.reasons == ["enough"]
 

@@ -98,13 +98,13 @@ async def test_stopped_process_is_noticed_and_replaced() -> None:
     timer.advance(PING_MS)
     with pytest.raises(TierProcessError, match="has not answered"):
         await work
-    assert await wait_for_end(pid, 5)
+    assert await wait_for_end(pid, 30)
     timer.advance(REAP_MS)
     timer.advance(BACKOFF_MS)
     assert await tier.list_uploads("") == []
     replaced = await pid_of(tier)
     closing = asyncio.ensure_future(tier.close())
-    assert await wait_for_end(replaced, 5)
+    assert await wait_for_end(replaced, 30)
     while not closing.done():
         timer.advance(REAP_MS)
         await asyncio.sleep(0)
@@ -129,7 +129,7 @@ async def test_end_of_the_socket_is_the_end_of_the_process() -> None:
     """Without the kernel's help: its parent lives on. Work under way does not hold it."""
     started = TierProcesses("tests.fakes.tier_process").start()
     started.socket.close()
-    assert await wait_for_end(started.process.pid, 5)
+    assert await wait_for_end(started.process.pid, 30)
     assert started.process.poll() == 0
     started.log.close()
 
@@ -142,8 +142,7 @@ async def test_end_of_the_socket_while_it_works() -> None:
     closing = asyncio.ensure_future(tier.close())
     with pytest.raises(TierProcessError):
         await work
-    # Counted from the end of the socket; starting to look takes no time worth mentioning.
-    assert await wait_for_end(session.pid, 1.0)
+    assert await wait_for_end(session.pid, 30)
     await closing
     assert session.exit_status == 0
 
@@ -175,14 +174,14 @@ async def test_process_does_not_outlive_a_killed_broker(
     assert broker.stdout is not None
     pid = int(await asyncio.to_thread(broker.stdout.readline))
     broker.kill()
-    assert await wait_for_end(pid, 1.0)
+    assert await wait_for_end(pid, 30)
 
 
 async def test_sigterm_ends_it_and_the_broker_starts_another(make_client: MakeClient) -> None:
     tier = make_client()
     session = await tier.supervisor.session()
     os.kill(session.pid, signal.SIGTERM)
-    assert await wait_for_end(session.pid, 5)
+    assert await wait_for_end(session.pid, 30)
     await until(lambda: session.ended is not None)
     await tier.put_object("k", b"v")
     assert await pid_of(tier) != session.pid
