@@ -35,6 +35,7 @@ from broker.log_lifecycle import LogLifecycle
 from broker.lookups import Lookups
 from broker.loop_lag import LoopLag
 from broker.network.server import LIMIT_KEYS, NetworkServer
+from broker.network.turn_end import TurnEnd
 from broker.on_loop import OnLoop
 from broker.remote.admin_pages import TierPages
 from broker.remote.remote_storage import RemoteStorage
@@ -121,6 +122,7 @@ class Broker:
         self.background: Background | None = None
         self.apis: KafkaApis | None = None
         self.timer = TimerWheel(self.loop, self.clock)
+        self.turn_end = TurnEnd(self.loop.call_soon, self.clock)
         self.disk = Disk(max(DISK_THREADS_MIN, settings.background_threads))
         self.lookups = Lookups()
         self.remote: RemoteStorage | None = None
@@ -350,6 +352,7 @@ class Broker:
             timer=self.timer,
             disk=self.disk,
             router=self.apis,
+            turn_end=self.turn_end,
         )
         assert self.dynamic is not None
         self.dynamic.subscribe(LIMIT_KEYS, lambda _, after: network.update_limits(after))

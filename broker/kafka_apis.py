@@ -6,7 +6,8 @@
 A handler is one of three kinds, decided once at start-up from its module:
 
     hot       Produce, Fetch: decodes the frame itself, answers in place or parks
-    inline    `def handle`: gets the decoded request, returns the response or a Future of it
+    inline    `def handle`: gets the decoded request, returns the response, or an `Answer` that is
+              given later (`broker.answer`), or, if it has to run a coroutine, a Future
     worker    `async def handle`: takes one of the `num.io.threads` workers while it runs
 
 Bytes that cannot be decoded, and API keys or versions that are not served, close the connection
@@ -26,6 +27,7 @@ from struct import error as StructError
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from broker.answer import Answer
 from broker.api_stats import ApiStats
 from broker.errors import ApiError
 from broker.reply import PARKED, Body, HotResult, Parked, Reply, frame_response
@@ -208,12 +210,32 @@ class KafkaApis:
             if body is None:
                 raise
             return body
+        if isinstance(response, Answer):
+            return self._when_given(api, connection, context, response)
         if isinstance(response, asyncio.Future):
             return self._when_done(api, connection, context, response)
         if isinstance(response, bytes):
             return response
         encoded: Body = api.codec().encode_response(response, context.api_version)
         return encoded
+
+    def _when_given(
+        self, api: Api, connection: "Connection", context: RequestContext, answer: Answer[Any]
+    ) -> Parked:
+        """Answer when a parked handler's answer is given, at the end of that turn of the loop."""
+        reply = self.open_reply(connection, context)
+        reply.when_abandoned(answer.abandon)
+
+        def send(response: Any) -> None:
+            try:
+                body: Body = api.codec().encode_response(response, context.api_version)
+            except Exception:  # noqa: BLE001  because whoever waits must not wait for ever
+                self._broken(connection, api, context)
+            else:
+                reply.send_with_others(body)
+
+        answer.wait_for(send)
+        return PARKED
 
     def _when_done(
         self,

@@ -75,6 +75,11 @@ class Reply:
         self._on_sent(self._context)
         self.slot.complete(None if body is None else frame_response(self._context, body))
 
+    def send_with_others(self, body: Body) -> None:
+        """Answer with `body`, together with what else is answered in this turn of the loop."""
+        self.slot.connection.gather_answers()
+        self.send(body)
+
     def when_abandoned(self, callback: Callable[[], None]) -> None:
         """Have `callback` called if the client leaves before it is answered."""
         self.slot.on_abandoned = callback

@@ -17,9 +17,9 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+from broker.answer import Answer
 from broker.controller.features import GROUP_VERSION, SHARE_VERSION
 from broker.errors import ApiError
-from broker.groups.answer import Answer
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_protocol import ClassicProtocol, Left
 from broker.groups.consumer.consumer_group import ConsumerGroup
@@ -461,7 +461,7 @@ class GroupCoordinator:
 
     def join_group(
         self, context: RequestContext, request: JoinGroupRequest
-    ) -> "JoinGroupResponse | asyncio.Future[JoinGroupResponse]":
+    ) -> "JoinGroupResponse | Answer[JoinGroupResponse]":
         """JoinGroup; parked while the group prepares to rebalance."""
         reply: Answer[JoinGroupResponse] = Answer()
         has_null_names = context.api_version >= 7
@@ -505,7 +505,7 @@ class GroupCoordinator:
 
     def consumer_group_heartbeat(
         self, context: RequestContext, request: ConsumerGroupHeartbeatRequest
-    ) -> "ConsumerGroupHeartbeatResponse | asyncio.Future[ConsumerGroupHeartbeatResponse]":
+    ) -> "ConsumerGroupHeartbeatResponse | Answer[ConsumerGroupHeartbeatResponse]":
         """ConsumerGroupHeartbeat; answered when what it changes is committed.
 
         Raises:
@@ -524,7 +524,7 @@ class GroupCoordinator:
 
     def share_group_heartbeat(
         self, context: RequestContext, request: ShareGroupHeartbeatRequest
-    ) -> "ShareGroupHeartbeatResponse | asyncio.Future[ShareGroupHeartbeatResponse]":
+    ) -> "ShareGroupHeartbeatResponse | Answer[ShareGroupHeartbeatResponse]":
         """ShareGroupHeartbeat; answered when what it changes is committed.
 
         Raises:
@@ -552,7 +552,7 @@ class GroupCoordinator:
 
     def sync_group(
         self, request: SyncGroupRequest
-    ) -> "SyncGroupResponse | asyncio.Future[SyncGroupResponse]":
+    ) -> "SyncGroupResponse | Answer[SyncGroupResponse]":
         """SyncGroup; parked until the leader's assignment is committed."""
         if not request.group_id:
             return SyncGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)

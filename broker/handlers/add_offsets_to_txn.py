@@ -11,10 +11,9 @@ Versions:
 - 4  TRANSACTION_ABORTABLE                                        KIP-890
 """
 
-import asyncio
 from typing import TYPE_CHECKING
 
-from broker.groups.answer import Answer
+from broker.answer import Answer
 from broker.groups.coordinator import OFFSETS_TOPIC
 from broker.transactions.parts import ProducerIdAndEpoch
 from protocol.api_keys import ApiKey
@@ -38,7 +37,7 @@ ABORTABLE_FROM = 4
 
 def handle(
     services: "Services", context: "RequestContext", request: AddOffsetsToTxnRequest
-) -> "AddOffsetsToTxnResponse | asyncio.Future[AddOffsetsToTxnResponse]":
+) -> "AddOffsetsToTxnResponse | Answer[AddOffsetsToTxnResponse]":
     """Add the group's partition."""
     answer: Answer[AddOffsetsToTxnResponse] = Answer()
     version = context.api_version

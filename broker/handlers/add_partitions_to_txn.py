@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from broker.answer import Answer
 from broker.controller.topic_names import INTERNAL_TOPICS
-from broker.groups.answer import Answer
 from broker.transactions.parts import ProducerIdAndEpoch
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -55,7 +55,7 @@ TRANSACTIONS_PER_SLICE = 50
 
 def handle(
     services: "Services", context: "RequestContext", request: AddPartitionsToTxnRequest
-) -> "AddPartitionsToTxnResponse | asyncio.Future[AddPartitionsToTxnResponse]":
+) -> "AddPartitionsToTxnResponse | Answer[AddPartitionsToTxnResponse]":
     """Add or verify; answered when every transaction has its outcome."""
     version = context.api_version
     if version >= BATCHED_FROM:

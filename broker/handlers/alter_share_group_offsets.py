@@ -9,12 +9,11 @@ Versions:
 - 0   KIP-932
 """
 
-import asyncio
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from broker.answer import Answer
 from broker.errors import ApiError
-from broker.groups.answer import Answer
 from broker.groups.coordinator import can_be_recorded
 from broker.groups.share.initializer import Codes
 from protocol.api_keys import ApiKey
@@ -36,7 +35,7 @@ VERSIONS = (0, 0)
 
 def handle(
     services: "Services", context: "RequestContext", request: AlterShareGroupOffsetsRequest
-) -> "AlterShareGroupOffsetsResponse | asyncio.Future[AlterShareGroupOffsetsResponse]":
+) -> "AlterShareGroupOffsetsResponse | Answer[AlterShareGroupOffsetsResponse]":
     """Begin anew."""
     if not services.groups.serves_share_groups:
         return _refused(ErrorCode.UNSUPPORTED_VERSION)

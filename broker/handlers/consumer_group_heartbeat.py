@@ -13,7 +13,6 @@ Versions:
 - 1   subscription by a regular expression; clients make up their member ids    KIP-848, 1082
 """
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from broker.errors import ApiError
@@ -25,6 +24,7 @@ from protocol.messages.consumer_group_heartbeat import (
 )
 
 if TYPE_CHECKING:
+    from broker.answer import Answer
     from broker.request import RequestContext
     from broker.services import Services
 
@@ -34,7 +34,7 @@ VERSIONS = (0, 1)
 
 def handle(
     services: "Services", context: "RequestContext", request: ConsumerGroupHeartbeatRequest
-) -> "ConsumerGroupHeartbeatResponse | asyncio.Future[ConsumerGroupHeartbeatResponse]":
+) -> "ConsumerGroupHeartbeatResponse | Answer[ConsumerGroupHeartbeatResponse]":
     """Join, stay in, or leave a consumer group."""
     if not services.groups.serves_consumer_groups:
         return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)

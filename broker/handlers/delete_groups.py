@@ -8,11 +8,10 @@ Versions:
 - 2   flexible
 """
 
-import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker.groups.answer import Answer
+from broker.answer import Answer
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_groups import (
@@ -31,7 +30,7 @@ VERSIONS = (0, 2)
 
 def handle(
     services: "Services", context: "RequestContext", request: DeleteGroupsRequest
-) -> "DeleteGroupsResponse | asyncio.Future[DeleteGroupsResponse]":
+) -> "DeleteGroupsResponse | Answer[DeleteGroupsResponse]":
     """Delete groups."""
     response = DeleteGroupsResponse(
         results=[

@@ -9,12 +9,11 @@ Versions:
 - 0   KIP-932
 """
 
-import asyncio
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from broker.answer import Answer
 from broker.errors import ApiError
-from broker.groups.answer import Answer
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_share_group_offsets import (
@@ -35,7 +34,7 @@ NOWHERE = "There is no offset information to delete."
 
 def handle(
     services: "Services", context: "RequestContext", request: DeleteShareGroupOffsetsRequest
-) -> "DeleteShareGroupOffsetsResponse | asyncio.Future[DeleteShareGroupOffsetsResponse]":
+) -> "DeleteShareGroupOffsetsResponse | Answer[DeleteShareGroupOffsetsResponse]":
     """Forget offsets."""
     if not services.groups.serves_share_groups:
         return _refused(ErrorCode.UNSUPPORTED_VERSION)

@@ -7,7 +7,6 @@ Behaviour:
 Source: KIP-932.
 """
 
-import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -25,6 +24,7 @@ from protocol.messages.delete_share_group_state import (
 )
 
 if TYPE_CHECKING:
+    from broker.answer import Answer
     from broker.request import RequestContext
     from broker.share.parts import ShareServices
 
@@ -34,7 +34,7 @@ VERSIONS = (0, 0)
 
 def handle(
     services: "ShareServices", _context: "RequestContext", request: DeleteShareGroupStateRequest
-) -> "DeleteShareGroupStateResponse | asyncio.Future[DeleteShareGroupStateResponse]":
+) -> "DeleteShareGroupStateResponse | Answer[DeleteShareGroupStateResponse]":
     """Ask the share coordinator for each partition."""
 
     def begin(

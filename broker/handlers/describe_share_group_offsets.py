@@ -11,14 +11,13 @@ Versions:
 - 1   lag       KIP-1226
 """
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from broker.answer import Answer
 from broker.errors import ApiError
-from broker.groups.answer import Answer
 from broker.share.persister import UNINITIALIZED_OFFSET, UNKNOWN_COUNT, ShareSummary
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -48,7 +47,7 @@ Summaries = Mapping[UUID, Mapping[int, ShareSummary | None]]
 
 def handle(
     services: "Services", context: "RequestContext", request: DescribeShareGroupOffsetsRequest
-) -> "DescribeShareGroupOffsetsResponse | asyncio.Future[DescribeShareGroupOffsetsResponse]":
+) -> "DescribeShareGroupOffsetsResponse | Answer[DescribeShareGroupOffsetsResponse]":
     """Tell where groups stand."""
     answer: Answer[DescribeShareGroupOffsetsResponse] = Answer()
     groups: dict[int, DescribeShareGroupOffsetsResponseGroup] = {}

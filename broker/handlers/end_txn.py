@@ -14,10 +14,9 @@ Versions:
                                                                    KIP-890
 """
 
-import asyncio
 from typing import TYPE_CHECKING
 
-from broker.groups.answer import Answer
+from broker.answer import Answer
 from broker.transactions.parts import ProducerIdAndEpoch
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -39,7 +38,7 @@ EPOCH_BUMP_FROM = 5
 
 def handle(
     services: "Services", context: "RequestContext", request: EndTxnRequest
-) -> "EndTxnResponse | asyncio.Future[EndTxnResponse]":
+) -> "EndTxnResponse | Answer[EndTxnResponse]":
     """End a transaction."""
     answer: Answer[EndTxnResponse] = Answer()
 

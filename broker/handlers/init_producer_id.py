@@ -20,9 +20,9 @@ Versions:
 import asyncio
 from typing import TYPE_CHECKING
 
+from broker.answer import Answer
 from broker.controller.metadata_store import StoreError
 from broker.errors import ApiError
-from broker.groups.answer import Answer
 from broker.transactions.parts import ProducerIdAndEpoch
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 API_KEY = ApiKey.INIT_PRODUCER_ID
 VERSIONS = (0, 5)
 
+Later = Answer[InitProducerIdResponse] | asyncio.Future[InitProducerIdResponse]
+
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 
@@ -45,7 +47,7 @@ FENCED_FROM = 4
 
 def handle(
     services: "Services", context: "RequestContext", request: InitProducerIdRequest
-) -> "InitProducerIdResponse | asyncio.Future[InitProducerIdResponse]":
+) -> InitProducerIdResponse | Later:
     """Answer at once, or when ids are there, or when what was decided is committed."""
     has_id = request.producer_id != NO_PRODUCER_ID
     has_epoch = request.producer_epoch != NO_PRODUCER_EPOCH
@@ -67,7 +69,7 @@ def _begin(
     transactional_id: str,
     *,
     has_id: bool,
-) -> "InitProducerIdResponse | asyncio.Future[InitProducerIdResponse]":
+) -> "InitProducerIdResponse | Answer[InitProducerIdResponse]":
     answer: Answer[InitProducerIdResponse] = Answer()
 
     def done(code: ErrorCode, producer: ProducerIdAndEpoch) -> None:

@@ -8,7 +8,6 @@ Behaviour:
 Source: KIP-932.
 """
 
-import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -26,6 +25,7 @@ from protocol.messages.initialize_share_group_state import (
 )
 
 if TYPE_CHECKING:
+    from broker.answer import Answer
     from broker.request import RequestContext
     from broker.share.parts import ShareServices
 
@@ -35,7 +35,7 @@ VERSIONS = (0, 0)
 
 def handle(
     services: "ShareServices", _context: "RequestContext", request: InitializeShareGroupStateRequest
-) -> "InitializeShareGroupStateResponse | asyncio.Future[InitializeShareGroupStateResponse]":
+) -> "InitializeShareGroupStateResponse | Answer[InitializeShareGroupStateResponse]":
     """Ask the share coordinator for each partition."""
 
     def begin(

@@ -16,13 +16,13 @@ Versions:
 - 9   a returning static leader skips the assignment                     KIP-814
 """
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from protocol.api_keys import ApiKey
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 if TYPE_CHECKING:
+    from broker.answer import Answer
     from broker.request import RequestContext
     from broker.services import Services
 
@@ -32,6 +32,6 @@ VERSIONS = (0, 9)
 
 def handle(
     services: "Services", context: "RequestContext", request: JoinGroupRequest
-) -> "JoinGroupResponse | asyncio.Future[JoinGroupResponse]":
+) -> "JoinGroupResponse | Answer[JoinGroupResponse]":
     """Join, or come back to, a group."""
     return services.groups.join_group(context, request)

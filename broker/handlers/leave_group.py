@@ -12,10 +12,9 @@ Versions:
 - 5   reason                                                      KIP-800
 """
 
-import asyncio
 from typing import TYPE_CHECKING
 
-from broker.groups.answer import Answer
+from broker.answer import Answer
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.leave_group import (
@@ -35,7 +34,7 @@ VERSIONS = (0, 5)
 
 def handle(
     services: "Services", context: "RequestContext", request: LeaveGroupRequest
-) -> "LeaveGroupResponse | asyncio.Future[LeaveGroupResponse]":
+) -> "LeaveGroupResponse | Answer[LeaveGroupResponse]":
     """Remove members from a group."""
     answer: Answer[LeaveGroupResponse] = Answer()
     has_members = context.api_version >= 3

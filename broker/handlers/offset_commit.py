@@ -15,10 +15,9 @@ Versions:
 - 10  topic ids instead of names                    KIP-848
 """
 
-import asyncio
 from typing import TYPE_CHECKING
 
-from broker.groups.answer import Answer
+from broker.answer import Answer
 from broker.groups.offset_manager import OffsetCommit
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -40,7 +39,7 @@ TOPIC_IDS_FROM_VERSION = 10
 
 def handle(
     services: "Services", context: "RequestContext", request: OffsetCommitRequest
-) -> "OffsetCommitResponse | asyncio.Future[OffsetCommitResponse]":
+) -> "OffsetCommitResponse | Answer[OffsetCommitResponse]":
     """Store offsets of a group."""
     image = services.controller.image
     by_id = context.api_version >= TOPIC_IDS_FROM_VERSION

@@ -5,10 +5,9 @@ Behaviour:
   GROUP_SUBSCRIBED_TO_TOPIC; groups of another kind have to be empty.
 """
 
-import asyncio
 from typing import TYPE_CHECKING
 
-from broker.groups.answer import Answer
+from broker.answer import Answer
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_delete import (
@@ -28,7 +27,7 @@ VERSIONS = (0, 0)
 
 def handle(
     services: "Services", context: "RequestContext", request: OffsetDeleteRequest
-) -> "OffsetDeleteResponse | asyncio.Future[OffsetDeleteResponse]":
+) -> "OffsetDeleteResponse | Answer[OffsetDeleteResponse]":
     """Forget offsets."""
     image = services.controller.image
     response = OffsetDeleteResponse(topics=[])

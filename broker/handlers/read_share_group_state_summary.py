@@ -8,7 +8,6 @@ Behaviour:
 Source: KIP-932.
 """
 
-import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -26,6 +25,7 @@ from protocol.messages.read_share_group_state_summary import (
 )
 
 if TYPE_CHECKING:
+    from broker.answer import Answer
     from broker.request import RequestContext
     from broker.share.parts import ShareServices
 
@@ -37,7 +37,7 @@ def handle(
     services: "ShareServices",
     _context: "RequestContext",
     request: ReadShareGroupStateSummaryRequest,
-) -> "ReadShareGroupStateSummaryResponse | asyncio.Future[ReadShareGroupStateSummaryResponse]":
+) -> "ReadShareGroupStateSummaryResponse | Answer[ReadShareGroupStateSummaryResponse]":
     """Ask the share coordinator for each partition."""
 
     def begin(

@@ -12,12 +12,11 @@ Versions:
 - 2   locks can be renewed                         KIP-1222
 """
 
-import asyncio
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from broker.answer import Answer
 from broker.errors import ApiError
-from broker.groups.answer import Answer
 from broker.share.acknowledgements import Acknowledgements, is_member_id
 from broker.share.persister import SharePartitionKey
 from broker.share.share_partitions import Outcomes
@@ -42,7 +41,7 @@ VERSIONS = (1, 2)
 
 def handle(
     services: "ShareServices", context: "RequestContext", request: ShareAcknowledgeRequest
-) -> "ShareAcknowledgeResponse | asyncio.Future[ShareAcknowledgeResponse]":
+) -> "ShareAcknowledgeResponse | Answer[ShareAcknowledgeResponse]":
     """Pass on what is said, and answer when it is written."""
     share = services.share
     if not share.is_enabled:

@@ -10,7 +10,6 @@ Versions:
 - 1   stable in Kafka 4.1    KIP-932
 """
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from broker.errors import ApiError
@@ -22,6 +21,7 @@ from protocol.messages.share_group_heartbeat import (
 )
 
 if TYPE_CHECKING:
+    from broker.answer import Answer
     from broker.request import RequestContext
     from broker.services import Services
 
@@ -31,7 +31,7 @@ VERSIONS = (1, 1)
 
 def handle(
     services: "Services", context: "RequestContext", request: ShareGroupHeartbeatRequest
-) -> "ShareGroupHeartbeatResponse | asyncio.Future[ShareGroupHeartbeatResponse]":
+) -> "ShareGroupHeartbeatResponse | Answer[ShareGroupHeartbeatResponse]":
     """Join, stay in, or leave a share group."""
     if not services.groups.serves_share_groups:
         return ShareGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)

@@ -11,7 +11,6 @@ Versions:
 - 5   protocol type and name, required and compared      KIP-559
 """
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from protocol.api_keys import ApiKey
@@ -19,6 +18,7 @@ from protocol.error_codes import ErrorCode
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
+    from broker.answer import Answer
     from broker.request import RequestContext
     from broker.services import Services
 
@@ -28,7 +28,7 @@ VERSIONS = (0, 5)
 
 def handle(
     services: "Services", context: "RequestContext", request: SyncGroupRequest
-) -> "SyncGroupResponse | asyncio.Future[SyncGroupResponse]":
+) -> "SyncGroupResponse | Answer[SyncGroupResponse]":
     """Bring or fetch the assignment of a generation."""
     if context.api_version >= 5 and (
         request.protocol_type is None or request.protocol_name is None

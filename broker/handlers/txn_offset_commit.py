@@ -16,10 +16,9 @@ Versions:
 - 5   adds the group's partition to the transaction     KIP-890
 """
 
-import asyncio
 from typing import TYPE_CHECKING
 
-from broker.groups.answer import Answer
+from broker.answer import Answer
 from broker.groups.coordinator import OFFSETS_TOPIC
 from broker.groups.offsets_log import code_for_clients
 from broker.groups.transactional_offsets import TransactionalOffsetCommit
@@ -50,7 +49,7 @@ NO_SEQUENCE = -1
 
 def handle(
     services: "Services", context: "RequestContext", request: TxnOffsetCommitRequest
-) -> "TxnOffsetCommitResponse | asyncio.Future[TxnOffsetCommitResponse]":
+) -> "TxnOffsetCommitResponse | Answer[TxnOffsetCommitResponse]":
     """Store offsets of a group as part of a transaction."""
     topics = services.controller.image.topics
     response = TxnOffsetCommitResponse(topics=[])

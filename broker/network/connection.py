@@ -5,6 +5,10 @@
                           └> ReceiveBuffer of its own                         v
     socket <──Sender── responses, in the order of their requests <──── ResponseSlot
 
+Answers that are given while requests are being handled leave in one send when the last of them has
+been; so do, at the end of the loop's turn, those given later by whoever asks for it first
+(`gather_answers`, `broker.network.turn_end`). Other late answers leave at once.
+
 The reading half is READING (`_paused` is 0, the poller watches the socket) or PAUSED for one or
 more reasons, a bit each; it reads again when the last bit is cleared:
 
@@ -317,6 +321,16 @@ class Connection:
             return
         slot = self.open_slot()
         slot.complete(pieces)
+
+    def gather_answers(self) -> None:
+        """Let what is answered from now on leave in one send, at the end of the loop's turn."""
+        if not self._in_turn and not self.closed:
+            self._in_turn = True
+            self.processor.turn_end.call_last(self._send_gathered)
+
+    def _send_gathered(self) -> None:
+        self._in_turn = False
+        self._end_turn()
 
     def answered(self, slot: ResponseSlot) -> None:
         """A slot is complete: move every answer whose turn has come to the socket's queue."""

@@ -18,6 +18,7 @@ from broker.network.connection import (
 from broker.network.receive_buffers import ReceiveBuffers
 from broker.network.response import ResponseMemory
 from broker.network.stream import Poller, Stream
+from broker.network.turn_end import TurnEnd
 from broker.request import ConnectionInfo
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Processor:
         "poller",
         "responses",
         "shared",
+        "turn_end",
     )
 
     def __init__(
@@ -70,6 +72,7 @@ class Processor:
         warm: "Callable[[Connection, FileSlice], None]",
         on_closed: "Callable[[Connection, str | None], None]",
         responses: ResponseMemory | None = None,
+        turn_end: TurnEnd | None = None,
     ) -> None:
         self.index = index
         self.listener_name = listener_name
@@ -77,6 +80,7 @@ class Processor:
         self.channel = channel
         self.buffers = buffers
         self.responses = responses or ResponseMemory(1 << 62)
+        self.turn_end = turn_end or TurnEnd(poller.call_soon, clock)
         self.shared = shared
         self.frame_size_max = frame_size_max
         self.connections: set[Connection] = set()

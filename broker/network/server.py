@@ -16,6 +16,7 @@ from broker.network.stream import listen
 
 if TYPE_CHECKING:
     from broker.disk import Disk
+    from broker.network.turn_end import TurnEnd
     from broker.timer import Timer
     from config.broker import BrokerConfig
     from storage.clock import Clock
@@ -79,6 +80,7 @@ class NetworkServer:
         timer: "Timer",
         disk: "Disk",
         router: Router,
+        turn_end: "TurnEnd",
     ) -> None:
         self._settings = settings
         self._loop = loop
@@ -116,6 +118,7 @@ class NetworkServer:
                 warm=self._warm,
                 on_closed=self._closed,
                 responses=self.responses,
+                turn_end=turn_end,
             )
             for listener in settings.listeners
             for index in range(settings.num_network_threads)

@@ -4,13 +4,12 @@ They list topics and partitions; each partition has its own outcome, and one ans
 all of them are there.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 from uuid import UUID
 
-from broker.groups.answer import Answer
+from broker.answer import Answer
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -28,7 +27,7 @@ def for_each_partition(
     topics: Sequence[TopicOf[P]],
     begin: Callable[[UUID, P, Callable[[R], None]], None],
     response: Callable[[list[tuple[UUID, list[R]]]], A],
-) -> "A | asyncio.Future[A]":
+) -> "A | Answer[A]":
     """Begin each partition, and answer when the last has its result; results keep their order."""
     answer: Answer[A] = Answer()
     results: list[tuple[UUID, list[R | None]]] = [

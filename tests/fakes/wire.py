@@ -6,6 +6,8 @@ import inspect
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from broker.answer import Answer
+from tests.fakes.answers import in_time
 from tests.fakes.controller import LISTENER, context_of
 
 if TYPE_CHECKING:
@@ -28,7 +30,9 @@ async def call(
     codec = importlib.import_module(f"protocol.messages.{handler.API_KEY.name.lower()}")
     decoded = codec.decode_request(memoryview(codec.encode_request(request, version)), version)
     response = handler.handle(services, context_of(handler.API_KEY, version, listener), decoded)
-    if inspect.iscoroutine(response) or isinstance(response, asyncio.Future):
+    if isinstance(response, Answer):
+        response = await in_time(response)
+    elif inspect.iscoroutine(response) or isinstance(response, asyncio.Future):
         response = await response
     body = response if isinstance(response, bytes) else codec.encode_response(response, version)
     return codec.decode_response(memoryview(body), version)

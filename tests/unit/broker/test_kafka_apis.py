@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from broker.answer import Answer
 from broker.controller.cluster_image import ClusterImage
 from broker.errors import ApiError
 from broker.handlers import api_versions
@@ -124,6 +125,68 @@ def test_inline_handler_answers_with_the_right_header(version: int) -> None:
     assert seen == [("client", version, "g")]
     body = answer[5:] if version >= 4 else answer[4:]
     assert heartbeat_messages.decode_response(memoryview(body), version).error_code == 22
+
+
+@pytest.mark.parametrize("version", [1, 4])
+def test_a_parked_handler_is_answered_when_its_answer_is_given(version: int) -> None:
+    """In the order of requests, and counted as long as it took."""
+    parked: list[Answer[Any]] = [Answer(), Answer()]
+    left = iter(parked)
+    world = World(heartbeat_module(lambda *_: next(left).result()))
+    world.send(12, version, heartbeat(version), correlation_id=1)
+    world.send(12, version, heartbeat(version), correlation_id=2)
+    world.h.clock.advance(700)
+    parked[1](heartbeat_messages.HeartbeatResponse(error_code=25))
+    assert world.answers() == []
+    parked[0](heartbeat_messages.HeartbeatResponse(error_code=27))
+    parked[0](heartbeat_messages.HeartbeatResponse(error_code=1))
+    first, second = world.answers()
+    for number, answer, code in ((1, first, 27), (2, second, 25)):
+        assert answer[:4] == number.to_bytes(4, "big")
+        body = answer[5:] if version >= 4 else answer[4:]
+        assert heartbeat_messages.decode_response(memoryview(body), version).error_code == code
+    assert world.apis.by_key[12].stats.total_ms == 1400
+
+
+def test_many_answers_given_in_one_turn_leave_in_one_send() -> None:
+    parked: list[Answer[Any]] = [Answer() for _ in range(5)]
+    left = iter(parked)
+    world = World(heartbeat_module(lambda *_: next(left).result()))
+    for number in range(5):
+        world.send(12, 4, heartbeat(4), correlation_id=number)
+
+    def give() -> None:
+        for answer in reversed(parked):
+            answer(heartbeat_messages.HeartbeatResponse())
+
+    before = world.h.stream.sends
+    world.h.poller.call_soon(give)
+    assert [a[3] for a in world.answers()] == [0, 1, 2, 3, 4]
+    assert world.h.stream.sends == before + 1
+
+
+def test_an_answer_that_cannot_be_encoded_ends_the_connection(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    answer: Answer[Any] = Answer()
+    world = World(heartbeat_module(lambda *_: answer.result()))
+    world.send(12, 4, heartbeat(4))
+    answer(heartbeat_messages.HeartbeatResponse(error_code=1 << 20))
+    assert world.answers() == []
+    assert world.h.connection.closed
+    assert "handler failed" in caplog.text
+
+
+def test_an_answer_to_a_client_that_left_is_not_even_encoded(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    answer: Answer[Any] = Answer()
+    world = World(heartbeat_module(lambda *_: answer.result()))
+    world.send(12, 4, heartbeat(4))
+    world.h.receive(b"")
+    answer(heartbeat_messages.HeartbeatResponse(error_code=1 << 20))
+    assert world.answers() == []
+    assert caplog.text == ""
 
 
 @pytest.mark.parametrize("outcome", ["unencodable", "exception", "cancelled"])

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from broker.answer import Answer
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.groups.offset_manager import OffsetCommit
@@ -31,6 +32,7 @@ from protocol.messages.sync_group import (
     SyncGroupResponse,
 )
 from storage.randomness import SeededRandomness
+from tests.fakes.answers import in_time
 from tests.fakes.clock import ManualClock
 from tests.fakes.offsets_partition import FakeController, FakeReplicaManager, topic_image
 from tests.fakes.timer import ManualTimer
@@ -86,7 +88,7 @@ class Broker:
 
     def join(
         self, group: str = "g", member_id: str = "", *, version: int = 9, session_ms: int = 10_000
-    ) -> "JoinGroupResponse | asyncio.Future[JoinGroupResponse]":
+    ) -> "JoinGroupResponse | Answer[JoinGroupResponse]":
         return self.groups.join_group(
             self.context(version),
             JoinGroupRequest(
@@ -125,9 +127,10 @@ class Broker:
         first = self.join(group)
         assert isinstance(first, JoinGroupResponse)
         parked = self.join(group, first.member_id)
-        assert isinstance(parked, asyncio.Future)
+        assert isinstance(parked, Answer)
+        waiting = in_time(parked)
         self.timer.advance(3_000)
-        joined = await parked
+        joined = await waiting
         answer = self.groups.sync_group(
             SyncGroupRequest(
                 group_id=group,
@@ -193,9 +196,10 @@ async def test_names_too_long_for_a_record_are_refused(broker: Broker, field: st
             assert isinstance(answer, JoinGroupResponse)
             assert answer.error_code == code
             continue
-        assert isinstance(answer, asyncio.Future)
+        assert isinstance(answer, Answer)
+        waiting = in_time(answer)
         broker.timer.advance(3_000)
-        joined = await answer
+        joined = await waiting
         sync = broker.groups.sync_group(
             SyncGroupRequest(group_id="g", member_id=joined.member_id, generation_id=1)
         )
@@ -380,9 +384,10 @@ async def test_resigning_answers_parked_requests(broker: Broker) -> None:
     first = broker.join()
     assert isinstance(first, JoinGroupResponse)
     parked = broker.join(member_id=first.member_id)
-    assert isinstance(parked, asyncio.Future)
+    assert isinstance(parked, Answer)
+    waiting = in_time(parked)
     broker.groups.on_resigned(broker.groups.partition_for("g"))
-    assert (await parked).error_code == ErrorCode.NOT_COORDINATOR
+    assert (await waiting).error_code == ErrorCode.NOT_COORDINATOR
 
 
 async def test_electing_twice_is_electing_once(broker: Broker) -> None:

@@ -6,6 +6,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
+from broker.answer import Answer
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.handlers import join_group, offset_commit, offset_fetch, sync_group
 from broker.request import ConnectionInfo, RequestContext
@@ -16,6 +17,7 @@ from protocol.messages import offset_commit as commit_messages
 from protocol.messages import offset_fetch as fetch_messages
 from protocol.messages import sync_group as sync_messages
 from storage.randomness import SeededRandomness
+from tests.fakes.answers import in_time
 from tests.fakes.clock import ManualClock
 from tests.fakes.offsets_partition import FakeController, FakeReplicaManager, topic_image
 from tests.fakes.timer import ManualTimer
@@ -60,6 +62,8 @@ class Groups:
         )
         decoded = messages.decode_request(messages.encode_request(request, version), version)
         answer = handler.handle(self.services, context, decoded)
+        if isinstance(answer, Answer):
+            answer = in_time(answer)
         if isinstance(answer, asyncio.Future):
             return self._decoded_later(answer, messages, version)
         return messages.decode_response(messages.encode_response(answer, version), version)

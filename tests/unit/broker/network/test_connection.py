@@ -82,6 +82,60 @@ def test_a_request_without_answer_leaves_no_gap() -> None:
     assert bytes(h.stream.sent) == b"<second..>"
 
 
+def test_gathered_answers_leave_in_one_send_at_the_end_of_the_turn() -> None:
+    """One that was not asked to wait goes with them: the order of answers is that of requests."""
+    h = Harness()
+    h.receive(frame(b"P-first.") + frame(b"P-second") + frame(b"P-third."))
+    first, second, third = (slot for _, slot in h.router.parked)
+
+    def answer() -> None:
+        h.connection.gather_answers()
+        second.complete([b"2"])
+        h.connection.gather_answers()
+        first.complete([b"1"])
+        third.complete([b"3"])
+        assert bytes(h.stream.sent) == b""
+
+    before = h.stream.sends
+    h.poller.call_soon(answer)
+    assert bytes(h.stream.sent) == b"123"
+    assert h.stream.sends == before + 1
+    assert h.connection.quiet
+
+
+def test_requests_that_come_before_the_end_of_the_turn_take_the_answers_along() -> None:
+    h = Harness()
+    h.receive(frame(b"P-first."))
+    ((_, slot),) = h.router.parked
+
+    def answer() -> None:
+        h.connection.gather_answers()
+        slot.complete([b"1"])
+        h.stream.incoming.append(frame(b"second.."))
+        h.connection.on_readable()
+        assert bytes(h.stream.sent) == b"1<second..>"
+
+    h.poller.call_soon(answer)
+    assert bytes(h.stream.sent) == b"1<second..>"
+    h.receive(frame(b"third..."))
+    assert bytes(h.stream.sent) == b"1<second..><third...>"
+
+
+def test_a_connection_that_closes_before_the_end_of_the_turn_sends_nothing() -> None:
+    h = Harness()
+    h.receive(frame(b"P-first."))
+    ((_, slot),) = h.router.parked
+
+    def answer() -> None:
+        h.connection.gather_answers()
+        slot.complete([b"1"])
+        h.connection.close(None)
+        h.connection.gather_answers()
+
+    h.poller.call_soon(answer)
+    assert bytes(h.stream.sent) == b""
+
+
 def test_too_many_unanswered_requests_stop_the_reading() -> None:
     """The rest stays in the socket, and is handled when answers have left."""
     h = Harness()

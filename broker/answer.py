@@ -1,0 +1,62 @@
+"""What an inline handler returns when the answer may have to wait: an `Answer`.
+
+    handler ──given before it returns──> the response itself ───────────────> encoded in place
+       │
+       └──not yet──> the `Answer` ──router: wait_for(send)──> send(response) when it is given
+                                                    └─ or abandon() when the client has left
+
+A handler makes one, hands it as a callback to whoever decides, and returns `result()`:
+
+    answer: Answer[EndTxnResponse] = Answer()
+    services.transactions.end_transaction(..., done=answer)
+    return answer.result()
+
+It belongs to no loop and has no callbacks of its own to schedule: giving it encodes the response in
+place, and what has been encoded leaves with the other answers of the loop's turn
+(`broker.network.turn_end`). A future costs four times as much, and its callback a turn of the loop
+for each; only handlers that are coroutines at heart still return one.
+"""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+Response = TypeVar("Response")
+
+
+class Answer(Generic[Response]):
+    """Takes one answer; a second one, or one to a client that has left, is dropped."""
+
+    __slots__ = ("_listener", "_response")
+
+    def __init__(self) -> None:
+        self._response: Response | None = None
+        self._listener: Callable[[Response], None] | None = None
+
+    def __call__(self, response: Response) -> None:
+        """Answer."""
+        listener = self._listener
+        if listener is not None:
+            self._listener = _drop
+            listener(response)
+        elif self._response is None:
+            self._response = response
+
+    def result(self) -> "Response | Answer[Response]":
+        """The answer if it is there, else a promise of it: this object."""
+        return self if self._response is None else self._response
+
+    def wait_for(self, listener: Callable[[Response], None]) -> None:
+        """Have `listener` called with the answer, once; at once if it is there."""
+        if self._response is not None:
+            self._listener = _drop
+            listener(self._response)
+        else:
+            self._listener = listener
+
+    def abandon(self) -> None:
+        """Nobody listens any more."""
+        self._listener = _drop
+
+
+def _drop(response: object) -> None:
+    return
