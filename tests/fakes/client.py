@@ -73,7 +73,7 @@ TOPIC = 2
 EARLIEST = -2
 LATEST = -1
 RECORDS_MAX = 64 << 20
-ANSWER_TIMEOUT_S = 20.0
+ANSWER_TIMEOUT_S = 45.0
 
 
 class Read(NamedTuple):

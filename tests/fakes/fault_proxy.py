@@ -531,7 +531,7 @@ class ProxyProcess:
     def stop(self) -> None:
         """End the process."""
         self._stdin.close()
-        self._process.wait(20)
+        self._process.wait(60)
         self._stdout.close()
 
 

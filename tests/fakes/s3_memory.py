@@ -182,7 +182,7 @@ class MemoryS3:
 
     def __enter__(self) -> "MemoryS3":
         self._thread.start()
-        assert self._started.wait(10)
+        assert self._started.wait(60)
         return self
 
     def __exit__(
@@ -193,7 +193,7 @@ class MemoryS3:
     ) -> None:
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._stop)
-        self._thread.join(10)
+        self._thread.join(60)
 
     # -- the thread ------------------------------------------------------------------------------
 

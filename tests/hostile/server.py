@@ -79,7 +79,7 @@ class Target(VarveNode):
         """A well-behaved client beside the attack."""
         return Probe(self.port, self.pid, kind, interval_ms)
 
-    def eventually(self, holds: Callable[[], bool], timeout_s: float = 10.0) -> bool:
+    def eventually(self, holds: Callable[[], bool], timeout_s: float = 60.0) -> bool:
         """Wait until something holds."""
         deadline = time.monotonic() + timeout_s
         while not holds():

@@ -185,5 +185,5 @@ def test_a_client_stopped_in_the_middle_of_a_frame_goes_on_later(tmp_path: Path)
                 time.sleep(1.0)
             client.send_signal(signal.SIGCONT)
             assert client.stdout.readline() == "True\n"
-            assert client.wait(10) == 0
+            assert client.wait(60) == 0
         assert probe.seen.stall_ms <= HANG_MS

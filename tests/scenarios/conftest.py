@@ -90,7 +90,7 @@ StartNode = Callable[..., Awaitable[Node]]
 
 
 async def until(
-    holds: Callable[[], bool | Awaitable[bool]], timeout_s: float = 15.0, pause_s: float = 0.005
+    holds: Callable[[], bool | Awaitable[bool]], timeout_s: float = 60.0, pause_s: float = 0.005
 ) -> None:
     """Wait until something holds; fails the test when it does not."""
     deadline = time.monotonic() + timeout_s

@@ -15,7 +15,7 @@ class _GatedFile(FailingFile):
         assert isinstance(self._disk, GatedDisk)
         if self.path.endswith(".log") and "/t-0/" in self.path:
             self._disk.waiting.set()
-            assert self._disk.gate.wait(20)
+            assert self._disk.gate.wait(60)
         super().sync()
 
 

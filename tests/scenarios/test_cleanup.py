@@ -258,7 +258,7 @@ class _CleanedFile(FailingFile):
         assert isinstance(self._disk, CompactionGate)
         if self.path.endswith(".cleaned"):
             self._disk.compacting.set()
-            assert self._disk.gate.wait(20)
+            assert self._disk.gate.wait(60)
         super().write_at(data, position)
 
 

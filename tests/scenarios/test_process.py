@@ -33,7 +33,7 @@ def varve(tmp_path: Path) -> Iterator[VarveNode]:
 
 def failed_start(node: VarveNode) -> tuple[int, list[str]]:
     """Exit status and lines of a broker that does not start."""
-    result = subprocess.run(node.command(), capture_output=True, text=True, timeout=30, check=False)
+    result = subprocess.run(node.command(), capture_output=True, text=True, timeout=60, check=False)
     return result.returncode, (result.stdout + result.stderr).splitlines()
 
 
@@ -61,12 +61,12 @@ async def test_sigterm_answers_who_waits(varve: VarveNode, connect: Connect) -> 
 
     begin = time.monotonic()
     stopping = asyncio.create_task(asyncio.to_thread(varve.stop))
-    read = read_of(await asyncio.wait_for(fetch, 10))
+    read = read_of(await asyncio.wait_for(fetch, 45))
     assert (read.error, [r.value for r in read.records]) == (ErrorCode.NONE, [b"v"])
-    answer = await asyncio.wait_for(joined, 10)
+    answer = await asyncio.wait_for(joined, 45)
     assert ErrorCode(answer.error_code).retriable
     assert await stopping == 0
-    assert time.monotonic() - begin < 15
+    assert time.monotonic() - begin < 45
     await idle.closed_by_broker()
     assert (varve.data_directory / CLEAN_SHUTDOWN_FILE).exists()
     log = varve.log_path.read_text()
@@ -118,7 +118,7 @@ async def test_sigterm_under_load_acknowledges_only_what_stays(
     await until(lambda: len(acknowledged) > 100)
     begin = time.monotonic()
     assert await asyncio.to_thread(varve.stop) == 0
-    assert time.monotonic() - begin < 15
+    assert time.monotonic() - begin < 45
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert all(isinstance(result, ConnectionError) for result in results), results
     assert acknowledged == list(range(len(acknowledged)))
@@ -169,7 +169,7 @@ def test_sigint_stops_as_sigterm_does(tmp_path: Path) -> None:
     node.start()
     os.kill(node.pid, signal.SIGINT)
     assert node._process is not None
-    assert node._process.wait(15) == 0
+    assert node._process.wait(60) == 0
     assert (node.data_directory / CLEAN_SHUTDOWN_FILE).exists()
 
 

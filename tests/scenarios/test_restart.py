@@ -125,13 +125,13 @@ class SlowFile(FailingFile):
     def read_into(self, buffer: memoryview, position: int) -> int:
         assert isinstance(self._disk, SlowDisk)
         if self._disk.slow_part in self.path and self.path.endswith(".log"):
-            assert self._disk.gate.wait(20)
+            assert self._disk.gate.wait(60)
         return super().read_into(buffer, position)
 
     def read_at(self, size: int, position: int) -> bytes:
         assert isinstance(self._disk, SlowDisk)
         if self._disk.slow_part in self.path and self.path.endswith(".log"):
-            assert self._disk.gate.wait(20)
+            assert self._disk.gate.wait(60)
         return super().read_at(size, position)
 
 

@@ -201,7 +201,9 @@ async def test_aiven_820_a_store_that_never_answers(
     new_cluster: NewCluster, faults: S3Faults
 ) -> None:
     """Producers do not feel it; copying goes on by itself when the store is back."""
-    context = await on_s3(new_cluster, faults)
+    hang_s = 4
+    deadlines = ("tier.store.read.timeout.ms", "tier.store.call.timeout.ms")
+    context = await on_s3(new_cluster, faults, **dict.fromkeys(deadlines, str(1000 * hang_s)))
     closed = 3 * LOAD - 1
     try:
         client = await context.client()
@@ -214,7 +216,7 @@ async def test_aiven_820_a_store_that_never_answers(
                 laps.append(time.perf_counter() - begin)
             return sorted(laps)
 
-        healthy = await produce(LOAD)
+        await produce(LOAD)
         hung = faults.fail(S3Fault.HANG, method="PUT")
         during = await produce(LOAD)
 
@@ -223,9 +225,9 @@ async def test_aiven_820_a_store_that_never_answers(
 
         await context.eventually(tried_again)
         during += await produce(LOAD)
-        # A hang that is felt lasts a second or more; a busy machine's hiccup does not.
-        assert statistics.median(during) < statistics.median(healthy) * 5 + 0.02
-        assert max(during) < 1
+        # A busy machine's hiccup is no hang: that is felt as long as it lasts, or often.
+        assert statistics.median(during) < hang_s / 10
+        assert max(during) < 3 * hang_s / 4
         assert await context.offset(TOPIC, 0, LATEST_TIERED) < closed - 1
         faults.heal()
 

@@ -98,7 +98,7 @@ class ChildBroker:
 
     def join(self) -> int:
         """Wait for its end."""
-        self.process.join(30)
+        self.process.join(60)
         assert self.process.exitcode is not None, "the broker does not end"
         status = self.process.exitcode
         self._ours.close()

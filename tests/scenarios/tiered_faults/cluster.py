@@ -121,7 +121,7 @@ async def is_copied(address: str, topic: str) -> bool:
     )
 
 
-async def until_copied(address: str, topic: str, timeout_s: float = 20.0) -> float:
+async def until_copied(address: str, topic: str, timeout_s: float = 60.0) -> float:
     """Wait for it; how many seconds it took."""
     began = time.monotonic()
     while not await is_copied(address, topic):

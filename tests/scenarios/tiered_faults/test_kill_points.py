@@ -214,7 +214,7 @@ class World:
             begin, end = await client.offset(topic, EARLIEST), await client.offset(topic)
             assert topic != "t" or begin == 0
             consumer = Consumer(client, topic, begin)
-            assert await consumer.read_to(end, 20), (topic, consumer.next, end, consumer.errors)
+            assert await consumer.read_to(end, 60), (topic, consumer.next, end, consumer.errors)
             assert not consumer.problems, (topic, consumer.problems)
             self.records += end - begin
             if topic != "x":

@@ -117,7 +117,7 @@ class Consumer:
             self._client.start_fetch(
                 self._topic, self.next, max_wait_ms=200, max_bytes=FETCH_BYTES
             ),
-            20,
+            45,
         )
         self.longest_s = max(self.longest_s, time.monotonic() - began)
         self.fetches += 1

@@ -44,7 +44,7 @@ async def test_no_more_threads_than_told(disk: Disk) -> None:
 
     def work() -> None:
         running.release()
-        assert gate.wait(10)
+        assert gate.wait(60)
 
     tasks = [asyncio.create_task(disk.run(work)) for _ in range(3)]
     await asyncio.sleep(0)
@@ -91,7 +91,7 @@ def test_results_for_a_closed_loop_are_dropped() -> None:
 
     async def submit() -> Disk:
         disk = Disk(1)
-        disk.submit(lambda: gate.wait(10), lambda result, _error: told.append(result))
+        disk.submit(lambda: gate.wait(60), lambda result, _error: told.append(result))
         return disk
 
     disk = asyncio.run(submit())

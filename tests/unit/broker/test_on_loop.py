@@ -49,8 +49,8 @@ async def test_close_lets_nobody_wait_for_a_loop_that_is_gone(on_loop: OnLoop) -
     thread = threading.Thread(target=ask)
     thread.start()
     # The loop does not turn from here on, as in `Disk.close`.
-    assert asked.wait(5)
+    assert asked.wait(60)
     on_loop.close()
-    thread.join(5)
+    thread.join(60)
     assert not thread.is_alive()
     assert found[1] == "after"

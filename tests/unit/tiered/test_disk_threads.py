@@ -27,14 +27,14 @@ async def test_a_cancelled_caller_waits_for_its_thread(fails: bool, cancels: int
 
     def work() -> None:
         begun.set()
-        release.wait(10)
+        release.wait(60)
         done.append(True)
         if fails:
             raise OSError("nobody hears this")
 
     task = asyncio.create_task(threads.run(work))
     await asyncio.sleep(0)
-    assert begun.wait(10)
+    assert begun.wait(60)
     for _ in range(cancels):
         task.cancel()
         for _ in range(3):

@@ -48,7 +48,7 @@ class GatedFilesystem(LocalFilesystem):
     def open(self, path: str, *, create: bool = False, readonly: bool = False):  # type: ignore[no-untyped-def]  # as its parent
         if readonly:
             self.entered.set()
-            assert self.gate.wait(10)
+            assert self.gate.wait(60)
         return super().open(path, create=create, readonly=readonly)
 
 

@@ -72,7 +72,7 @@ def test_dies_with_the_parent_even_while_stopped() -> None:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
         try:
-            parent.communicate(timeout=15)
+            parent.communicate(timeout=60)
         except subprocess.TimeoutExpired:
             os.kill(child, signal.SIGKILL)
             raise
