@@ -180,7 +180,7 @@ def check(seen: Cell) -> None:
     assert seen.caught_up_s <= 2 * INTERVAL_MS / 1000 + 10, seen
     # A call's own time, and the same; a bucket that hangs does so for ever.
     assert seen.longest_call_ms <= CALL_TIMEOUT_MS + 10_000, seen
-    # A machine's hiccup is one write of many, one after the other; who waits for calls does it often.
+    # A machine's hiccup is one write of many in a row; who waits for calls does so often.
     assert seen.slow_produce_ms < READ_TIMEOUT_MS, seen
 
 
