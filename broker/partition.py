@@ -8,13 +8,14 @@ is told nor a consumer shown what a power cut could take back.
                 └──(flush.messages reached)──> GroupCommit ──fdatasync done──┘
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from broker.errors import ApiError
 from broker.group_commit import GroupCommit
 from broker.purgatory import Watchers
 from protocol.error_codes import ErrorCode
+from protocol.records.control import MARKER_SIZE
 from storage.append_origin import AppendOrigin
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from storage.errors import DiskError
     from storage.log import AppendInfo, Log
     from storage.topic_partition import TopicPartition
+    from storage.transaction_marker import TransactionMarker
     from storage.verification import TransactionTerms
 
 NO_LEADER_EPOCH = -1
@@ -157,6 +159,26 @@ class Partition:
         else:
             self._advance(log.log_end_offset)
         return info
+
+    def append_markers(self, markers: "Sequence[TransactionMarker]", now_ms: int) -> int:
+        """Write markers as `Log.append_markers` does; the caller then asks `is_committed`.
+
+        Returns:
+            The first one's offset; the others follow on it.
+
+        Raises:
+            DiskError: The directory has failed.
+        """
+        log = self.log
+        first_offset = log.append_markers(markers, leader_epoch=self.leader_epoch, now_ms=now_ms)
+        stats = self.stats
+        stats.bytes_in += len(markers) * MARKER_SIZE
+        stats.messages_in += len(markers)
+        if log.needs_flush or log.high_watermark < first_offset:
+            self.commit.request()
+        else:
+            self._advance(log.log_end_offset)
+        return first_offset
 
     def is_committed(self, end_offset: int) -> bool:
         """Whether everything below `end_offset` may be acknowledged."""

@@ -10,7 +10,7 @@ Source of the shape: Kafka, ReplicaManager.scala.
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -23,6 +23,7 @@ from protocol.error_codes import ErrorCode
 from storage.append_origin import AppendOrigin
 from storage.errors import DiskError, StorageError
 from storage.topic_partition import TopicPartition
+from storage.transaction_marker import TransactionMarker
 from storage.verification import TransactionTerms
 from tiered.remote_read import PausedRead, ReadRequest
 from tiered.segment_metadata import TopicIdPartition
@@ -352,6 +353,26 @@ class ReplicaManager:
             partition, info.first_offset, info.last_offset + 1, on_committed, timeout_ms
         )
         return info.first_offset
+
+    def append_markers(
+        self, partition: Partition, markers: Sequence[TransactionMarker]
+    ) -> tuple[ErrorCode, int]:
+        """End the transactions of different producers.
+
+        Args:
+            partition: Where; its producer state's `check_marker` has let every marker pass.
+            markers: At least one.
+
+        Returns:
+            (NONE, offset of the first), to be waited for with `when_committed`; or an error and -1,
+            and nothing was written (except for KAFKA_STORAGE_ERROR, where nobody knows).
+        """
+        try:
+            return ErrorCode.NONE, partition.append_markers(markers, self._clock.now_ms())
+        except StorageError as error:
+            if isinstance(error, DiskError):
+                self.disk_failed(partition, error)
+            return code_of(error), -1
 
     def when_committed(
         self,

@@ -32,6 +32,7 @@ from storage.append_origin import AppendOrigin
 from storage.clock import Clock
 from storage.filesystem import Filesystem
 from storage.flush import FlushTicket
+from storage.log_append_markers import LogMarkers
 from storage.log_cut import LogCuts
 from storage.log_read import LogReads
 from storage.producer_state import PRODUCER_ID_EXPIRATION_MS, ProducerStateManager
@@ -43,7 +44,7 @@ from storage.topic_partition import TopicPartition
 __all__ = ["AppendInfo", "AppendOrigin", "FlushTicket", "Log", "TimestampOffset"]
 
 
-class Log(LogCuts, LogReads):
+class Log(LogCuts, LogMarkers, LogReads):
     """See the module; attributes are described at `LogState`."""
 
     __slots__ = ()

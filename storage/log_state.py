@@ -2,15 +2,17 @@
 
 A log is one object; its methods are spread over modules by what they do:
 
-    LogState ──> LogFlushes ──> LogAppends ──> LogCuts ──┐
-        └──────> LogReads ──────────────────────────────┴──> Log
+    LogState ──> LogFlushes ──> LogAppends ──┬──> LogCuts ───┐
+        │                                    └──> LogMarkers ┤
+        └──────> LogReads ───────────────────────────────────┴──> Log
 
-    log_state    offsets, settings, making segments
-    log_flush    durability: tickets, the recovery point
-    log_append   checking, offsets, writing, rolling
-    log_cut      truncation, retention, compaction's replacements
-    log_read     by offset and by time, aborted transactions
-    log          opening and closing
+    log_state            offsets, settings, making segments
+    log_flush            durability: tickets, the recovery point
+    log_append           checking, offsets, writing, rolling
+    log_append_markers   markers that end transactions
+    log_cut              truncation, retention, compaction's replacements
+    log_read             by offset and by time, aborted transactions
+    log                  opening and closing
 """
 
 from collections import deque

@@ -19,7 +19,7 @@ Source: Kafka, ProducerStateManager.java, ProducerAppendInfo.java, ProducerState
 
 import logging
 from bisect import bisect_left, insort
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from posixpath import join
 from typing import Final
 
@@ -49,6 +49,8 @@ from storage.producer_snapshot import (
     snapshot_name,
 )
 from storage.topic_partition import TopicPartition
+from storage.transaction_index import AbortedTxn
+from storage.transaction_marker import TransactionMarker
 from storage.verification import TransactionTerms, VerificationGuard, Verifications
 
 _log = logging.getLogger(__name__)
@@ -303,6 +305,18 @@ class ProducerStateManager:
             )
         return None
 
+    def check_marker(self, marker: TransactionMarker) -> None:
+        """Whether a marker may be written; changes nothing.
+
+        Raises:
+            InvalidProducerEpochError: The producer has moved on.
+            TransactionCoordinatorFencedError: It comes from a coordinator that has been replaced.
+        """
+        entry = self._producers.get(marker.producer_id)
+        if entry is not None:
+            _, epoch, _, coordinator_epoch, version = marker
+            self._check_marker(entry, epoch, coordinator_epoch, version)
+
     @staticmethod
     def _find_duplicate(
         entry: ProducerEntry, producer_epoch: int, base_sequence: int, last_sequence: int
@@ -423,6 +437,52 @@ class ProducerStateManager:
         entry.last_timestamp = timestamp
         entry.txn_first_offset = NO_OFFSET
         return completed
+
+    def append_markers(
+        self, markers: Sequence[TransactionMarker], first_offset: int, timestamp: int
+    ) -> list[AbortedTxn]:
+        """Remember markers that were written one after the other, and complete what they end.
+
+        As `append_control` and `complete_transaction` for each of them.
+
+        Args:
+            markers: Of different producers.
+            first_offset: Of the first of them.
+            timestamp: Of all of them, ms.
+
+        Returns:
+            What goes into the transaction index.
+        """
+        producers = self._producers
+        ongoing = self._ongoing
+        aborted: list[AbortedTxn] = []
+        for offset, marker in enumerate(markers, first_offset):
+            producer_id, epoch, commit, coordinator_epoch, _ = marker
+            if self._verifications is not None:
+                self._verifications.end(producer_id)
+            entry = producers.get(producer_id)
+            if entry is None:
+                entry = producers[producer_id] = ProducerEntry(producer_id, epoch)
+            elif entry.epoch != epoch:
+                entry.move_to_epoch(epoch)
+            entry.coordinator_epoch = coordinator_epoch
+            entry.last_timestamp = timestamp
+            begun = entry.txn_first_offset
+            if begun == NO_OFFSET:
+                continue
+            entry.txn_first_offset = NO_OFFSET
+            assert ongoing is not None
+            assert ongoing.get(begun) == producer_id, marker
+            del ongoing[begun]
+            if self._unreplicated is None:
+                self._unreplicated = {}
+            self._unreplicated[begun] = offset
+            if not commit:
+                stable = next(iter(ongoing), offset + 1)
+                aborted.append(AbortedTxn(producer_id, begun, offset, stable))
+        self._update_first_unstable_offset()
+        self.map_end_offset = first_offset + len(markers)
+        return aborted
 
     def complete_transaction(self, completed: CompletedTxn) -> int:
         """Move a transaction from open to waiting for the high watermark.

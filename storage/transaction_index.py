@@ -18,6 +18,7 @@ last stable offset reaches the end of the fetch: no later abort can begin below 
 Source: Kafka, TransactionIndex.java, AbortedTxn.java.
 """
 
+from collections.abc import Sequence
 from contextlib import closing
 from struct import Struct
 from typing import Final, NamedTuple
@@ -79,12 +80,21 @@ class TransactionIndex:
         Raises:
             DiskError: The disk refused; the entry is not counted.
         """
+        self.extend((txn,))
+
+    def extend(self, txns: Sequence[AbortedTxn]) -> None:
+        """Add transactions whose abort markers were just written, in their order; see `append`."""
         count = self._entry_count()
-        assert txn.last_offset > self._last_offset, (txn, self._last_offset)
+        data = bytearray()
+        last_offset = self._last_offset
+        for txn in txns:
+            assert txn.last_offset > last_offset, (txn, last_offset)
+            last_offset = txn.last_offset
+            data += _ENTRY.pack(VERSION, *txn)
         with self._opened(create=True) as file:
-            file.write_at(_ENTRY.pack(VERSION, *txn), count * ENTRY_SIZE)
-        self._count = count + 1
-        self._last_offset = txn.last_offset
+            file.write_at(data, count * ENTRY_SIZE)
+        self._count = count + len(txns)
+        self._last_offset = last_offset
 
     def collect(self, start: int, end: int) -> tuple[list[AbortedTxn], bool]:
         """The aborted transactions that overlap a fetch of [start, end).

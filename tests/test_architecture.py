@@ -23,6 +23,7 @@ TESTED_ELSEWHERE = {
     # Interfaces: their implementations are tested.
     "broker/groups/group.py": "tests/unit/broker/groups/test_coordinator.py",
     "broker/transactions/parts.py": "tests/unit/broker/transactions/test_coordinator.py",
+    "storage/transaction_marker.py": "tests/unit/storage/test_log_append_markers.py",
     # On a real log, with the markers that decide.
     "broker/groups/transactional_offsets.py": (
         "tests/unit/broker/handlers/test_txn_offset_commit.py"

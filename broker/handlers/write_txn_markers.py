@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from broker.groups.answer import Answer
 from broker.transactions.markers import LocalMarkerWriter
-from broker.transactions.parts import PartitionErrors, TransactionMarker
+from broker.transactions.parts import PartitionErrors
 from protocol.api_keys import ApiKey
 from protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -29,6 +29,7 @@ from protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from storage.topic_partition import TopicPartition
+from storage.transaction_marker import TransactionMarker
 
 if TYPE_CHECKING:
     from broker.request import RequestContext

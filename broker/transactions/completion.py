@@ -20,7 +20,7 @@ import logging
 from collections.abc import Callable
 
 from broker.timer import Timer
-from broker.transactions.parts import MarkerWriter, PartitionErrors, TransactionMarker
+from broker.transactions.parts import MarkerWriter, PartitionErrors
 from broker.transactions.shard import TransactionShard
 from broker.transactions.stats import TransactionStats
 from broker.transactions.transaction_metadata import TransactionMetadata, Transition
@@ -29,6 +29,7 @@ from protocol.error_codes import ErrorCode
 from storage.clock import Clock
 from storage.randomness import Randomness
 from storage.topic_partition import TopicPartition
+from storage.transaction_marker import TransactionMarker
 
 logger = logging.getLogger(__name__)
 

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 from protocol.error_codes import ErrorCode
 from storage.topic_partition import TopicPartition
+from storage.transaction_marker import TransactionMarker
 
 PartitionErrors = Mapping[TopicPartition, ErrorCode]
 """An outcome for every partition that was asked for; NONE where all is well."""
@@ -24,25 +25,6 @@ class ProducerIdAndEpoch(NamedTuple):
 
     producer_id: int
     epoch: int
-
-
-class TransactionMarker(NamedTuple):
-    """How a producer's transaction ends, in every partition it wrote to.
-
-    Attributes:
-        producer_id: Whose.
-        producer_epoch: Of the marker. With transaction version 2 one above the epoch that the
-            transaction was written in, else that epoch itself.
-        commit: Or abort.
-        coordinator_epoch: Leader epoch of the coordinator's partition of `__transaction_state`.
-        transaction_version: 0, 1 or 2; with 2 an equal epoch in the log means a late marker.
-    """
-
-    producer_id: int
-    producer_epoch: int
-    commit: bool
-    coordinator_epoch: int
-    transaction_version: int
 
 
 class MarkerWriter(Protocol):

@@ -20,8 +20,15 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from protocol.errors import DecodeError
-from protocol.records.batch import CONTROL_BIT, HEADER_SIZE, TRANSACTIONAL_BIT, read_header
-from protocol.records.builder import build_batch
+from protocol.records.batch import (
+    CONTROL_BIT,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    TRANSACTIONAL_BIT,
+    crc32c,
+    read_header,
+)
 from protocol.records.record import iterate_records
 
 _KEY: Final = Struct(">hh")
@@ -39,6 +46,13 @@ _PLAIN_TAIL: Final = b"\0"
 
 Several are written, and read by the log at once, for every transaction.
 """
+
+MARKER_SIZE: Final = _PLAIN_SIZE
+"""Bytes of a marker's batch as brokers write it today."""
+
+_UP_TO_SUM: Final = Struct(">qiibI")
+_SUMMED: Final = Struct(">hiqqqhii5shhchic")
+"""A marker's whole batch in two parts: up to the CRC, and what the CRC covers."""
 
 
 class ControlType(IntEnum):
@@ -81,17 +95,29 @@ def build_end_transaction_marker(
     leader_epoch: int = -1,
 ) -> bytearray:
     """Build the control batch that commits or aborts a producer's open transaction."""
-    control_type = ControlType.COMMIT if commit else ControlType.ABORT
-    key = _KEY.pack(0, control_type)
-    value = _VALUE.pack(0, coordinator_epoch)
-    return build_batch(
-        [(key, value, (), timestamp_ms)],
-        base_offset=base_offset,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        transactional=True,
-        control=True,
-        leader_epoch=leader_epoch,
+    # All markers have one layout, so there is nothing to be built piece by piece.
+    summed = _SUMMED.pack(
+        _PLAIN_ATTRIBUTES,
+        0,
+        timestamp_ms,
+        timestamp_ms,
+        producer_id,
+        producer_epoch,
+        -1,
+        1,
+        _PLAIN_HEAD,
+        0,
+        commit,
+        _PLAIN_VALUE_SIZE,
+        0,
+        coordinator_epoch,
+        _PLAIN_TAIL,
+    )
+    return bytearray(
+        _UP_TO_SUM.pack(
+            base_offset, MARKER_SIZE - LOG_OVERHEAD, leader_epoch, MAGIC, crc32c(summed)
+        )
+        + summed
     )
 
 

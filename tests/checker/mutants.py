@@ -75,31 +75,34 @@ def marker_forgotten() -> None:
     from broker.transactions import markers
     from protocol.error_codes import ErrorCode
 
-    write_one = markers._Write._write_one
+    write_to = markers.LocalMarkerWriter._write_to
 
-    def sometimes(write: Any, topic_partition: Any) -> None:
-        if topic_partition[0] == OFFSETS_TOPIC or _RANDOM.random() >= 0.05:
-            write_one(write, topic_partition)
-            return
-        write._errors[topic_partition] = ErrorCode.NONE
-        if len(write._errors) == len(write._partitions):
-            write._done(write._errors)
+    def sometimes(writer: Any, topic_partition: Any, writes: list[Any]) -> None:
+        kept = []
+        for write in writes:
+            if topic_partition[0] == OFFSETS_TOPIC or _RANDOM.random() >= 0.05:
+                kept.append(write)
+            else:
+                write.answer(topic_partition, ErrorCode.NONE)
+        if kept:
+            write_to(writer, topic_partition, kept)
 
-    _replace(markers._Write, "_write_one", sometimes)
+    _replace(markers.LocalMarkerWriter, "_write_to", sometimes)
 
 
 def abort_marker_as_commit() -> None:
     """One abort in ten gets commit markers."""
-    from broker.transactions import markers
+    from broker.replica_manager import ReplicaManager
 
-    build: Any = vars(markers)["build_end_transaction_marker"]
+    append = ReplicaManager.append_markers
 
-    def built(**fields: Any) -> Any:
-        if _RANDOM.random() < 0.1:
-            fields["commit"] = True
-        return build(**fields)
+    def appending(replicas: Any, partition: Any, markers: Any) -> Any:
+        wrong = [
+            marker._replace(commit=True) if _RANDOM.random() < 0.1 else marker for marker in markers
+        ]
+        return append(replicas, partition, wrong)
 
-    _replace(markers, "build_end_transaction_marker", built)
+    _replace(ReplicaManager, "append_markers", appending)
 
 
 def acknowledged_not_written() -> None:

@@ -12,7 +12,6 @@ from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.handlers import txn_offset_commit
 from broker.transactions.markers import LocalMarkerWriter
-from broker.transactions.parts import TransactionMarker
 from config.broker import BrokerConfig
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -25,6 +24,7 @@ from protocol.messages.txn_offset_commit import (
 from storage.errors import DiskError
 from storage.randomness import SeededRandomness
 from storage.topic_partition import TopicPartition
+from storage.transaction_marker import TransactionMarker
 from tests.fakes.controller import context_of
 from tests.fakes.offsets_partition import FakeController, topic_image
 from tests.unit.broker.world import World

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from broker.transactions.coordinator import TRANSACTION_TOPIC, TransactionCoordinator
-from broker.transactions.parts import PartitionErrors, ProducerIdAndEpoch, TransactionMarker
+from broker.transactions.parts import PartitionErrors, ProducerIdAndEpoch
 from broker.transactions.transaction_metadata import TransactionMetadata
 from broker.transactions.transaction_state import TransactionState
 from config.broker import BrokerConfig
@@ -24,6 +24,7 @@ from protocol.records.batch import read_header, set_offset_and_epoch
 from protocol.records.record import iterate_records
 from storage.randomness import SeededRandomness
 from storage.topic_partition import TopicPartition
+from storage.transaction_marker import TransactionMarker
 from tests.fakes.clock import ManualClock
 from tests.fakes.offsets_partition import FakeController, topic_image
 from tests.fakes.timer import ManualTimer

@@ -1,19 +1,23 @@
 """Markers in partitions: once, twice, too late, and where nobody is."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, cast
 
 import pytest
 
 from broker.groups.coordinator import OFFSETS_TOPIC
+from broker.replica_manager import ReplicaManager
 from broker.transactions.markers import PARTITIONS_PER_SLICE, LocalMarkerWriter
-from broker.transactions.parts import PartitionErrors, TransactionMarker
+from broker.transactions.parts import PartitionErrors
 from config.topic import TopicConfig
 from protocol.error_codes import ErrorCode
+from protocol.records.batch import iterate_batches
 from protocol.records.control import ControlType, parse_end_transaction_marker
 from storage.append_origin import AppendOrigin
 from storage.errors import DiskError
 from storage.topic_partition import TopicPartition
+from storage.transaction_marker import TransactionMarker
 from tests.unit.broker.world import World, batch
 
 T = TopicPartition("t", 0)
@@ -106,6 +110,108 @@ async def test_markers_of_the_coordinator_wait_for_the_next_turn(world: World) -
     (turn,) = turns
     turn()
     assert (log.log_end_offset, outcomes) == (2, [{T: ErrorCode.NONE}])
+
+
+async def test_transactions_that_end_together_share_a_write(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One append for each partition, in the order of requests; each has its own answer."""
+    partitions = [TopicPartition("t", index) for index in range(3)]
+    logs = [world.add("t", index).log for index in range(3)]
+    counts: list[int] = []
+    append = ReplicaManager.append_markers
+
+    def counting(replicas: ReplicaManager, partition: Any, markers: Any) -> Any:
+        counts.append(len(markers))
+        return append(replicas, partition, markers)
+
+    monkeypatch.setattr(ReplicaManager, "append_markers", counting)
+    turns: list[Callable[[], None]] = []
+    outcomes: dict[int, PartitionErrors] = {}
+    writer = LocalMarkerWriter(world.replicas, cast("Any", FakeGroups()), soon=turns.append)
+    # The last one's producer has moved on in t-0.
+    writer.write(TransactionMarker(2, 7, True, 3, 2), partitions[:1], lambda errors: None)
+    turns.pop()()
+    counts.clear()
+    for producer_id, where in enumerate((partitions, partitions[1:], partitions)):
+        writer.write(
+            TransactionMarker(producer_id, 4, producer_id == 0, 3, 2),
+            where,
+            partial(outcomes.__setitem__, producer_id),
+        )
+    (turn,) = turns
+    turn()
+    assert sorted(counts) == [1, 3, 3]
+    assert outcomes == {
+        0: dict.fromkeys(partitions, ErrorCode.NONE),
+        1: dict.fromkeys(partitions[1:], ErrorCode.NONE),
+        2: {
+            partitions[0]: ErrorCode.INVALID_PRODUCER_EPOCH,
+            **dict.fromkeys(partitions[1:], ErrorCode.NONE),
+        },
+    }
+    assert [log.log_end_offset for log in logs] == [2, 3, 3]
+    found = [
+        header.producer_id
+        for _, header in iterate_batches(world.replicas.read_internal(partitions[1], 0, 1000))
+    ]
+    assert found == [0, 1, 2]
+
+
+async def test_the_same_marker_twice_in_one_turn(world: World) -> None:
+    """A coordinator was loaded anew while its predecessor's marker waited: the second finds it."""
+    log = world.add("t").log
+    open_transaction(world, epoch=4)
+    turns: list[Callable[[], None]] = []
+    outcomes: list[PartitionErrors] = []
+    writer = LocalMarkerWriter(world.replicas, cast("Any", FakeGroups()), soon=turns.append)
+    for _ in range(2):
+        writer.write(TransactionMarker(PID, 5, True, 3, 2), [T], outcomes.append)
+    while turns:
+        turns.pop(0)()
+    assert outcomes == [{T: ErrorCode.NONE}] * 2
+    assert log.log_end_offset == 2
+
+
+async def test_one_that_is_told_and_fails_harms_nobody(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All others hear of theirs, and may have to ask again."""
+    other = TopicPartition("t", 1)
+    log = world.add("t").log
+    world.add("t", 1)
+    turns: list[Callable[[], None]] = []
+    outcomes: list[PartitionErrors] = []
+    writer = LocalMarkerWriter(world.replicas, cast("Any", FakeGroups()), soon=turns.append)
+
+    def fail(_errors: PartitionErrors) -> None:
+        raise RuntimeError("a bug")
+
+    writer.write(TransactionMarker(1, 0, True, 3, 0), [T], fail)
+    writer.write(TransactionMarker(2, 0, True, 3, 0), [T], outcomes.append)
+    writer.write(TransactionMarker(3, 0, True, 3, 0), [other], outcomes.append)
+    turns.pop()()
+    assert outcomes == [{T: ErrorCode.UNKNOWN_SERVER_ERROR}, {other: ErrorCode.NONE}]
+    assert log.log_end_offset == 2
+    assert "markers not written partition=t-0" in caplog.text
+
+
+async def test_more_than_a_turn_takes(world: World) -> None:
+    """The rest has the turn after."""
+    for index in range(3):
+        world.add("t", index)
+    turns: list[Callable[[], None]] = []
+    outcomes: list[PartitionErrors] = []
+    writer = LocalMarkerWriter(world.replicas, cast("Any", FakeGroups()), soon=turns.append)
+    partitions = [TopicPartition("t", index) for index in range(3)]
+    for producer_id in range(PARTITIONS_PER_SLICE):
+        writer.write(TransactionMarker(producer_id, 0, True, 3, 0), partitions, outcomes.append)
+    for done in (33, 66, 100):
+        (turn,) = turns
+        turns.clear()
+        turn()
+        assert len(outcomes) == done
+    assert not turns
 
 
 async def test_a_repeated_marker_of_version_2(world: World, write: Writer) -> None:
@@ -229,7 +335,7 @@ async def test_a_disk_that_refuses(
     def fail(*_args: object, **_options: object) -> None:
         raise DiskError("write", "/d", 5)
 
-    monkeypatch.setattr(type(partition.log), "append_as_leader", fail)
+    monkeypatch.setattr(type(partition.log), "append_markers", fail)
     assert write() == {T: ErrorCode.KAFKA_STORAGE_ERROR}
 
 
