@@ -4,14 +4,16 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.fakes.moto_server import moto_server
 
 # A run tells of the change under test, not of luck: the same inputs every time. New ones are looked
-# for by `make test-search`, whose finds become `@example`s.
-settings.register_profile("settled", derandomize=True)
-settings.register_profile("search", derandomize=False)
+# for by `make test-search`, whose finds become `@example`s. Nor does it tell of who else keeps the
+# machine busy: how long an input takes, to make or to try, fails nothing.
+ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("settled", ANY_SPEED, derandomize=True)
+settings.register_profile("search", ANY_SPEED, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "settled"))
 
 
