@@ -9,7 +9,10 @@ from pathlib import Path
 
 from tests.checker.brokers import BROKERS
 from tests.checker.nemesis import FAULTS
-from tests.checker.run import PLAIN, TRANSACTIONAL, RunOptions, run
+from tests.checker.run import RunOptions, run
+from tests.checker.workloads import EVERYBODY, PLAIN, SHARING, TRANSACTIONAL
+
+WORKLOADS = {"all": EVERYBODY, "without-java": TRANSACTIONAL, "plain": PLAIN, "share": SHARING}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--broker", choices=sorted(BROKERS), default="varve")
     parser.add_argument("--faults", default="kill,pause", help=f"of {','.join(FAULTS)}, or empty")
-    parser.add_argument("--plain", action="store_true", help="no transactions")
+    parser.add_argument("--clients", choices=sorted(WORKLOADS), default="all", help="which kinds")
     parser.add_argument("--rate", type=float, default=40.0, help="operations/s of one client")
     parser.add_argument("--keep", type=Path, help="directory for history and broker")
     given = parser.parse_args(arguments)
@@ -31,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         seed=given.seed,
         broker=given.broker,
         faults=faults,
-        workload=PLAIN if given.plain else TRANSACTIONAL,
+        workload=WORKLOADS[given.clients],
         rate_per_s=given.rate,
     )
     directory = given.keep or Path(tempfile.mkdtemp(prefix="varve-checker-"))

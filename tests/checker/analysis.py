@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from tests.checker import graph, groups, orders, values
+from tests.checker import graph, groups, orders, shares, values
 from tests.checker.anomaly import ALLOWED, FORBIDDEN, Anomaly
 from tests.checker.history import Op
 from tests.checker.versions import Versions, versions_of
@@ -22,10 +22,13 @@ ANALYSES: Final[tuple[Callable[[Versions], Iterator[Anomaly]], ...]] = (
     values.torn_transactions,
     orders.poll_orders,
     orders.send_orders,
+    orders.realtime_orders,
     graph.cycles,
     groups.committed_offsets,
     groups.ends,
     groups.outputs,
+    shares.deliveries,
+    shares.ends,
 )
 
 
@@ -38,6 +41,7 @@ class Report:
     outcomes: Counter[str] = field(default_factory=Counter)
     sent: int = 0
     read: int = 0
+    delivered: int = 0
 
     @property
     def forbidden(self) -> dict[str, int]:
@@ -52,7 +56,10 @@ class Report:
     def text(self) -> str:
         """For people."""
         outcomes = ", ".join(f"{name} {count}" for name, count in sorted(self.outcomes.items()))
-        lines = [f"history: {outcomes}; {self.sent} values sent, {self.read} reads"]
+        lines = [f"history: {outcomes}"]
+        lines.append(
+            f"{self.sent} values sent, {self.read} reads, {self.delivered} shared deliveries"
+        )
         lines += [f"allowed: {kind} {count}" for kind, count in self.allowed.items()]
         for kind, count in self.forbidden.items():
             lines.append(f"ANOMALY {kind}: {count}")
@@ -69,6 +76,7 @@ def analyse(ops: Iterable[Op]) -> Report:
         report.outcomes[f"{op.f} {op.outcome}"] += 1
         report.sent += len(op.sends)
         report.read += sum(len(read) for read in op.polls.values())
+        report.delivered += sum(len(one) for one in op.value.get("deliveries", {}).values())
     for analysis in ANALYSES:
         for anomaly in analysis(versions):
             report.counts[anomaly.kind] += 1

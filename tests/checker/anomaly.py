@@ -2,8 +2,14 @@
 
 from typing import Final, NamedTuple
 
-ALLOWED: Final = frozenset({"int-send-skip", "G0", "G1c-ww"})
-"""Reported and no mistake: writes of transactions interleave in Kafka, by design."""
+_CYCLES_ALLOWED: Final = ("G0", "G1c-ww", "G-single", "G2")
+
+ALLOWED: Final = frozenset(
+    {"int-send-skip"}
+    | {kind + order for kind in _CYCLES_ALLOWED for order in ("", "-process", "-realtime")}
+)
+"""Reported and no mistake: writes of transactions interleave in Kafka, and a reader sees of others'
+transactions what it gets to, by design. Jepsen allows the same (`allowed-error-types`)."""
 
 FORBIDDEN: Final = frozenset(
     {
@@ -21,7 +27,10 @@ FORBIDDEN: Final = frozenset(
         "nonmonotonic-poll",
         "int-nonmonotonic-send",
         "nonmonotonic-send",
+        "realtime-send",
         "G1c",
+        "G1c-process",
+        "G1c-realtime",
         "hanging-transaction",
         "group-offset-lost",
         "group-offset-aborted",
@@ -29,6 +38,11 @@ FORBIDDEN: Final = frozenset(
         "output-duplicate",
         "output-missing",
         "output-without-input",
+        "share-lost",
+        "share-unfinished",
+        "share-redelivered",
+        "share-delivery-count",
+        "share-count-repeated",
     }
 )
 """Never, in any history."""

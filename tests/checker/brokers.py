@@ -6,6 +6,7 @@ from typing import Final
 
 from bench import wire
 from bench.node import KafkaNode, OwnedNode, VarveNode
+from tests.checker.share_work import PROPERTIES as SHARE_PROPERTIES
 
 BROKERS: Final[dict[str, type[OwnedNode]]] = {"varve": VarveNode, "kafka": KafkaNode}
 
@@ -23,6 +24,7 @@ PROPERTIES: Final = {
     "broker.heartbeat.interval.ms": "300",
     # So that a killed client's transaction does not hold up readers for long.
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    **SHARE_PROPERTIES,
 }
 
 

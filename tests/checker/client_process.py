@@ -23,9 +23,10 @@ from tests.checker.raw import (
     Partition,
 )
 
-KEYS: Final = {"jepsen": 4, "in": 2, "out": 2, "nextout": 2, "rawout": 2}
-"""Topics and their partitions; `in` has the inputs of all jobs."""
+KEYS: Final = {"jepsen": 4, "in": 3, "out": 2, "nextout": 2, "rawout": 2, "long": 1}
+"""Topics and their partitions; `in` has the inputs of all jobs, `long` transactions that last."""
 
+INPUTS: Final = [f"in-{index}" for index in range(KEYS["in"])]
 WRITABLE: Final = [(t, i) for t in ("jepsen", "in") for i in range(KEYS[t])]
 CLASSIC: Final = "classic"
 CONSUMER: Final = "consumer"
@@ -47,6 +48,8 @@ GROUP_TOPICS: Final = {
     NEXT_JOB_GROUP: "in",
     RAW_JOB_GROUP: "in",
 }
+SHARE_GROUP: Final = "sharers"
+SHARE_TOPIC: Final = "jepsen"
 TRANSACTION_TIMEOUT_MS: Final = 10_000
 CLIENT_PATIENCE_S: Final = 15.0
 HANG_S: Final = 40

@@ -33,6 +33,17 @@ class Script:
         self.ops.append(op)
         return op
 
+    @property
+    def now(self) -> int:
+        """When the next operation begins."""
+        return self._now
+
+    def at_once(self, count: int = 2) -> None:
+        """The last operations, and the next, are under way at the same time."""
+        for op in self.ops[-(count - 1) :]:
+            if op.completed_ns is not None:
+                op.completed_ns = self._now + 5
+
     def send(self, proc: str, value: str, offset: int | None, outcome: str = "ok") -> Op:
         """One send to `t-0`."""
         return self.add(proc, "send", outcome, sends=[("t-0", value, offset)])

@@ -17,6 +17,12 @@ time-out and every lost connection: only a definite refusal is `fail`.
     committed   group, offsets: what the broker says is committed
     pipeline    group, inputs, outputs: a job that writes one output for each input
     ends        {key: [last stable offset, log end offset]}, after the end
+    sharing     group, keys, deliveries_max: a share group that reads keys from their beginning
+    deliver     group, deliveries {key: [[offset, value, delivery count], ...]}: to a member of a
+                share group; `since`, when they can have been acquired at the earliest; `previous`,
+                when the member's poll before was begun
+    acknowledge group, key, acks [[offset, ACCEPT, RELEASE or REJECT], ...]
+    kill        the broker was killed; `clean` when no answer of it was under way for long
 
 A key is a partition, written `topic-0`. Values are strings, each sent to its key once in a history;
 the output of a pipeline is `own name|value of the input`.

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
+    OFFSET_END,
     Consumer,
     KafkaError,
     KafkaException,
@@ -19,6 +20,7 @@ from tests.checker.client_process import (
     CLASSIC,
     CLIENT_PATIENCE_S,
     CONSUMER,
+    INPUTS,
     KEYS,
     LASTING,
     WRITABLE,
@@ -116,22 +118,30 @@ class Transaction:
 
 
 def txn(worker: Worker) -> None:
-    """Transactions over several keys, some with a poll inside."""
+    """Transactions over several keys: some sends, a poll, the other sends."""
     draw, recorder = worker.random, worker.recorder
     producer = worker.transactional(f"txn-{worker.options.slot}")
     consumer = worker.consumer()
-    keys = draw.sample(WRITABLE, 3)
-    consumer.assign([TopicPartition(t, i, OFFSET_BEGINNING) for t, i in keys])
-    recorder.note("assign", keys=[name(key) for key in keys])
+    keys, at_end = draw.sample(WRITABLE, 3), draw.random() < 0.7
+    start = OFFSET_END if at_end else OFFSET_BEGINNING
+    consumer.assign([TopicPartition(t, i, start) for t, i in keys])
+    recorder.note("seek" if at_end else "assign", keys=[name(key) for key in keys])
     while not worker.stopping:
         worker.step()
-        polls = read(consumer.consume(20, timeout=0.05)) if draw.random() < 0.7 else {}
         planned = [(draw.choice(WRITABLE), worker.value()) for _ in range(draw.randint(1, 4))]
         sends: list[list[Any]] = [[name(key), value, None] for key, value in planned]
-        i = recorder.invoke("txn", polls=polls, sends=sends)
+        first = draw.randint(1, len(planned))
+        polls: dict[str, list[tuple[int, str]]] = {}
+        i = recorder.invoke("txn", sends=sends)
         try:
             transaction = Transaction(producer)
-            for key, value in planned:
+            for key, value in planned[:first]:
+                transaction.produce(key, value)
+            if draw.random() < 0.7:
+                # Between its sends: whoever reads first can be part of no cycle.
+                producer.flush(0.5)
+                polls = read(consumer.consume(100, timeout=0.05))
+            for key, value in planned[first:]:
                 transaction.produce(key, value)
         except (KafkaException, BufferError):
             outcome, alive = "fail", False
@@ -140,7 +150,7 @@ def txn(worker: Worker) -> None:
             outcome, alive = transaction.end(commit=draw.random() < 0.8)
             for one in sends:
                 one[2] = transaction.offsets.get(one[1])
-        recorder.complete(i, outcome, "txn", sends=sends)
+        recorder.complete(i, outcome, "txn", sends=sends, polls=polls)
         if not alive:
             producer = worker.transactional(f"txn-{worker.options.slot}")
         worker.pause()
@@ -218,7 +228,7 @@ def job(worker: Worker, group: str, protocol: str, sink: str) -> None:
     """Each input makes one output, and its offset is committed with it."""
     recorder, draw = worker.recorder, worker.random
     outputs = [f"{sink}-{index}" for index in range(KEYS[sink])]
-    recorder.note("pipeline", group=group, inputs=["in-0", "in-1"], outputs=outputs)
+    recorder.note("pipeline", group=group, inputs=INPUTS, outputs=outputs)
     while not worker.stopping:
         producer = worker.transactional(f"{group}-{worker.options.slot}", **LASTING)
         consumer = _joined(worker, group, protocol, ["in"])

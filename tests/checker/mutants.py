@@ -4,12 +4,15 @@ Each replaces a piece of the broker in a process started for it (`tests.checker.
 names the faults it needs to show. Rare ones are drawn with a fixed seed.
 """
 
+import asyncio
 import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from storage.append_info import AppendInfo
+from tests.checker.workloads import SHARING, TRANSACTIONAL
 
 _RANDOM: Final = random.Random(4711)
 
@@ -22,6 +25,7 @@ class Mutant:
     faults: tuple[str, ...] = ()
     delayed: bool = False
     """Shown by delayed requests instead of the workload."""
+    workload: tuple[str, ...] = TRANSACTIONAL
 
     @property
     def summary(self) -> str:
@@ -357,6 +361,161 @@ def partition_given_before_revoked() -> None:
     _replace(consumer_protocol, "reconcile", reconciled)
 
 
+def only_newest_transaction_counts() -> None:
+    """The last stable offset is that of the newest open transaction."""
+    from storage.log_state import LogState
+
+    def last_stable_offset(log: Any) -> int:
+        ongoing = log.producer_state._ongoing
+        return min(max(ongoing), log.high_watermark) if ongoing else log.high_watermark
+
+    _replace(LogState, "last_stable_offset", property(last_stable_offset))
+
+
+def impatient_last_stable_offset() -> None:
+    """The last stable offset waits 50 ms for a transaction, then passes over it."""
+    from storage.log_state import LogState
+
+    seen: dict[tuple[int, int], float] = {}
+
+    def last_stable_offset(log: Any) -> int:
+        for first in sorted(log.producer_state._ongoing or ()):
+            since = seen.setdefault((id(log), first), time.monotonic())
+            if time.monotonic() - since < 0.05:
+                return min(first, log.high_watermark)
+        return log.high_watermark
+
+    _replace(LogState, "last_stable_offset", property(last_stable_offset))
+
+
+def answered_before_written() -> None:
+    """One producer in ten waits a second with its batches, long after it has told of success."""
+    from broker.partition import Partition
+    from storage.append_origin import AppendOrigin
+
+    append = Partition.append
+    held: dict[tuple[int, int], list[tuple[bytes, int]]] = {}
+
+    def sometimes(
+        partition: Any,
+        records: memoryview,
+        now_ms: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        **named: Any,
+    ) -> AppendInfo:
+        producer_id = int.from_bytes(records[43:51], "big", signed=True)
+        whose = (id(partition), producer_id)
+        is_plain = origin is AppendOrigin.CLIENT and not records[22] & 0x10 and producer_id >= 0
+        if not is_plain or (whose not in held and _RANDOM.random() >= 0.1):
+            return append(partition, records, now_ms, origin, **named)
+        if whose not in held:
+            held[whose] = []
+
+            def write() -> None:
+                for batch, then_ms in held.pop(whose):
+                    append(partition, memoryview(batch), then_ms, origin)
+
+            asyncio.get_running_loop().call_later(1.0, write)
+        held[whose].append((bytes(records), now_ms))
+        return AppendInfo(-1, -1, -1, partition.log.log_start_offset, False)
+
+    _replace(Partition, "append", sometimes)
+
+
+def share_state_not_replayed() -> None:
+    """A share coordinator begins with no states after a restart."""
+    from broker.share.share_loader import ShareLoader
+
+    async def nothing(_loader: Any, _start: int, _end: int) -> None:
+        return
+
+    _replace(ShareLoader, "read", nothing)
+
+
+def share_state_not_written() -> None:
+    """One acknowledgement in five of a share group is answered and not written."""
+    from broker.share.share_partition import SharePartition
+    from protocol.error_codes import ErrorCode
+
+    write = SharePartition._write
+
+    def sometimes(share: SharePartition, batches: Any, done: Any) -> None:
+        if _RANDOM.random() < 0.2:
+            done(ErrorCode.NONE)
+        else:
+            write(share, batches, done)
+
+    _replace(SharePartition, "_write", sometimes)
+
+
+def share_accept_forgotten() -> None:
+    """One record in fifty that a share group's member accepts goes to somebody else again."""
+    from broker.share import share_partition
+
+    say = share_partition.SharePartition._say
+
+    def sometimes(share: Any, kind: int, first: int, last: int, transition: Any) -> None:
+        if kind == share_partition.ACCEPT and _RANDOM.random() < 0.02:
+            kind = share_partition.RELEASE
+        say(share, kind, first, last, transition)
+
+    _replace(share_partition.SharePartition, "_say", sometimes)
+
+
+def share_release_is_final() -> None:
+    """What a share group's member releases is given up."""
+    from broker.share.in_flight import RecordState
+    from broker.share.share_partition import SharePartition
+
+    _replace(SharePartition, "_released_state", lambda _share, _run: RecordState.ARCHIVED)
+
+
+def share_lock_for_ever() -> None:
+    """A lock of a share group never runs out, not even when its member has gone."""
+    from broker.share.share_partition import SharePartition
+    from protocol.error_codes import ErrorCode
+
+    _replace(SharePartition, "_expire", lambda _share, _lock: None)
+    _replace(SharePartition, "release", lambda _share, _member, done: done(ErrorCode.NONE))
+
+
+def share_limit_ignored() -> None:
+    """A share group gives no record up."""
+    from broker.share.in_flight import RecordState
+    from broker.share.share_partition import SharePartition
+
+    _replace(SharePartition, "_released_state", lambda _share, _run: RecordState.AVAILABLE)
+
+
+def share_aborted_delivered() -> None:
+    """A share group that asks for committed records gets aborted ones, too."""
+    from broker.share.share_partition import SharePartition
+
+    acquire = SharePartition.acquire
+
+    def acquired(share: SharePartition, member_id: str, batches: Any, **named: Any) -> Any:
+        return acquire(share, member_id, batches, **{**named, "aborted": ()})
+
+    _replace(SharePartition, "acquire", acquired)
+
+
+def share_skips_a_record() -> None:
+    """One fetch in twenty of a share group passes over a record."""
+    from broker.share.in_flight import RecordState, Run
+    from broker.share.share_partition import SharePartition
+
+    acquire = SharePartition.acquire
+
+    def sometimes(share: SharePartition, member_id: str, batches: Any, **named: Any) -> Any:
+        at = share.end_offset
+        if batches and batches[-1].last_offset > at and share.in_flight and _RANDOM.random() < 0.05:
+            share._in_flight.append(Run(at, at, RecordState.ARCHIVED, 0))
+            share.end_offset = at + 1
+        return acquire(share, member_id, batches, **named)
+
+    _replace(SharePartition, "acquire", sometimes)
+
+
 MUTANTS: Final[dict[str, Mutant]] = {
     "lso-ignored": Mutant(lso_ignored),
     "aborted-list-empty": Mutant(aborted_list_empty),
@@ -380,5 +539,16 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "generation-not-checked": Mutant(generation_not_checked),
     "member-epoch-not-checked": Mutant(member_epoch_not_checked),
     "partition-given-before-revoked": Mutant(partition_given_before_revoked, ("clients",)),
+    "only-newest-transaction-counts": Mutant(only_newest_transaction_counts),
+    "impatient-last-stable-offset": Mutant(impatient_last_stable_offset),
+    "answered-before-written": Mutant(answered_before_written),
+    "share-state-not-replayed": Mutant(share_state_not_replayed, ("kill",), workload=SHARING),
+    "share-state-not-written": Mutant(share_state_not_written, ("kill",), workload=SHARING),
+    "share-accept-forgotten": Mutant(share_accept_forgotten, workload=SHARING),
+    "share-release-is-final": Mutant(share_release_is_final, workload=SHARING),
+    "share-lock-for-ever": Mutant(share_lock_for_ever, ("clients",), workload=SHARING),
+    "share-limit-ignored": Mutant(share_limit_ignored, workload=SHARING),
+    "share-aborted-delivered": Mutant(share_aborted_delivered, workload=SHARING),
+    "share-skips-a-record": Mutant(share_skips_a_record, workload=SHARING),
 }
 """By name."""

@@ -69,6 +69,7 @@ def try_mutant(name: str, mutant: Mutant, seconds: float, seed: int, directory: 
                 seconds=seconds,
                 seed=seed,
                 faults=mutant.faults,
+                workload=mutant.workload,
                 fault_share=0.9,
                 make_broker=make,
                 drain_s=20,

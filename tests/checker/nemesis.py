@@ -20,11 +20,14 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from bench.node import OwnedNode
+from tests.checker.history import Recorder
 from tests.fakes.fault_proxy import ProxyProcess
 
 FAULTS: Final = ("kill", "pause", "clients", "freeze", "proxy")
 ROUND_S: Final = (2.0, 6.0)
 FREEZE_S: Final = (7.0, 11.0)
+DELAYED_S: Final = 8.0
+"""For so long after a bad network its answers may still be under way."""
 
 PROXY_FAULTS: Final[tuple[dict[str, Any], ...]] = (
     {"to_broker": {"delay_ms": [5, 80]}, "to_client": {"delay_ms": [5, 80]}},
@@ -65,6 +68,7 @@ class Nemesis:
         faults: tuple[str, ...],
         seed: int,
         share: float = 0.45,
+        recorder: Recorder | None = None,
     ) -> None:
         self._node = node
         self._proxy = proxy
@@ -72,6 +76,8 @@ class Nemesis:
         self._faults = faults
         self._share = share
         self._random = random.Random(seed)
+        self._recorder = recorder
+        self._clean_from = 0.0
         self.done: Counter[str] = Counter()
         self.disturbed: list[tuple[int, int]] = []
         """Begin and end of each round that had faults, in ns of the monotonic clock."""
@@ -103,6 +109,7 @@ class Nemesis:
                 self._rest(0.2, watch)
             if "proxy" in chosen and self._proxy is not None:
                 self._proxy.set_faults({})
+                self._clean_from = time.monotonic() + DELAYED_S
             if chosen:
                 self.disturbed.append((begin_ns, time.monotonic_ns()))
 
@@ -113,6 +120,8 @@ class Nemesis:
     def _kill(self) -> None:
         self._node.kill()
         self.done["kill"] += 1
+        if self._recorder is not None:
+            self._recorder.note("kill", clean=time.monotonic() >= self._clean_from)
         time.sleep(self._random.uniform(0.0, 1.0))
         self._node.start()
 
@@ -126,6 +135,7 @@ class Nemesis:
 
     def _disturb(self) -> None:
         assert self._proxy is not None
+        self._clean_from = float("inf")
         faults = self._random.choice(PROXY_FAULTS)
         self._proxy.set_faults(faults)
         self.done["proxy"] += 1

@@ -4,6 +4,8 @@
     poll-skip, nonmonotonic-poll            between polls of one process
     int-nonmonotonic-send, int-send-skip    between two values one transaction sent
     nonmonotonic-send                       between sends of one process
+    realtime-send                           between sends of all: one that was acknowledged before
+                                            another was begun stands before it
 
 A reader that is assigned keys starts at their beginning; one whose position was moved, by itself or
 by a rebalance, may start anywhere.
@@ -81,3 +83,22 @@ def send_orders(versions: Versions) -> Iterator[Anomaly]:
                 elif internal and position > before[0] + 1:
                     yield Anomaly("int-send-skip", f"{op.name}: {key} others before {value}")
             last_sent[op.proc, key] = (position, op)
+
+
+def realtime_orders(versions: Versions) -> Iterator[Anomaly]:
+    """`realtime-send`: an offset is given while its send lasts, so times and offsets agree."""
+    for key, order in versions.orders.items():
+        latest: Op | None = None
+        for value in order.values:
+            writer = versions.writer.get((key, value))
+            if writer is None:
+                continue
+            ended = writer.completed_ns if writer.outcome == "ok" else None
+            if latest is not None and ended is not None and ended < latest.invoked_ns:
+                yield Anomaly(
+                    "realtime-send",
+                    f"{key}: {value} of {writer.name} stands after {latest.name}, "
+                    "which was begun later",
+                )
+            if latest is None or writer.invoked_ns > latest.invoked_ns:
+                latest = writer

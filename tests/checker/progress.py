@@ -17,7 +17,7 @@ OK_PER_MINUTE: Final = 3.0
 SILENCE_S: Final = 30.0
 """For so long at most nothing at all succeeds."""
 
-_WORK: Final = frozenset({"send", "txn", "poll", "commit", "committed"})
+_WORK: Final = frozenset({"send", "txn", "poll", "commit", "committed", "acknowledge"})
 
 Window = tuple[int, int]
 """Begin and end in ns of the history's clock."""

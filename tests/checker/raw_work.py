@@ -36,6 +36,8 @@ async def _raw_transaction(
     producer: TransactionalProducer,
     planned: list[tuple[Partition, str]],
     committing: tuple[str, dict[Partition, int]] | None,
+    *,
+    dwell_s: float | None = None,
     **value: Any,
 ) -> tuple[str, bool]:
     """One transaction of version 2: its outcome, and whether the producer can go on."""
@@ -53,7 +55,7 @@ async def _raw_transaction(
         for key, places in by_key.items():
             for delta, place in enumerate(places):
                 sends[place][2] = offsets[key] + delta
-        await asyncio.sleep(worker.dwell_s())
+        await asyncio.sleep(worker.dwell_s() if dwell_s is None else dwell_s)
         if committing is not None:
             await producer.commit_offsets(*committing)
         asked = commit
@@ -100,10 +102,25 @@ async def rawtxn(worker: Worker) -> None:
     producer.close()
 
 
+async def longtxn(worker: Worker) -> None:
+    """A transaction that lasts for seconds, on a topic of its own: faults find it open."""
+    draw = worker.random
+    producer = await _raw_producer(worker, f"longtxn-{worker.options.slot}")
+    while not worker.stopping:
+        dwell_s = draw.uniform(0.5, 4.0)
+        _, alive = await _raw_transaction(
+            worker, producer, [(("long", 0), worker.value())], None, dwell_s=dwell_s
+        )
+        if not alive:
+            producer.close()
+            producer = await _raw_producer(worker, f"longtxn-{worker.options.slot}")
+    producer.close()
+
+
 async def rawjob(worker: Worker) -> None:
     """As `job`, with the new protocol; its one member owns the inputs by its transactional id."""
     draw, recorder = worker.random, worker.recorder
-    inputs: list[Partition] = [("in", 0), ("in", 1)]
+    inputs: list[Partition] = [("in", index) for index in range(KEYS["in"])]
     recorder.note(
         "pipeline",
         group=RAW_JOB_GROUP,

@@ -1,6 +1,7 @@
 """A whole run: broker, clients, faults; recovery, final reads, judgement."""
 
 import asyncio
+import contextlib
 import os
 import random
 import signal
@@ -13,42 +14,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from bench.node import REPOSITORY, OwnedNode
+from bench.kafka_release import KafkaRelease
+from bench.node import REPOSITORY, OwnedNode, VarveNode
 from tests.checker.analysis import Report, analyse
 from tests.checker.brokers import create_topic, new_broker
-from tests.checker.client_process import (
-    JOB_GROUP,
-    KEYS,
-    NEXT_JOB_GROUP,
-    RAW_JOB_GROUP,
-    WorkerOptions,
-)
+from tests.checker.client_process import KEYS, WorkerOptions
 from tests.checker.delayed import final_read
 from tests.checker.history import Recorder, read_history
+from tests.checker.java_client import compiled
 from tests.checker.nemesis import Nemesis
-from tests.checker.progress import Progress, progress_of
+from tests.checker.progress import Progress, kind_of, progress_of
 from tests.checker.raw import CommittedReader, RetryPolicy
+from tests.checker.workloads import JAVA, JOBS, MEMBERS, TRANSACTIONAL, WRITERS
 from tests.fakes.fault_proxy import ProxyProcess
 
-TRANSACTIONAL: Final = (
-    *("send", "txn", "txn", "rawtxn", "rawtxn", "read"),
-    *("subscribe", "subscribe", "nextsubscribe", "nextsubscribe", "mixed", "mixed"),
-    *("job", "job", "nextjob", "nextjob", "rawjob", "ask"),
-)
-BRIEF: Final = (
-    *("send", "txn", "rawtxn", "read", "subscribe", "mixed"),
-    *("nextsubscribe", "nextsubscribe", "job", "nextjob", "nextjob", "rawjob", "ask"),
-)
-"""One of each, and two where they are to share partitions."""
-
-PLAIN: Final = (
-    *("send", "send", "read", "read", "ask"),
-    *("subscribe", "subscribe", "nextsubscribe", "nextsubscribe", "mixed", "mixed"),
-)
-WRITERS: Final = frozenset({"send", "txn", "rawtxn"})
-MEMBERS: Final = frozenset({"subscribe", "nextsubscribe", "mixed", "job", "nextjob"})
-JOBS: Final = {"job": JOB_GROUP, "nextjob": NEXT_JOB_GROUP, "rawjob": RAW_JOB_GROUP}
 DRAIN_S: Final = 60.0
+SHARE_QUIET_S: Final = 8.0
+"""Longer than locks and sessions of share groups: who has had nothing for so long has had all."""
 
 MakeBroker = Callable[[Path, int | None], OwnedNode]
 
@@ -139,8 +121,20 @@ class _Clients:
                 stderr=subprocess.STDOUT,
                 cwd=REPOSITORY,
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                # A client may be two processes: signals go to its group.
+                start_new_session=True,
             )
         self.paths.append(history)
+
+    def add(self, kind: str) -> None:
+        """One client more."""
+        self._start(kind, 0)
+
+    def quiet_s(self, kind: str, since: float) -> float:
+        """For how long no client of a kind has written to its history, at most since then."""
+        names = [path for path in self.paths if kind_of(path.stem) == kind]
+        times = [path.stat().st_mtime for path in names if path.exists()]
+        return time.time() - max([since, *times])
 
     def wait_until_started(self, timeout_s: float = 60.0) -> None:
         """Until all have begun their histories: faults are to find them at work."""
@@ -152,7 +146,7 @@ class _Clients:
         """SIGKILL, and a successor."""
         slot = self._random.choice(sorted(self._running))
         process = self._running.pop(slot)
-        process.kill()
+        _signal(process, signal.SIGKILL)
         process.wait()
         self._start(*slot)
 
@@ -162,7 +156,7 @@ class _Clients:
         if not slots or len(self._frozen) >= 2:
             return False
         slot = self._random.choice(sorted(slots))
-        self._running[slot].send_signal(signal.SIGSTOP)
+        _signal(self._running[slot], signal.SIGSTOP)
         self._frozen[slot] = time.monotonic() + seconds
         return True
 
@@ -172,7 +166,7 @@ class _Clients:
             if until <= before:
                 del self._frozen[slot]
                 if slot in self._running:
-                    self._running[slot].send_signal(signal.SIGCONT)
+                    _signal(self._running[slot], signal.SIGCONT)
 
     def watch(self) -> None:
         """Look after them: wake the frozen, and start those again that have ended."""
@@ -203,8 +197,13 @@ class _Clients:
             try:
                 process.wait(max(0.1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                process.kill()
+                _signal(process, signal.SIGKILL)
                 process.wait()
+
+
+def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 def _where(log: Path) -> str:
@@ -247,6 +246,31 @@ async def _drained(
     return found
 
 
+def _prepare(options: RunOptions, node: OwnedNode) -> None:
+    """Topics; and what Java clients and share groups need."""
+    for topic, count in KEYS.items():
+        create_topic(node, topic, count)
+    if not set(JAVA).isdisjoint(options.workload):
+        compiled(KafkaRelease.resolve())
+    if "jshare" in options.workload and isinstance(node, VarveNode):
+        # Kafka 4.2 has it on in a new cluster.
+        command = [str(Path(sys.executable).parent / "varve"), "features"]
+        command += ["--bootstrap-server", node.address, "upgrade", "share.version=1"]
+        subprocess.run(command, check=True, timeout=60, stdout=subprocess.DEVNULL)
+
+
+def _share_drained(clients: _Clients, drain_s: float) -> None:
+    """Until the share group has got all, then see with a new member what it still gets."""
+    for kind in ("jshare", "jsharelast"):
+        begin, deadline = time.time(), time.monotonic() + drain_s
+        if kind == "jsharelast":
+            clients.stop(frozenset({"jshare"}))
+            clients.add(kind)
+        while clients.quiet_s(kind, begin) < SHARE_QUIET_S and time.monotonic() < deadline:
+            clients.watch()
+            time.sleep(0.2)
+
+
 def run(options: RunOptions, directory: Path) -> RunOutcome:
     """Do it all in `directory`, which keeps the history."""
     directory.mkdir(parents=True, exist_ok=True)
@@ -260,10 +284,10 @@ def run(options: RunOptions, directory: Path) -> RunOutcome:
         proxy = ProxyProcess(("127.0.0.1", node.port), seed=options.seed)
         node.properties["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{proxy.port}"
     clients: _Clients | None = None
+    faults = directory / "nemesis.jsonl"
     try:
         node.start()
-        for topic, count in KEYS.items():
-            create_topic(node, topic, count)
+        _prepare(options, node)
         port = node.port if proxy is None else proxy.port
         clients = _Clients(options, directory, f"127.0.0.1:{port}")
         nemesis = Nemesis(
@@ -273,6 +297,7 @@ def run(options: RunOptions, directory: Path) -> RunOutcome:
             faults=options.faults,
             seed=options.seed,
             share=options.fault_share,
+            recorder=Recorder(faults, "nemesis"),
         )
         clients.wait_until_started()
         begin_ns = time.monotonic_ns()
@@ -282,14 +307,16 @@ def run(options: RunOptions, directory: Path) -> RunOutcome:
         clients.thaw()
         address = ("127.0.0.1", port)
         clients.stop(WRITERS, 60.0)
-        groups = [group for kind, group in JOBS.items() if kind in options.workload]
+        groups = sorted({group for kind, group in JOBS.items() if kind in options.workload})
         undrained = asyncio.run(_drained(address, groups, options.drain_s, clients.watch))
+        if "jshare" in options.workload:
+            _share_drained(clients, options.drain_s)
         time.sleep(1.0)  # for one more question after the groups' offsets
         clients.stop()
         final = directory / "final.jsonl"
         keys = [(topic, index) for topic, count in KEYS.items() for index in range(count)]
         asyncio.run(final_read(address, keys, Recorder(final, "final"), options.drain_s))
-        ops = read_history([*clients.paths, final])
+        ops = read_history([*clients.paths, faults, final])
         progress = progress_of(ops, nemesis.disturbed, (begin_ns, end_ns))
         return RunOutcome(
             analyse(ops),

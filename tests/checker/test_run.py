@@ -7,7 +7,9 @@ import pytest
 from tests.checker import delayed
 from tests.checker.mutants import MUTANTS
 from tests.checker.mutation_score import try_mutant
-from tests.checker.run import BRIEF, PLAIN, RunOptions, run
+from tests.checker.nemesis import FAULTS
+from tests.checker.run import RunOptions, run
+from tests.checker.workloads import BRIEF, EVERYBODY, PLAIN, SHARING
 
 pytestmark = pytest.mark.interop
 
@@ -20,6 +22,36 @@ def test_fifteen_seconds_of_kills_and_pauses(tmp_path: Path) -> None:
     assert outcome.is_clean, outcome.text()
     assert outcome.report.outcomes["txn ok"] > 50, outcome.text()
     assert outcome.faults["kill"] >= 1
+
+
+def test_ten_seconds_of_a_share_group_and_java(tmp_path: Path) -> None:
+    """Released clients, transactional and sharing, over a kill: what is accepted stays so."""
+    options = RunOptions(
+        seconds=10,
+        seed=3,
+        faults=("kill",),
+        fault_share=0.9,
+        workload=("send", "jtxn", "jshare", "jshare"),
+    )
+    outcome = run(options, tmp_path)
+    assert outcome.is_clean, outcome.text()
+    assert outcome.report.outcomes["acknowledge ok"] > 20, outcome.text()
+    assert outcome.faults["kill"] >= 1
+
+
+@pytest.mark.slow
+def test_five_minutes_of_everybody_and_everything(tmp_path: Path) -> None:
+    """All clients, Java's and share groups among them, all faults."""
+    outcome = run(RunOptions(seconds=300, seed=300, faults=FAULTS, workload=EVERYBODY), tmp_path)
+    assert outcome.is_clean, outcome.text()
+
+
+@pytest.mark.slow
+def test_three_minutes_of_a_share_group(tmp_path: Path) -> None:
+    """Kills of broker and members, and members that wake up after their time."""
+    faults = ("kill", "pause", "clients", "freeze")
+    outcome = run(RunOptions(seconds=180, seed=183, faults=faults, workload=SHARING), tmp_path)
+    assert outcome.is_clean, outcome.text()
 
 
 @pytest.mark.slow

@@ -71,6 +71,12 @@ def versions_of(ops: Iterable[Op]) -> Versions:
                 seen.setdefault(offset, set()).add(value)
             if op.value.get("final"):
                 versions.final.setdefault(key, set()).update(value for _, value in read)
+        for key, delivered in op.value.get("deliveries", {}).items():
+            everybody = versions.read.setdefault(key, {})
+            for offset, value, _count in delivered:
+                everybody[value] = offset
+                placed.setdefault(key, {}).setdefault(offset, set()).add(value)
+                _order(versions, key).seen.setdefault(offset, set()).add(value)
         if op.f == "ends":
             for key in op.value["keys"]:
                 versions.final.setdefault(key, set())

@@ -12,7 +12,14 @@ It works until SIGTERM, then finishes what it is at; it may be killed at any mom
     nextjob        the same with the protocol of KIP-848                           librdkafka
     rawtxn         transactions of version 2                                       ours
     rawjob         consume-transform-produce of version 2, offsets included        ours
+    longtxn        transactions that last for seconds, on a topic of their own     ours
     ask            asks for the offsets of all groups                              ours
+    jsend, jtxn    as without the j                                                Java
+    jsubscribe, jnextsubscribe, jmixed
+                   members of the same groups as without the j                     Java
+    jjob, jnextjob members of the same jobs as without the j                       Java
+    jshare         member of a share group                                         Java
+    jsharelast     the same, to see after the end what is left                     Java
 
 An operation that did not end as planned is `fail` only where the broker or the library says that
 it is so; a client that does not know goes on as a new one.
@@ -36,8 +43,10 @@ from tests.checker.client_process import (
     Worker,
     WorkerOptions,
 )
+from tests.checker.java_work import jjob, jsend, jsubscribe, jtxn
 from tests.checker.librdkafka_work import job, read_assigned, send, subscribe, txn
-from tests.checker.raw_work import ask, rawjob, rawtxn
+from tests.checker.raw_work import ask, longtxn, rawjob, rawtxn
+from tests.checker.share_work import jshare
 
 KINDS: Final[dict[str, Callable[[Worker], Any]]] = {
     "send": send,
@@ -50,7 +59,17 @@ KINDS: Final[dict[str, Callable[[Worker], Any]]] = {
     "nextjob": partial(job, group=NEXT_JOB_GROUP, protocol=CONSUMER, sink="nextout"),
     "rawtxn": rawtxn,
     "rawjob": rawjob,
+    "longtxn": longtxn,
     "ask": ask,
+    "jsend": jsend,
+    "jtxn": jtxn,
+    "jsubscribe": partial(jsubscribe, group=SUBSCRIBE_GROUP, protocols=(CLASSIC,)),
+    "jnextsubscribe": partial(jsubscribe, group=NEXT_SUBSCRIBE_GROUP, protocols=(CONSUMER,)),
+    "jmixed": partial(jsubscribe, group=MIXED_GROUP, protocols=(CLASSIC, CONSUMER)),
+    "jjob": partial(jjob, group=JOB_GROUP, protocol=CLASSIC, sink="out"),
+    "jnextjob": partial(jjob, group=NEXT_JOB_GROUP, protocol=CONSUMER, sink="nextout"),
+    "jshare": jshare,
+    "jsharelast": partial(jshare, accepts_all=True),
 }
 
 
