@@ -33,11 +33,41 @@ class MemoryTransport:
         self.aborted = True
 
 
-class World:
+class ManualLoop:
+    """The running loop, but for its time."""
+
     def __init__(self) -> None:
+        self.now_s = 0.0
+        self._timers: list[tuple[float, Callable[[], object]]] = []
+        self.create_future = asyncio.get_running_loop().create_future
+
+    def time(self) -> float:
+        return self.now_s
+
+    def call_later(
+        self, delay_s: float, callback: Callable[..., object], *args: object
+    ) -> asyncio.TimerHandle:
+        due_s = self.now_s + delay_s
+        handle = asyncio.TimerHandle(due_s, callback, args, asyncio.get_running_loop())
+        self._timers.append((due_s, lambda: handle.cancelled() or callback(*args)))
+        return handle
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass, and call what is due then."""
+        self.now_s += seconds
+        due = [timer for timer in self._timers if timer[0] <= self.now_s]
+        self._timers = [timer for timer in self._timers if timer[0] > self.now_s]
+        for _, call in due:
+            call()
+
+
+class World:
+    def __init__(self, loop: ManualLoop | None = None) -> None:
         self.lost: list[RangeConnection] = []
         self.transport = MemoryTransport()
-        self.connection = RangeConnection(asyncio.get_running_loop(), self.lost.append)
+        self.connection = RangeConnection(
+            cast("Any", loop or asyncio.get_running_loop()), self.lost.append
+        )
         self.connection.connection_made(cast("Any", self.transport))
         self.buffer = bytearray(b"\xee" * (len(BODY) + 10))
 
@@ -253,13 +283,18 @@ async def test_a_cancelled_request_lets_go_of_the_memory_at_once() -> None:
 
 
 async def test_silence_is_a_time_out_and_trickling_is_not() -> None:
-    world = World()
-    task = world.begin(read_timeout_s=0.05)
+    loop = ManualLoop()
+    world = World(loop)
+    task = world.begin(read_timeout_s=1.0)
+    await asyncio.sleep(0)
     for at in range(4):
-        await asyncio.sleep(0.02)
+        loop.advance(0.75)
         world.feed(answer()[at : at + 1])
+    loop.advance(0.75)
+    await asyncio.sleep(0)
     assert not task.done()
-    with pytest.raises(StoreTimeoutError, match="no byte came for 50 ms"):
+    loop.advance(0.25)
+    with pytest.raises(StoreTimeoutError, match="no byte came for 1000 ms"):
         await task
     assert world.transport.aborted
 

@@ -192,7 +192,8 @@ async def test_a_short_body_is_unavailable(moto_url: str, fast_reads: bool) -> N
 @pytest.mark.parametrize("fast_reads", [True, False])
 async def test_ten_kilobytes_a_second_end_in_a_time_out(moto_url: str, fast_reads: bool) -> None:
     """No read is late, only all of them together."""
-    async with faulty(moto_url, fast_reads=fast_reads, **SOON) as (proxy, store):
+    deadlines = {**SOON, "read_timeout_ms": 900}
+    async with faulty(moto_url, fast_reads=fast_reads, **deadlines) as (proxy, store):
         proxy.fail(S3Fault.TRICKLE)
         for name in ("get", "get_range"):
             begin = time.perf_counter()
@@ -356,11 +357,11 @@ async def test_a_missing_bucket_is_told_clearly(moto_url: str) -> None:
 
 async def test_waiting_for_the_callers_parts_is_not_timed(moto_url: str) -> None:
     """A copy that a quota holds back is not a store that hangs."""
-    async with faulty(moto_url, call_timeout_ms=800) as (_, store):
+    async with faulty(moto_url, call_timeout_ms=3_000) as (_, store):
 
         async def slow() -> AsyncIterator[Buffer]:
             for _ in range(5):
-                await asyncio.sleep(0.2)
+                await asyncio.sleep(0.7)
                 yield b"x"
 
         await store.put_stream("slow", slow(), 5)
