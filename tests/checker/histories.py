@@ -1,9 +1,11 @@
 """Histories for tests: written by hand, or drawn from a model of a correct broker."""
 
 import random
-from typing import Any
+from typing import Any, Final
 
 from tests.checker.history import Op
+
+SHARE_DELIVERIES_MAX: Final = 5
 
 
 class Script:
@@ -66,7 +68,8 @@ class Model:
     """A correct broker and its clients, drawn from a seed; `run` makes a clean history.
 
     Transactions interleave; a commit or an abort puts a marker into each log. A read_committed
-    reader sees up to the first open transaction, and of aborted ones nothing.
+    reader sees up to the first open transaction, and of aborted ones nothing. A share group gets
+    the first key's records, each to one member at a time.
     """
 
     def __init__(self, seed: int, *, keys: int = 3, steps: int = 60) -> None:
@@ -81,6 +84,8 @@ class Model:
         self._count = 0
         self._job_position = 0
         self._job_committed = 0
+        self._share_counts: dict[int, int] = {}
+        self._share_done: set[int] = set()
 
     def run(self) -> list[Op]:
         """The history, completed and finally read."""
@@ -88,14 +93,19 @@ class Model:
         self._script.add(
             "job", "pipeline", group="g", inputs=[self.keys[0]], outputs=[self.keys[-1]]
         )
+        self._script.add(
+            "m0", "sharing", group="s", keys=[self.keys[0]], deliveries_max=SHARE_DELIVERIES_MAX
+        )
         moves = [self._begin, self._send, self._end, self._read, self._assign, self._plain]
         for _ in range(self._steps):
-            draw.choice([*moves, self._job, self._ask])()
+            draw.choice([*moves, self._job, self._ask, self._share, self._share, self._kill])()
         for proc in list(self._open):
             self._end(proc)
         while self._job():
             pass
         self._ask()
+        while self._share():
+            pass
         self._script.final(**{key.replace("-", "_"): self._visible(key, 0) for key in self.keys})
         ends = self._script.ops[-1].value["keys"]
         for key in self.keys:
@@ -197,3 +207,33 @@ class Model:
     def _ask(self) -> None:
         said = self._job_committed or -1
         self._script.add("ask", "committed", group="g", offsets={self.keys[0]: said})
+
+    def _share(self) -> bool:
+        """One delivery of a few records, and what the member says; whether there were any."""
+        draw, script, key = self._random, self._script, self.keys[0]
+        found = [one for one in self._visible(key, 0) if one[0] not in self._share_done][:3]
+        if not found:
+            return False
+        delivered = []
+        for offset, value in found:
+            self._share_counts[offset] = self._share_counts.get(offset, 0) + 1
+            delivered.append((offset, value, self._share_counts[offset]))
+        proc, now = f"m{draw.randrange(2)}", script.now
+        script.add(proc, "deliver", group="s", deliveries={key: delivered}, since=now, previous=now)
+        for offset, _, count in delivered:
+            kind = draw.choice(("ACCEPT", "ACCEPT", "RELEASE", "REJECT", ""))
+            told, taken = draw.random() < 0.8, draw.random() < 0.7
+            if kind:
+                outcome = "ok" if told and taken else "info"
+                acks = [(offset, kind)]
+                script.add(proc, "acknowledge", outcome, group="s", key=key, acks=acks)
+            if (taken and kind in ("ACCEPT", "REJECT")) or count >= SHARE_DELIVERIES_MAX:
+                self._share_done.add(offset)
+        return True
+
+    def _kill(self) -> None:
+        """The broker is gone, and with it some counts."""
+        self._script.add("nemesis", "kill", clean=True)
+        for offset, count in self._share_counts.items():
+            if count and self._random.random() < 0.3:
+                self._share_counts[offset] = count - 1

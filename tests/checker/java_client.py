@@ -118,9 +118,23 @@ class JavaClient:
         time.sleep(1.0)
         signal.raise_signal(signal.SIGALRM)
 
+    @property
+    def pid(self) -> int:
+        """Of the Java process."""
+        return self._process.pid
+
+    def let_go(self) -> None:
+        """Tell it nothing any more, as if this process had ended."""
+        self._stdin.close()
+
+    def wait(self, timeout_s: float) -> int:
+        """Wait for its end; returns the exit code."""
+        code = self._process.wait(timeout_s)
+        self._stdout.close()
+        return code
+
     def close(self) -> None:
         """End it, without asking the client to."""
-        self._stdin.close()
+        self.let_go()
         self._process.kill()
-        self._process.wait()
-        self._stdout.close()
+        self.wait(30.0)

@@ -366,8 +366,8 @@ def only_newest_transaction_counts() -> None:
     from storage.log_state import LogState
 
     def last_stable_offset(log: Any) -> int:
-        ongoing = log.producer_state._ongoing
-        return min(max(ongoing), log.high_watermark) if ongoing else log.high_watermark
+        high_watermark: int = log.high_watermark
+        return min(high_watermark, max(log.producer_state._ongoing or (high_watermark,)))
 
     _replace(LogState, "last_stable_offset", property(last_stable_offset))
 
@@ -379,11 +379,12 @@ def impatient_last_stable_offset() -> None:
     seen: dict[tuple[int, int], float] = {}
 
     def last_stable_offset(log: Any) -> int:
+        high_watermark: int = log.high_watermark
         for first in sorted(log.producer_state._ongoing or ()):
             since = seen.setdefault((id(log), first), time.monotonic())
             if time.monotonic() - since < 0.05:
-                return min(first, log.high_watermark)
-        return log.high_watermark
+                return min(int(first), high_watermark)
+        return high_watermark
 
     _replace(LogState, "last_stable_offset", property(last_stable_offset))
 

@@ -9,10 +9,12 @@ until the broker gives it up. Now and then a member takes longer than its lock l
 
 import time
 from collections import deque
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, Protocol
 from zlib import crc32
 
 from tests.checker.client_process import KEYS, SHARE_GROUP, SHARE_TOPIC, Worker
+from tests.checker.history import Recorder
 from tests.checker.java_client import JavaClient, JavaError
 
 LOCK_MS: Final = 2_000
@@ -48,6 +50,14 @@ _MEMBER: Final = {
     "default.api.timeout.ms": "10000",
 }
 
+
+class Asked(Protocol):
+    """A process that is told what to do: `JavaClient`."""
+
+    def ask(self, do: str, **task: Any) -> dict[str, Any]:
+        """Have it do something."""
+
+
 Deliveries = dict[str, list[tuple[int, str, int]]]
 """By key: offsets, values, delivery counts."""
 
@@ -67,16 +77,17 @@ class Acquisitions:
     which the process stood still do not count.
     """
 
-    def __init__(self) -> None:
-        self._steps: deque[int] = deque([time.monotonic_ns()], 10_000)
+    def __init__(self, clock: Callable[[], int] = time.monotonic_ns) -> None:
+        self._clock = clock
+        self._steps: deque[int] = deque([clock()], 10_000)
 
     def step(self) -> None:
         """Between two calls of the client."""
-        self._steps.append(time.monotonic_ns())
+        self._steps.append(self._clock())
 
     def since_ns(self) -> int:
         """For what is returned now."""
-        lived, later = 0, time.monotonic_ns()
+        lived, later = 0, self._clock()
         for step in reversed(self._steps):
             if later - step < STANDING_STILL_NS:
                 lived += later - step
@@ -89,8 +100,8 @@ class Acquisitions:
 class Member:
     """One member and what it has said without an answer."""
 
-    def __init__(self, worker: Worker, java: JavaClient) -> None:
-        self._worker = worker
+    def __init__(self, recorder: Recorder, java: Asked) -> None:
+        self._recorder = recorder
         self._java = java
         self._pending: Pending = {}
         self._left: dict[int, int] = {}
@@ -109,7 +120,7 @@ class Member:
         for topic, index, offset, value, count in answer["records"]:
             deliveries.setdefault(f"{topic}-{index}", []).append((offset, value, count))
         if deliveries:
-            self._worker.recorder.note(
+            self._recorder.note(
                 "deliver",
                 group=SHARE_GROUP,
                 deliveries=deliveries,
@@ -120,8 +131,7 @@ class Member:
 
     def say(self, key: str, acks: list[tuple[int, str]]) -> None:
         """Acknowledge records of a key; a poll or a commit sends it."""
-        recorder = self._worker.recorder
-        i = recorder.invoke("acknowledge", group=SHARE_GROUP, key=key, acks=acks)
+        i = self._recorder.invoke("acknowledge", group=SHARE_GROUP, key=key, acks=acks)
         topic, _, index = key.rpartition("-")
         self._java.ask("acknowledge", acks=[[topic, int(index), o, kind] for o, kind in acks])
         if any((key, offset) in self._pending for offset, _ in acks):
@@ -151,12 +161,12 @@ class Member:
                     continue
                 if reason is not None:
                     del self._left[i]
-                    self._worker.recorder.complete(i, "info", "acknowledge", error=reason)
+                    self._recorder.complete(i, "info", "acknowledge", error=reason)
                     continue
                 self._left[i] -= 1
                 if not self._left[i]:
                     del self._left[i]
-                    self._worker.recorder.complete(i, "ok", "acknowledge")
+                    self._recorder.complete(i, "ok", "acknowledge")
 
 
 def jshare(worker: Worker, *, accepts_all: bool = False) -> None:
@@ -172,7 +182,7 @@ def jshare(worker: Worker, *, accepts_all: bool = False) -> None:
     while not worker.stopping:
         try:
             java.ask("group", name=SHARE_GROUP, settings=GROUP_SETTINGS)
-            member = Member(worker, java)
+            member = Member(worker.recorder, java)
             until = time.monotonic() + draw.uniform(15, 60)
             while not worker.stopping and (time.monotonic() < until or accepts_all):
                 _work(worker, member, accepts_all=accepts_all)

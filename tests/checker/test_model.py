@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.checker.analysis import analyse
-from tests.checker.histories import Model
+from tests.checker.histories import SHARE_DELIVERIES_MAX, Model
 from tests.checker.history import Op
 
 
@@ -156,6 +156,121 @@ def hang(ops: list[Op], draw: random.Random) -> set[str]:
     return {"hanging-transaction"}
 
 
+def see_each_other(ops: list[Op], draw: random.Random) -> set[str]:
+    """Two transactions have read of each other."""
+    txns = [op for op in _committed(ops) if op.f == "txn"]
+    if len(txns) < 2:
+        return set()
+    pair = draw.sample(txns, 2)
+    for one, other in (pair, pair[::-1]):
+        key, value, offset = draw.choice(other.sends)
+        one.polls.setdefault(key, []).append((1000 if offset is None else offset, value))
+    return {"G1c"}
+
+
+def foresee(ops: list[Op], draw: random.Random) -> set[str]:
+    """Somebody reads what is sent later."""
+    key, value, offset = draw.choice(draw.choice(_committed(ops)).sends)
+    early = Op("early", 0, "poll", "ok", -20, -10)
+    early.polls = {key: [(1000 if offset is None else offset, value)]}
+    ops.insert(0, early)
+    return {"G1c-realtime"}
+
+
+def answer_late_sends_first(ops: list[Op], draw: random.Random) -> set[str]:
+    """Of two sends the one that stands first in the log was begun after the other's answer."""
+    sends: dict[str, list[Op]] = {}
+    for op in ops:
+        if op.f == "send" and op.outcome == "ok":
+            sends.setdefault(op.sends[0][0], []).append(op)
+    several = [found for found in sends.values() if len(found) > 1]
+    if not several:
+        return set()
+    one, *_, other = draw.choice(several)
+    one.invoked_ns, other.invoked_ns = other.invoked_ns, one.invoked_ns
+    one.completed_ns, other.completed_ns = other.completed_ns, one.completed_ns
+    return {"realtime-send"}
+
+
+def _accepted(ops: list[Op]) -> list[tuple[Op, str, int]]:
+    found = [op for op in ops if op.f == "acknowledge" and op.outcome == "ok"]
+    return [
+        (op, op.value["key"], offset)
+        for op in found
+        for offset, kind in op.value["acks"]
+        if kind != "RELEASE"
+    ]
+
+
+def redeliver(ops: list[Op], draw: random.Random) -> set[str]:
+    """A record is given out again that was accepted."""
+    accepted = _accepted(ops)
+    if not accepted:
+        return set()
+    _, key, offset = draw.choice(accepted)
+    value = next(v for op in ops for o, v in op.polls.get(key, ()) if o == offset)
+    late = max(op.invoked_ns for op in ops) + 10
+    again = Op("m9", 0, "deliver", "ok", late, late)
+    again.value = {"group": "s", "since": late, "previous": late}
+    again.value["deliveries"] = {key: [(offset, value, 1)]}
+    ops.append(again)
+    return {"share-redelivered"}
+
+
+def _take_away(ops: list[Op], offset: int, *, deliveries: bool) -> None:
+    for op in ops:
+        if "acks" in op.value:
+            op.value["acks"] = [one for one in op.value["acks"] if one[0] != offset]
+        for key, found in op.value.get("deliveries", {}).items():
+            if deliveries:
+                op.value["deliveries"][key] = [one for one in found if one[0] != offset]
+
+
+def keep_from_all(ops: list[Op], draw: random.Random) -> set[str]:
+    """A share group never gets a record."""
+    accepted = _accepted(ops)
+    if not accepted:
+        return set()
+    _take_away(ops, draw.choice(accepted)[2], deliveries=True)
+    return {"share-lost"}
+
+
+def forget_in_work(ops: list[Op], draw: random.Random) -> set[str]:
+    """A record is delivered, nobody says anything of it, and that is all."""
+    counts: dict[int, int] = {}
+    for op in ops:
+        for found in op.value.get("deliveries", {}).values():
+            counts.update({offset: count for offset, _, count in found})
+    once = [offset for _, _, offset in _accepted(ops) if counts[offset] == 1]
+    if not once:
+        return set()
+    _take_away(ops, draw.choice(once), deliveries=False)
+    return {"share-unfinished"}
+
+
+def count_too_far(ops: list[Op], draw: random.Random) -> set[str]:
+    """A record is delivered more often than it may."""
+    delivered = [op for op in ops if op.f == "deliver"]
+    if not delivered:
+        return set()
+    found = next(iter(draw.choice(delivered).value["deliveries"].values()))
+    found[0] = (found[0][0], found[0][1], SHARE_DELIVERIES_MAX + 1)
+    return {"share-delivery-count"}
+
+
+def count_again(ops: list[Op], draw: random.Random) -> set[str]:
+    """Two members have a record for the first time."""
+    delivered = [op for op in ops if op.f == "deliver"]
+    if not delivered:
+        return set()
+    place = ops.index(draw.choice(delivered))
+    one = ops[place]
+    twice = Op("m9", 0, "deliver", "ok", one.invoked_ns + 1, one.invoked_ns + 1)
+    twice.value = dict(one.value)
+    ops.insert(place + 1, twice)
+    return {"share-count-repeated"}
+
+
 Mutation = Callable[[list[Op], random.Random], set[str]]
 MUTATIONS: list[Mutation] = [
     lose,
@@ -170,6 +285,14 @@ MUTATIONS: list[Mutation] = [
     drop_output,
     forget_offset,
     hang,
+    see_each_other,
+    foresee,
+    answer_late_sends_first,
+    redeliver,
+    keep_from_all,
+    forget_in_work,
+    count_too_far,
+    count_again,
 ]
 
 
