@@ -90,7 +90,7 @@ public class Scenarios {
 
     /** Waits until it is so; a scenario's only way to wait. */
     static void await(String what, Callable<Boolean> condition) throws Exception {
-        long deadline = System.nanoTime() + 30_000_000_000L;
+        long deadline = System.nanoTime() + 90_000_000_000L;
         while (!condition.call()) {
             check(System.nanoTime() < deadline, "waited in vain until " + what);
             Thread.sleep(20);
