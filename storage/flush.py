@@ -69,9 +69,12 @@ class FlushTicket:
         for file in self.files:
             file.sync()
         for path in self.snapshot_paths:
-            # A snapshot whose segment was deleted meanwhile is not needed any more.
-            if self._filesystem.exists(path):
+            try:
                 self._filesystem.open(path).sync()
+            except DiskError:
+                # A snapshot whose segment was deleted meanwhile is not needed any more.
+                if self._filesystem.exists(path):
+                    raise
         for side_file in self.side_files:
             try:
                 if isinstance(side_file, TransactionIndex):

@@ -12,6 +12,7 @@ from storage.log_files import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     LOG_SUFFIX,
+    SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
     log_file_name,
@@ -166,7 +167,7 @@ class LogCuts(LogAppends):
             return 0
         for segment in list(self._segments)[:count]:
             self._retire(segment)
-            self.producer_state.delete_snapshot(segment.base_offset)
+            self.producer_state.retire_snapshot(segment.base_offset)
         if not self.copies_to_remote:
             self.delete_records(max(self._segments[0].base_offset, self.log_start_offset))
         return count
@@ -184,7 +185,7 @@ class LogCuts(LogAppends):
     def remove_deleted_files(self, *, now: bool = False) -> int:
         """Remove files whose segments left the log `file.delete.delay.ms` ago (all if `now`).
 
-        May be called in a thread.
+        Blocks for the disk, which may take long to free the blocks: to be called in a thread.
 
         Returns:
             How many segments' files were removed.
@@ -196,7 +197,10 @@ class LogCuts(LogAppends):
         limit = float("inf") if now else self._clock.monotonic_ms()
         count = 0
         while waiting and waiting[0][0] <= limit:
-            waiting.popleft()[1].delete_files()
+            segment = waiting.popleft()[1]
+            segment.delete_files()
+            snapshot = log_file_name(segment.base_offset, SNAPSHOT_SUFFIX, DELETED_SUFFIX)
+            self._filesystem.unlink(f"{segment.directory}/{snapshot}", missing_ok=True)
             count += 1
         return count
 
@@ -234,7 +238,7 @@ class LogCuts(LogAppends):
         for retired in old:
             self._retire(retired)
             if retired.base_offset != base_offset:
-                self.producer_state.delete_snapshot(retired.base_offset)
+                self.producer_state.retire_snapshot(retired.base_offset)
         segment.rename_stage("")
         self._filesystem.sync_directory(self.directory)
         self._segments.add(segment)

@@ -33,6 +33,7 @@ from storage.errors import (
     TransactionCoordinatorFencedError,
 )
 from storage.filesystem import Filesystem
+from storage.log_files import DELETED_SUFFIX
 from storage.producer_entry import (
     NO_EPOCH,
     NO_OFFSET,
@@ -773,6 +774,19 @@ class ProducerStateManager:
         if offset in snapshots:
             snapshots.remove(offset)
             self._filesystem.unlink(self._snapshot_path(offset), missing_ok=True)
+
+    def retire_snapshot(self, offset: int) -> None:
+        """Give one snapshot, if there is one, the name `.deleted`: it goes with its segment's files.
+
+        For the loop's thread: freeing the blocks of even a small file can take tens of
+        milliseconds, a rename does not.
+        """
+        snapshots = self._snapshot_offsets()
+        if offset in snapshots:
+            snapshots.remove(offset)
+            path = self._snapshot_path(offset)
+            if self._filesystem.exists(path):
+                self._filesystem.rename(path, path + DELETED_SUFFIX)
 
     def remove_stray_snapshots(self, segment_base_offsets: Collection[int]) -> None:
         """Delete snapshots that belong to no segment, but not one above all segments.

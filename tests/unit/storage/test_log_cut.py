@@ -142,3 +142,38 @@ def test_a_tiered_log_gives_up_only_what_a_crash_cannot_bring_back() -> None:
     log.durable_log_start_offset = 4
     assert log.delete_old_segments() > 0
     assert log.local_log_start_offset == 4
+
+
+def test_retention_only_renames() -> None:
+    """It runs on the loop: what frees blocks, or waits for the disk, is left to a thread."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, small_segments(150, retention_bytes=0))
+    for _ in range(6):
+        append(log, make_batch(b"x" * 40))
+    log.flush()
+    old = [segment.base_offset for segment in log.segment_facts()[1:]]
+    kinds = []
+    filesystem.observer = lambda event: kinds.append(event.kind)
+    assert log.delete_old_segments() > 2
+    assert "rename" in kinds
+    assert not {"unlink", "sync", "sync_directory"} & set(kinds)
+    names = {entry.name for entry in filesystem.list_directory(DIRECTORY)}
+    assert {f"{base:020d}.snapshot.deleted" for base in old} <= names
+    assert not {f"{base:020d}.snapshot" for base in old} & names
+    log.remove_deleted_files(now=True)
+    assert not any(".deleted" in entry.name for entry in filesystem.list_directory(DIRECTORY))
+
+
+def test_a_start_finishes_what_retention_began() -> None:
+    """Also the snapshots that only had their new names."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, small_segments(150, retention_bytes=0))
+    for _ in range(6):
+        append(log, make_batch(b"x" * 40))
+    assert log.delete_old_segments() > 2
+    restarted = open_log(filesystem, opened=Opened(0, log.log_start_offset))
+    assert (restarted.log_start_offset, restarted.log_end_offset) == (
+        log.log_start_offset,
+        log.log_end_offset,
+    )
+    assert not any(".deleted" in entry.name for entry in filesystem.list_directory(DIRECTORY))
