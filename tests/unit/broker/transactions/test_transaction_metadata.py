@@ -14,7 +14,6 @@ from broker.transactions.transaction_metadata import (
 from broker.transactions.transaction_state import TransactionState as S
 from protocol.internal.transaction_log import (
     decode_transaction_log_value,
-    encode_transaction_log_value,
 )
 from storage.topic_partition import TopicPartition
 
@@ -43,8 +42,9 @@ def done(found: TransactionMetadata, transition: Transition) -> TransactionMetad
     """Complete it, and see that the log would say the same."""
     found.complete(transition)
     assert found.pending is None
-    octets = encode_transaction_log_value(transition.to_record(), 1)
-    read = TransactionMetadata.from_record("tx", decode_transaction_log_value(octets))
+    read = TransactionMetadata.from_record(
+        "tx", decode_transaction_log_value(transition.to_record(1))
+    )
     for name in TransactionMetadata.__slots__:
         if name == "last_producer_epoch":
             continue
@@ -366,6 +366,27 @@ def test_impossible_producers_are_refused(change: dict[str, int]) -> None:
 
 @pytest.mark.parametrize("state", [S.DEAD, S.PREPARE_EPOCH_FENCE, 9])
 def test_states_that_are_never_written_are_not_read(state: int) -> None:
-    record = next_epoch(metadata()).to_record()._replace(state=state)
+    octets = next_epoch(metadata()).to_record(1)
+    record = decode_transaction_log_value(octets)._replace(state=state)
     with pytest.raises(ValueError, match=r"state|not a valid"):
         TransactionMetadata.from_record("tx", record)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("count", [1, 16, 17, 300])
+def test_partitions_are_written_by_topic(version: int, count: int) -> None:
+    """Few of them are encoded once for all records, many each time: nobody sees a difference."""
+    partitions = frozenset(TopicPartition(f"t{index % 3}", index) for index in range(count))
+    for _ in range(2):
+        found = metadata(S.EMPTY)
+        transition = found.prepare_add_partitions(
+            partitions, client_transaction_version=2, now_ms=NOW
+        )
+        value = decode_transaction_log_value(transition.to_record(version))
+        assert value.partitions is not None
+        read = {
+            TopicPartition(t, index) for t, indexes in value.partitions.items() for index in indexes
+        }
+        assert read == partitions
+        assert sum(map(len, value.partitions.values())) == count
+        assert value.client_transaction_version == (2 if version else 0)
