@@ -18,10 +18,10 @@ COMPILE := $(BIN)/python -m compileall -q config protocol storage tiered broker 
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: help setup run test test-slow test-search test-s3 test-tools check lint types imports fmt bench codegen docs lock clean
+.PHONY: help setup run test test-slow test-search test-s3 test-clients test-tools check lint types imports fmt bench codegen docs lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 setup: $(DEVELOPMENT) ## create .venv with everything; .venv/bin/varve then runs
 
@@ -30,10 +30,10 @@ run: $(RUNTIME) ## start a broker on 127.0.0.1:9092, data in ./data (ARGS="--set
 	@exec $(BIN)/varve serve --set remote.log.storage.system.enable=true $(ARGS)
 
 test: $(DEVELOPMENT) test-tools ## run the tests, all but the slow ones (ARGS="tests/unit -k name")
-	@$(BIN)/python -m pytest -q -m "not slow" $(ARGS)
+	@$(BIN)/python -m pytest -q -m "not slow and not clients" $(ARGS)
 
 test-slow: $(DEVELOPMENT) test-tools ## run the slow tests: crash points, fuzzing, long load
-	@$(BIN)/python -m pytest -q -m slow $(ARGS)
+	@$(BIN)/python -m pytest -q -m "slow and not clients" $(ARGS)
 
 test-search: $(DEVELOPMENT) ## try properties with inputs no run had before (ARGS="tests/unit/tiered")
 	@HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -q -m "not slow and not interop" $(or $(ARGS),tests/unit tests/contract)
@@ -41,6 +41,10 @@ test-search: $(DEVELOPMENT) ## try properties with inputs no run had before (ARG
 test-s3: $(DEVELOPMENT) ## build real S3 servers and run the object store's tests on each
 	@.ci/s3-servers
 	@$(BIN)/python -m pytest -q -rs --durations=0 --durations-min=5 tests/contract/test_object_store.py tests/interop/test_s3_servers.py $(ARGS)
+
+test-clients: $(DEVELOPMENT) ## build clients in Go, JavaScript and older Java, and run them
+	@.ci/clients
+	@$(BIN)/python -m pytest -q -m clients tests/interop $(ARGS)
 
 test-tools: # programs that are no Python packages and that tests need
 	@.ci/system-packages kcat java javac mvn
