@@ -35,7 +35,7 @@ _LOWEST_PORT = 10_000
 # Names of sockets without a file: the kernel gives them back with the process that has them. The
 # oldest go first; by then their ports are in use, or never will be.
 _reservations: deque[socket.socket] = deque()
-_RESERVATIONS_MAX = 64
+_RESERVATIONS_MAX = 16
 
 
 def free_ports(count: int) -> list[int]:
