@@ -450,17 +450,21 @@ def share_state_not_written() -> None:
 
 
 def share_accept_forgotten() -> None:
-    """One record in fifty that a share group's member accepts goes to somebody else again."""
-    from broker.share import share_partition
+    """One acceptance in fifty by a share group's member is taken for a release."""
+    from broker.share.share_partition import SharePartition
 
-    say = share_partition.SharePartition._say
+    acknowledge = SharePartition.acknowledge
+    accept, release = 1, 2
 
-    def sometimes(share: Any, kind: int, first: int, last: int, transition: Any) -> None:
-        if kind == share_partition.ACCEPT and _RANDOM.random() < 0.02:
-            kind = share_partition.RELEASE
-        say(share, kind, first, last, transition)
+    def sometimes(share: SharePartition, member_id: str, said: Any, done: Any) -> None:
+        if _RANDOM.random() < 0.02:
+            said = [
+                one._replace(types=[release if kind == accept else kind for kind in one.types])
+                for one in said
+            ]
+        acknowledge(share, member_id, said, done)
 
-    _replace(share_partition.SharePartition, "_say", sometimes)
+    _replace(SharePartition, "acknowledge", sometimes)
 
 
 def share_release_is_final() -> None:

@@ -32,6 +32,9 @@ DRAIN_S: Final = 60.0
 SHARE_QUIET_S: Final = 8.0
 """Longer than locks and sessions of share groups: who has had nothing for so long has had all."""
 
+SHARE_LAST_S: Final = 6.0
+"""The member after them has nobody's sessions to wait for, only a virtual machine's start."""
+
 MakeBroker = Callable[[Path, int | None], OwnedNode]
 
 
@@ -261,12 +264,12 @@ def _prepare(options: RunOptions, node: OwnedNode) -> None:
 
 def _share_drained(clients: _Clients, drain_s: float) -> None:
     """Until the share group has got all, then see with a new member what it still gets."""
-    for kind in ("jshare", "jsharelast"):
+    for kind, quiet_s in (("jshare", SHARE_QUIET_S), ("jsharelast", SHARE_LAST_S)):
         begin, deadline = time.time(), time.monotonic() + drain_s
         if kind == "jsharelast":
             clients.stop(frozenset({"jshare"}))
             clients.add(kind)
-        while clients.quiet_s(kind, begin) < SHARE_QUIET_S and time.monotonic() < deadline:
+        while clients.quiet_s(kind, begin) < quiet_s and time.monotonic() < deadline:
             clients.watch()
             time.sleep(0.2)
 

