@@ -13,10 +13,9 @@ Versions:
 - 2   transaction version: an equal epoch is a late marker   KIP-1228
 """
 
-import asyncio
 from typing import TYPE_CHECKING
 
-from broker.groups.answer import Answer
+from broker.answer import Answer
 from broker.transactions.markers import LocalMarkerWriter
 from broker.transactions.parts import PartitionErrors
 from protocol.api_keys import ApiKey
@@ -41,7 +40,7 @@ VERSIONS = (1, 2)
 
 def handle(
     services: "Services", context: "RequestContext", request: WriteTxnMarkersRequest
-) -> "WriteTxnMarkersResponse | asyncio.Future[WriteTxnMarkersResponse]":
+) -> "WriteTxnMarkersResponse | Answer[WriteTxnMarkersResponse]":
     """Write the markers."""
     answer: Answer[WriteTxnMarkersResponse] = Answer()
     response = WriteTxnMarkersResponse(markers=[])

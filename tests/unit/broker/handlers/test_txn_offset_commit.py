@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from broker.answer import Answer
 from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.handlers import txn_offset_commit
@@ -25,6 +26,7 @@ from storage.errors import DiskError
 from storage.randomness import SeededRandomness
 from storage.topic_partition import TopicPartition
 from storage.transaction_marker import TransactionMarker
+from tests.fakes.answers import in_time
 from tests.fakes.controller import context_of
 from tests.fakes.offsets_partition import FakeController, topic_image
 from tests.unit.broker.world import World
@@ -106,8 +108,8 @@ class Transactions:
         )
         context = context_of(ApiKey.TXN_OFFSET_COMMIT, version)
         answer = txn_offset_commit.handle(services, context, decoded)
-        if isinstance(answer, asyncio.Future):
-            return answer
+        if isinstance(answer, Answer):
+            return in_time(answer)
         return messages.decode_response(messages.encode_response(answer, version), version)
 
     def end(self, *, commit: bool, epoch: int = 1, version: int = 2) -> ErrorCode:
