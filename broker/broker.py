@@ -237,7 +237,13 @@ class Broker:
         )
         controller.subscribe(lifecycle.apply)
         self.groups = GroupCoordinator(
-            settings, self.clock, self.timer, self.randomness, self.replicas, controller
+            settings,
+            self.clock,
+            self.timer,
+            self.randomness,
+            self.replicas,
+            controller,
+            at_turn_end=self.turn_end.call,
         )
         await self.groups.start()
         self.transactions = TransactionCoordinator(

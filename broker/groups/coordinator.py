@@ -31,7 +31,7 @@ from broker.groups.group import Group
 from broker.groups.join_attempt import JoinAttempt
 from broker.groups.loader import LogReader, fill_shard
 from broker.groups.offset_manager import FetchedOffset, OffsetCommit, OffsetManager
-from broker.groups.offsets_log import Done, OffsetsLog
+from broker.groups.offsets_log import AtTurnEnd, Done, OffsetsLog
 from broker.groups.partitioner import partition_for_group
 from broker.groups.shard import GroupShard
 from broker.groups.share.share_group import ShareGroup
@@ -137,6 +137,7 @@ class GroupCoordinator:
         randomness: Randomness,
         replica_manager: "ReplicaManager",
         controller: "Controller",
+        at_turn_end: AtTurnEnd | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -144,6 +145,7 @@ class GroupCoordinator:
         self._randomness = randomness
         self._replica_manager = replica_manager
         self._controller = controller
+        self._at_turn_end = at_turn_end
         self._running = False
         self._active: dict[int, _Active] = {}
         # By partition, one for each election: what was read for another one does not count.
@@ -270,6 +272,7 @@ class GroupCoordinator:
             timer=self._timer,
             timeout_ms=settings.offsets_commit_timeout_ms,
             codec=settings.offsets_topic_compression_codec,
+            at_turn_end=self._at_turn_end,
         )
         shard = GroupShard(log, self._clock, self.stats)
         protocol = ClassicProtocol(
@@ -664,7 +667,7 @@ class GroupCoordinator:
     def committed_topics(self, group_id: str) -> list[tuple[str, list[int]]]:
         """Topics and partitions that the group has committed; empty when it is not served here."""
         active = self._find(group_id)
-        return [] if isinstance(active, ErrorCode) else active.shard.offsets.topics(group_id)
+        return [] if isinstance(active, ErrorCode) else active.offsets.topics(group_id)
 
     def delete_offsets(
         self,

@@ -1,5 +1,8 @@
 """Offsets of the groups in one shard: commit, fetch, delete, expire.
 
+Commits of one turn of the loop are written as one batch (`OffsetsLog.gather`). Whoever looks at
+offsets, or decides by them, has what was gathered written first.
+
 Expiry (KIP-211), looked at every `offsets.retention.check.interval.ms`. An offset goes
 `offsets.retention.minutes` after
 
@@ -154,7 +157,7 @@ class OffsetManager:
             self._ensure_group(group_id)
 
         self._shard.stats.offset_commits += len(records)
-        self._shard.log.append(records, committed, done)
+        self._shard.log.gather(records, committed, done)
 
     def _validate_commit(self, request: OffsetCommitRequest, api_version: int) -> ErrorCode:
         group = self._shard.groups.get(request.group_id)
@@ -214,6 +217,7 @@ class OffsetManager:
             require_stable: Offsets that an open transaction would change are answered with
                 UNSTABLE_OFFSET_COMMIT, which makes the client ask again (KIP-447).
         """
+        self._shard.log.flush()
         offsets = self._shard.offsets
         fetched = []
         for partition in partitions:
@@ -233,6 +237,11 @@ class OffsetManager:
                 )
         return fetched
 
+    def topics(self, group_id: str) -> list[tuple[str, list[int]]]:
+        """Topics and partitions that the group has committed."""
+        self._shard.log.flush()
+        return self._shard.offsets.topics(group_id)
+
     # -- delete --
 
     def delete(
@@ -246,6 +255,7 @@ class OffsetManager:
         `done` gets the group's error and one for each partition: GROUP_SUBSCRIBED_TO_TOPIC where
         consumers still read the topic.
         """
+        self._shard.log.flush()
         group = self._shard.groups.get(group_id)
         if group is None or group.type is GroupType.SHARE:
             done(ErrorCode.GROUP_ID_NOT_FOUND, [])
@@ -269,6 +279,7 @@ class OffsetManager:
 
     def delete_group(self, group_id: str, done: Done) -> None:
         """Forget a group and its offsets (DeleteGroups); it must be empty."""
+        self._shard.log.flush()
         group = self._shard.groups.get(group_id)
         if group is None:
             done(ErrorCode.GROUP_ID_NOT_FOUND)
@@ -283,6 +294,7 @@ class OffsetManager:
         self, topics: Collection[str], group_ids: Iterable[str] | None = None
     ) -> None:
         """Topics are gone: forget these groups' offsets of them, or every group's."""
+        self._shard.log.flush()
         deleted = set(topics)
         doomed = [
             key
@@ -302,6 +314,7 @@ class OffsetManager:
         Returns:
             How many offsets were looked at.
         """
+        self._shard.log.flush()
         group = self._shard.groups.get(group_id)
         if group is None:
             return 0
@@ -367,6 +380,7 @@ class OffsetManager:
         The group is gone when its tombstones are appended: whoever joins from then on begins a new
         one, which is recorded behind them. Who joins before ends the deletion.
         """
+        self._shard.log.flush()
         if group is not None and not self._may_go(group):
             done(ErrorCode.NON_EMPTY_GROUP)
             return

@@ -1,7 +1,21 @@
-"""Writes of the coordinator to its partition of `__consumer_offsets`."""
+"""Writes of the coordinator to its partition of `__consumer_offsets`.
+
+    append ──────────────────────────────────────────────────> one batch, one append
+                                                                     ^ behind what was gathered
+    gather ──┬─ what else comes in this turn of the loop ──┬─> one batch, one append
+    gather ──┘   (at most GATHERED_RECORDS_MAX records,    │
+    gather ──────  GATHERED_BYTES_MAX bytes)  ─────────────┘
+             until the turn ends, it is full, or somebody must know (`flush`)
+
+Writes are in the log in the order of the calls. Those that share a batch share its fate, except for
+its size: where the topic takes no batch as large as all of them, each is appended by itself.
+
+Source of the idea: Kafka, CoordinatorRuntime.java (adaptive `group.coordinator.append.linger.ms`,
+which waits for what is queued already and for no more).
+"""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Final, NamedTuple, Protocol
 
 from broker.timer import Timer, TimerHandle
 from protocol.error_codes import ErrorCode
@@ -17,6 +31,17 @@ Committed = Callable[[int], None]
 
 Done = Callable[[ErrorCode], None]
 """Called once with what the client is to be told."""
+
+AtTurnEnd = Callable[[Callable[[], None]], object]
+"""Has something done at the end of the loop's turn: `TurnEnd.call`."""
+
+GATHERED_RECORDS_MAX: Final = 250
+"""Two milliseconds of applying and answering commits of one partition each."""
+
+GATHERED_BYTES_MAX: Final = 128 * 1024
+"""Of keys and values: an eighth of what a topic allows by default."""
+
+_TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 
 _CODES_FOR_CLIENTS = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -54,9 +79,12 @@ class OffsetsLog:
 
     __slots__ = (
         "_appender",
+        "_at_turn_end",
         "_clock",
         "_codec",
+        "_gathered",
         "_is_closed",
+        "_is_due",
         "_timeout_ms",
         "_timer",
         "topic_partition",
@@ -71,7 +99,9 @@ class OffsetsLog:
         timer: Timer,
         timeout_ms: int,
         codec: int = 0,
+        at_turn_end: AtTurnEnd | None = None,
     ) -> None:
+        """Without `at_turn_end` nothing is gathered."""
         self.topic_partition = topic_partition
         self._appender = appender
         self._clock = clock
@@ -79,9 +109,13 @@ class OffsetsLog:
         self._timeout_ms = timeout_ms
         self._codec = codec
         self._is_closed = False
+        self._at_turn_end = at_turn_end
+        self._is_due = False
+        self._gathered: _Gathered | None = None
 
     def close(self) -> None:
         """Refuse writes from now on: another shard has been, or will be, read from the log."""
+        self.flush()
         self._is_closed = True
 
     def append(
@@ -106,12 +140,131 @@ class OffsetsLog:
         if self._is_closed:
             done(ErrorCode.NOT_COORDINATOR)
             return
+        if self._gathered is not None:
+            self.flush()
+        self._append(records, _Write(committed, done, refused))
+
+    def batch_of(self, records: Sequence[KeyValue]) -> bytearray:
+        """The batch that records become; may be called on any thread."""
         now_ms = self._clock.now_ms()
-        batch = build_batch([(key, value, (), now_ms) for key, value in records], codec=self._codec)
-        write = _Write(committed, done, refused)
-        self._appender.append_internal(self.topic_partition, batch, write.complete)
+        return build_batch([(key, value, (), now_ms) for key, value in records], codec=self._codec)
+
+    def append_batch(
+        self, batch: bytearray, committed: Committed, done: Done, *, refused: Callable[[], None]
+    ) -> None:
+        """As `append`, of a large batch that was built elsewhere by `batch_of`."""
+        if self._is_closed:
+            done(ErrorCode.NOT_COORDINATOR)
+            return
+        if self._gathered is not None:
+            self.flush()
+        self._append_built(batch, _Write(committed, done, refused))
+
+    def gather(self, records: Sequence[KeyValue], committed: Committed, done: Done) -> None:
+        """Write records in one batch with others that come in this turn of the loop.
+
+        As `append` otherwise. Nothing of it has happened when this returns.
+        """
+        if self._at_turn_end is None or self._is_closed:
+            self.append(records, committed, done)
+            return
+        size = sum(len(key) + len(value or b"") for key, value in records)
+        gathered = self._gathered
+        if gathered is not None and not gathered.has_room(len(records), size):
+            self.flush()
+            gathered = None
+        if gathered is None:
+            gathered = self._gathered = _Gathered()
+            if not self._is_due:
+                self._is_due = True
+                self._at_turn_end(self._turn_ended)
+        gathered.add(records, size, committed, done)
+
+    def _turn_ended(self) -> None:
+        self._is_due = False
+        self.flush()
+
+    def flush(self) -> None:
+        """Append what was gathered: somebody is to see it, or to write behind it."""
+        gathered = self._gathered
+        if gathered is None:
+            return
+        self._gathered = None
+        parts = gathered.parts
+        if len(parts) > 1:
+            write = _Write(gathered.committed, gathered.done, None)
+            self._append(gathered.records, write, lambda: self._append_each(parts))
+        else:
+            self._append_each(parts)
+
+    def _append_each(self, parts: "Sequence[_Part]") -> None:
+        for part in parts:
+            self._append(part.records, _Write(part.committed, part.done, None))
+
+    def _append(
+        self,
+        records: Sequence[KeyValue],
+        write: "_Write",
+        too_large: Callable[[], None] | None = None,
+    ) -> None:
+        """Append a batch; `too_large` is called instead of telling `write` that it is."""
+        self._append_built(self.batch_of(records), write, too_large)
+
+    def _append_built(
+        self, batch: bytearray, write: "_Write", too_large: Callable[[], None] | None = None
+    ) -> None:
+        def complete(code: ErrorCode, base_offset: int) -> None:
+            if code in _TOO_LARGE and too_large is not None:
+                write.is_complete = True
+                too_large()
+            else:
+                write.complete(code, base_offset)
+
+        self._appender.append_internal(
+            self.topic_partition, batch, write.complete if too_large is None else complete
+        )
         if not write.is_complete:
             write.timeout = self._timer.call_later_ms(self._timeout_ms, write.time_out)
+
+
+class _Part(NamedTuple):
+    """One caller's share of what is gathered."""
+
+    records: Sequence[KeyValue]
+    committed: Committed
+    done: Done
+
+
+class _Gathered:
+    """Writes that become one batch."""
+
+    __slots__ = ("_size", "parts", "records")
+
+    def __init__(self) -> None:
+        self._size = 0
+        self.records: list[KeyValue] = []
+        self.parts: list[_Part] = []
+
+    def has_room(self, count: int, size: int) -> bool:
+        """Whether so many records of so many bytes may come in, too."""
+        return (
+            len(self.records) + count <= GATHERED_RECORDS_MAX
+            and self._size + size <= GATHERED_BYTES_MAX
+        )
+
+    def add(self, records: Sequence[KeyValue], size: int, committed: Committed, done: Done) -> None:
+        self._size += size
+        self.records.extend(records)
+        self.parts.append(_Part(records, committed, done))
+
+    def committed(self, base_offset: int) -> None:
+        for part in self.parts:
+            part.committed(base_offset)
+            base_offset += len(part.records)
+
+    def done(self, code: ErrorCode) -> None:
+        for part in self.parts:
+            part.done(code)
 
 
 class _Write:

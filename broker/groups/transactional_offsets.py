@@ -142,6 +142,8 @@ class TransactionalOffsets:
             producer_epoch=request.producer_epoch,
             transactional=True,
         )
+        # A batch has one producer: it shares none, and comes behind what was committed before it.
+        self._shard.log.flush()
         base_offset = self._appender.append_coordinated(
             self._shard.log.topic_partition,
             batch,

@@ -28,7 +28,8 @@ class FakeReplicaManager:
     """Offsets partitions in memory.
 
     Appends commit at once. With `hold` they wait for `commit_held` or `fail_held`; while
-    `fail_with` is set they are refused and nothing is written. `high_watermarks` holds that of a
+    `fail_with` is set they are refused and nothing is written, as are batches above
+    `batch_size_max`. `high_watermarks` holds that of a
     partition back, as where another shard's writes are not on disk yet.
     """
 
@@ -40,12 +41,15 @@ class FakeReplicaManager:
         self.fail_with: ErrorCode | None = None
         self.held: list[tuple[int, bytearray, OnCommitted]] = []
         self.reads = 0
+        self.batch_size_max = 1 << 20
 
     def append_internal(
         self, tp: TopicPartition, batch: bytearray, on_committed: OnCommitted
     ) -> None:
         if self.fail_with is not None:
             on_committed(self.fail_with, -1)
+        elif len(batch) > self.batch_size_max:
+            on_committed(ErrorCode.MESSAGE_TOO_LARGE, -1)
         elif self.hold:
             self.held.append((tp.partition, batch, on_committed))
         else:

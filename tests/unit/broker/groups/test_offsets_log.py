@@ -1,8 +1,16 @@
 """Writes of the coordinator."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
-from broker.groups.offsets_log import OffsetsLog, code_for_clients
+from broker.groups.offsets_log import (
+    GATHERED_BYTES_MAX,
+    GATHERED_RECORDS_MAX,
+    OffsetsLog,
+    code_for_clients,
+)
 from protocol.error_codes import ErrorCode
 from protocol.records.batch import read_header
 from protocol.records.record import iterate_records
@@ -28,7 +36,7 @@ class Write:
             timer=self.timer,
             timeout_ms=5_000,
         )
-        self.calls: list[object] = []
+        self.calls: list[Any] = []
 
     def append(self) -> None:
         self.log.append(RECORDS, self.calls.append, lambda code: self.calls.append(code.name))
@@ -95,3 +103,154 @@ def test_closed_log_takes_nothing(write: Write) -> None:
     write.manager.commit_held()
     assert write.calls == ["NOT_COORDINATOR", 0, "NONE"]
     assert write.manager.ends[0] == 2
+
+
+# -- gathered writes --
+
+
+class Gathering(Write):
+    """A log that gathers, and the loop's turns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.due: list[Callable[[], None]] = []
+        self.log = OffsetsLog(
+            TopicPartition("__consumer_offsets", 0),
+            appender=self.manager,
+            clock=self.timer.clock,
+            timer=self.timer,
+            timeout_ms=5_000,
+            at_turn_end=self.due.append,
+        )
+
+    def gather(self, name: str, count: int = 1, size: int = 0) -> None:
+        records = [(f"{name}{n}".encode(), b"v" * size) for n in range(count)]
+        self.log.gather(
+            records,
+            lambda offset: self.calls.append((name, offset)),
+            lambda code: self.calls.append((name, code.name)),
+        )
+
+    def end_turn(self) -> None:
+        due, self.due[:] = list(self.due), []
+        for callback in due:
+            callback()
+
+    @property
+    def batches(self) -> list[list[str]]:
+        """The keys of each batch."""
+        return [
+            [(r.key or b"").decode() for r in iterate_records(memoryview(b), max_size=1 << 20)]
+            for b in self.manager.batches[0]
+        ]
+
+
+@pytest.fixture
+def gathering() -> Gathering:
+    return Gathering()
+
+
+def test_writes_of_a_turn_are_one_batch(gathering: Gathering) -> None:
+    gathering.gather("a")
+    gathering.gather("b", 2)
+    gathering.gather("c")
+    assert gathering.batches == []
+    assert gathering.calls == []
+    assert len(gathering.due) == 1
+    gathering.end_turn()
+    assert gathering.batches == [["a0", "b0", "b1", "c0"]]
+    committed = [call for call in gathering.calls if call[1] != "NONE"]
+    assert committed == [("a", 0), ("b", 1), ("c", 3)]
+    assert sorted(set(gathering.calls) - set(committed)) == [(n, "NONE") for n in "abc"]
+    gathering.gather("d")
+    gathering.end_turn()
+    assert gathering.batches[1:] == [["d0"]]
+    assert gathering.calls[-2:] == [("d", 4), ("d", "NONE")]
+
+
+def test_other_writes_come_behind_what_was_gathered(gathering: Gathering) -> None:
+    gathering.gather("a")
+    gathering.append()
+    gathering.gather("b")
+    assert gathering.batches == [["a0"], ["k1", "k2"]]
+    gathering.end_turn()
+    assert gathering.batches == [["a0"], ["k1", "k2"], ["b0"]]
+
+
+def test_somebody_who_must_know_flushes(gathering: Gathering) -> None:
+    gathering.gather("a")
+    gathering.log.flush()
+    gathering.log.flush()
+    assert gathering.calls == [("a", 0), ("a", "NONE")]
+    gathering.end_turn()
+    assert gathering.batches == [["a0"]]
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "first"),
+    [(1, 0, GATHERED_RECORDS_MAX), (100, 0, 2), (1, 40 * 1024, 3), (1, GATHERED_BYTES_MAX, 1)],
+)
+def test_batches_are_bounded(gathering: Gathering, count: int, size: int, first: int) -> None:
+    """By records and by bytes; one write is never divided."""
+    for number in range(first + 1):
+        gathering.gather(f"{number}-", count, size)
+    assert [len(batch) for batch in gathering.batches] == [first * count]
+    gathering.end_turn()
+    assert [len(batch) for batch in gathering.batches] == [first * count, count]
+
+
+def test_a_failure_is_everybodys(gathering: Gathering) -> None:
+    gathering.manager.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    gathering.gather("a")
+    gathering.gather("b", 2)
+    gathering.end_turn()
+    assert gathering.calls == [(n, "COORDINATOR_NOT_AVAILABLE") for n in "ab"]
+    assert gathering.timer.pending == 0
+
+
+def test_time_out_is_everybodys_and_what_is_committed_later_counts(gathering: Gathering) -> None:
+    gathering.manager.hold = True
+    gathering.gather("a")
+    gathering.gather("b")
+    gathering.end_turn()
+    gathering.timer.advance(5_000)
+    assert gathering.calls == [(n, "COORDINATOR_NOT_AVAILABLE") for n in "ab"]
+    gathering.calls.clear()
+    gathering.manager.commit_held()
+    assert gathering.calls == [("a", 0), ("b", 1)]
+
+
+def test_what_is_too_large_together_is_written_one_by_one(gathering: Gathering) -> None:
+    """The topic's `max.message.bytes` may be small; nobody's commit fails for another's size."""
+    gathering.manager.batch_size_max = 300
+    gathering.gather("a", 1, 100)
+    gathering.gather("b", 1, 400)
+    gathering.gather("c", 1, 100)
+    gathering.end_turn()
+    assert gathering.batches == [["a0"], ["c0"]]
+    assert gathering.calls == [
+        ("a", 0),
+        ("a", "NONE"),
+        ("b", "UNKNOWN_SERVER_ERROR"),
+        ("c", 1),
+        ("c", "NONE"),
+    ]
+    assert gathering.timer.pending == 0
+
+
+def test_one_that_is_too_large_alone_fails_once(gathering: Gathering) -> None:
+    gathering.manager.batch_size_max = 300
+    gathering.gather("a", 1, 400)
+    gathering.end_turn()
+    assert gathering.calls == [("a", "UNKNOWN_SERVER_ERROR")]
+
+
+def test_closing_writes_what_was_gathered(gathering: Gathering) -> None:
+    """Before another shard reads the log; later ones are refused."""
+    gathering.gather("a")
+    gathering.log.close()
+    assert gathering.calls == [("a", 0), ("a", "NONE")]
+    gathering.gather("b")
+    assert gathering.calls[2:] == [("b", "NOT_COORDINATOR")]
+    gathering.end_turn()
+    assert gathering.batches == [["a0"]]
