@@ -32,9 +32,9 @@ class NodeError(RuntimeError):
 _EPHEMERAL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _LOWEST_PORT = 10_000
 
-# Names of sockets without a file: the kernel gives them back with the process that has them. The
+# Descriptors of sockets that have a name but no file: the kernel gives it back with the process. The
 # oldest go first; by then their ports are in use, or never will be.
-_reservations: deque[socket.socket] = deque()
+_reservations: deque[int] = deque()
 _RESERVATIONS_MAX = 16
 
 
@@ -77,9 +77,9 @@ def _reserve(port: int) -> bool:
     except OSError:
         reservation.close()
         return False
-    _reservations.append(reservation)
+    _reservations.append(reservation.detach())
     if len(_reservations) > _RESERVATIONS_MAX:
-        _reservations.popleft().close()
+        os.close(_reservations.popleft())
     return True
 
 
