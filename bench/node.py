@@ -32,8 +32,8 @@ class NodeError(RuntimeError):
 _EPHEMERAL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _LOWEST_PORT = 10_000
 
-# Descriptors of sockets that have a name but no file: the kernel gives it back with the process. The
-# oldest go first; by then their ports are in use, or never will be.
+# Descriptors of sockets that have a name but no file: it goes with the process. The oldest are let
+# go first; by then their ports are in use, or never will be.
 _reservations: deque[int] = deque()
 _RESERVATIONS_MAX = 16
 
