@@ -4,17 +4,14 @@ Each replaces a piece of the broker in a process started for it (`tests.checker.
 names the faults it needs to show. Rare ones are drawn with a fixed seed.
 """
 
-import asyncio
-import random
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from storage.append_info import AppendInfo
+from tests.checker import order_mutants, share_mutants
+from tests.checker.seeding import RANDOM, replace
 from tests.checker.workloads import SHARING, TRANSACTIONAL
-
-_RANDOM: Final = random.Random(4711)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +30,18 @@ class Mutant:
         return (self.apply.__doc__ or "").strip().rstrip(".")
 
 
-def _replace(owner: Any, name: str, value: object) -> None:
-    setattr(owner, name, value)
-
-
 def lso_ignored() -> None:
     """Consumers that ask for committed records read up to the high watermark."""
     from storage.log_state import LogState
 
-    _replace(LogState, "last_stable_offset", property(lambda log: log.high_watermark))
+    replace(LogState, "last_stable_offset", property(lambda log: log.high_watermark))
 
 
 def aborted_list_empty() -> None:
     """Fetch tells of no aborted transaction."""
     from storage.log_read import LogReads
 
-    _replace(LogReads, "aborted_transactions", lambda *_: [])
+    replace(LogReads, "aborted_transactions", lambda *_: [])
 
 
 def aborted_index_not_recovered() -> None:
@@ -63,14 +56,14 @@ def aborted_index_not_recovered() -> None:
         def forget(index: TransactionIndex, txn: object) -> None:
             index.reset()
 
-        _replace(TransactionIndex, "append", forget)
+        replace(TransactionIndex, "append", forget)
         try:
             log: Log = opened(cls, *arguments, **named)
             return log
         finally:
-            _replace(TransactionIndex, "append", append)
+            replace(TransactionIndex, "append", append)
 
-    _replace(Log, "open", classmethod(opening))
+    replace(Log, "open", classmethod(opening))
 
 
 def marker_forgotten() -> None:
@@ -84,14 +77,14 @@ def marker_forgotten() -> None:
     def sometimes(writer: Any, topic_partition: Any, writes: list[Any]) -> None:
         kept = []
         for write in writes:
-            if topic_partition[0] == OFFSETS_TOPIC or _RANDOM.random() >= 0.05:
+            if topic_partition[0] == OFFSETS_TOPIC or RANDOM.random() >= 0.05:
                 kept.append(write)
             else:
                 write.answer(topic_partition, ErrorCode.NONE)
         if kept:
             write_to(writer, topic_partition, kept)
 
-    _replace(markers.LocalMarkerWriter, "_write_to", sometimes)
+    replace(markers.LocalMarkerWriter, "_write_to", sometimes)
 
 
 def abort_marker_as_commit() -> None:
@@ -102,11 +95,11 @@ def abort_marker_as_commit() -> None:
 
     def appending(replicas: Any, partition: Any, markers: Any) -> Any:
         wrong = [
-            marker._replace(commit=True) if _RANDOM.random() < 0.1 else marker for marker in markers
+            marker.replace(commit=True) if RANDOM.random() < 0.1 else marker for marker in markers
         ]
         return append(replicas, partition, wrong)
 
-    _replace(ReplicaManager, "append_markers", appending)
+    replace(ReplicaManager, "append_markers", appending)
 
 
 def acknowledged_not_written() -> None:
@@ -123,13 +116,13 @@ def acknowledged_not_written() -> None:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         **named: Any,
     ) -> AppendInfo:
-        if origin is AppendOrigin.CLIENT and _RANDOM.random() < 0.01:
+        if origin is AppendOrigin.CLIENT and RANDOM.random() < 0.01:
             end = partition.log.log_end_offset
             if end:
                 return AppendInfo(end - 1, end - 1, -1, partition.log.log_start_offset, False)
         return append(partition, records, now_ms, origin, **named)
 
-    _replace(Partition, "append", sometimes)
+    replace(Partition, "append", sometimes)
 
 
 def offset_off_by_one() -> None:
@@ -147,11 +140,11 @@ def offset_off_by_one() -> None:
         **named: Any,
     ) -> AppendInfo:
         info = append(partition, records, now_ms, origin, **named)
-        if origin is AppendOrigin.CLIENT and _RANDOM.random() < 0.01:
+        if origin is AppendOrigin.CLIENT and RANDOM.random() < 0.01:
             return info._replace(first_offset=info.first_offset + 1)
         return info
 
-    _replace(Partition, "append", sometimes)
+    replace(Partition, "append", sometimes)
 
 
 def duplicates_written() -> None:
@@ -163,7 +156,7 @@ def duplicates_written() -> None:
     def checked(state: Any, *arguments: Any, **named: Any) -> None:
         check(state, *arguments, **named)
 
-    _replace(ProducerStateManager, "check", checked)
+    replace(ProducerStateManager, "check", checked)
 
 
 def late_end_accepted() -> None:
@@ -178,7 +171,7 @@ def late_end_accepted() -> None:
             return None
         return check(metadata, producer, commit=commit)
 
-    _replace(end_transaction, "check_end", checked)
+    replace(end_transaction, "check_end", checked)
 
 
 def late_produce_accepted() -> None:
@@ -197,8 +190,8 @@ def late_produce_accepted() -> None:
                 return None
         return check(state, *arguments)
 
-    _replace(ProducerStateManager, "check", checked)
-    _replace(partitions, "_check", lambda metadata, producer: None)
+    replace(ProducerStateManager, "check", checked)
+    replace(partitions, "_check", lambda metadata, producer: None)
 
 
 def pending_offsets_applied_early() -> None:
@@ -208,7 +201,7 @@ def pending_offsets_applied_early() -> None:
     def put(store: Any, _producer_id: int, key: Any, committed: Any) -> None:
         store.put(*key, committed)
 
-    _replace(OffsetStore, "put_pending", put)
+    replace(OffsetStore, "put_pending", put)
 
 
 def aborted_offsets_kept() -> None:
@@ -221,7 +214,7 @@ def aborted_offsets_kept() -> None:
         assert commit in (True, False)
         end(store, producer_id, commit=True)
 
-    _replace(OffsetStore, "end_transaction", ended)
+    replace(OffsetStore, "end_transaction", ended)
 
 
 def committed_offsets_dropped() -> None:
@@ -231,9 +224,9 @@ def committed_offsets_dropped() -> None:
     end = OffsetStore.end_transaction
 
     def ended(store: OffsetStore, producer_id: int, *, commit: bool) -> None:
-        end(store, producer_id, commit=commit and _RANDOM.random() >= 0.1)
+        end(store, producer_id, commit=commit and RANDOM.random() >= 0.1)
 
-    _replace(OffsetStore, "end_transaction", ended)
+    replace(OffsetStore, "end_transaction", ended)
 
 
 def recovery_drops_a_batch() -> None:
@@ -248,7 +241,7 @@ def recovery_drops_a_batch() -> None:
             log.truncate_to(log.log_end_offset - 1)
         return log
 
-    _replace(Log, "open", classmethod(opening))
+    replace(Log, "open", classmethod(opening))
 
 
 def transaction_log_not_replayed() -> None:
@@ -258,7 +251,7 @@ def transaction_log_not_replayed() -> None:
     async def nothing(_loader: Any, _shard: Any, _stats: Any) -> None:
         return
 
-    _replace(TransactionLoader, "fill", nothing)
+    replace(TransactionLoader, "fill", nothing)
 
 
 def commit_answered_and_forgotten() -> None:
@@ -273,12 +266,12 @@ def commit_answered_and_forgotten() -> None:
         self: Any, transactional_id: str, producer: ProducerIdAndEpoch, **named: Any
     ) -> None:
         old = named["client_transaction_version"] < 2
-        if old and named["commit"] and _RANDOM.random() < 0.02:
+        if old and named["commit"] and RANDOM.random() < 0.02:
             named["done"](ErrorCode.NONE, producer)
             return
         end(self, transactional_id, producer, **named)
 
-    _replace(EndTransaction, "end", sometimes)
+    replace(EndTransaction, "end", sometimes)
 
 
 def partition_not_added() -> None:
@@ -290,10 +283,10 @@ def partition_not_added() -> None:
     def sometimes(
         self: Any, transactional_id: str, producer: Any, partitions: Any, **named: Any
     ) -> None:
-        kept = [one for one in partitions if _RANDOM.random() >= 0.05] or list(partitions)[:1]
+        kept = [one for one in partitions if RANDOM.random() >= 0.05] or list(partitions)[:1]
         add(self, transactional_id, producer, kept, **named)
 
-    _replace(TransactionPartitions, "add", sometimes)
+    replace(TransactionPartitions, "add", sometimes)
 
 
 def fetch_skips_a_batch() -> None:
@@ -303,11 +296,11 @@ def fetch_skips_a_batch() -> None:
     read = LogReads.read
 
     def sometimes(log: Any, offset: int, **named: Any) -> Any:
-        if _RANDOM.random() < 0.02 and offset + 2 < named["end_offset"]:
+        if RANDOM.random() < 0.02 and offset + 2 < named["end_offset"]:
             offset += 2
         return read(log, offset, **named)
 
-    _replace(LogReads, "read", sometimes)
+    replace(LogReads, "read", sometimes)
 
 
 def offsets_replay_loses() -> None:
@@ -323,14 +316,14 @@ def offsets_replay_loses() -> None:
             value = committed.value._replace(offset=max(committed.value.offset - 3, 0))
             put(store, group, topic, partition, committed._replace(value=value))
 
-        _replace(OffsetStore, "put", stale)
+        replace(OffsetStore, "put", stale)
         try:
             await fill(*arguments)
         finally:
-            _replace(OffsetStore, "put", put)
+            replace(OffsetStore, "put", put)
 
-    _replace(loader, "fill_shard", filled)
-    _replace(coordinator, "fill_shard", filled)
+    replace(loader, "fill_shard", filled)
+    replace(coordinator, "fill_shard", filled)
 
 
 def generation_not_checked() -> None:
@@ -338,7 +331,7 @@ def generation_not_checked() -> None:
     from broker.groups.classic_group import ClassicGroup
     from protocol.error_codes import ErrorCode
 
-    _replace(ClassicGroup, "validate_offset_commit", lambda *_, **__: ErrorCode.NONE)
+    replace(ClassicGroup, "validate_offset_commit", lambda *_, **__: ErrorCode.NONE)
 
 
 def member_epoch_not_checked() -> None:
@@ -346,7 +339,7 @@ def member_epoch_not_checked() -> None:
     from broker.groups.consumer.consumer_group import ConsumerGroup
     from protocol.error_codes import ErrorCode
 
-    _replace(ConsumerGroup, "validate_offset_commit", lambda *_, **__: ErrorCode.NONE)
+    replace(ConsumerGroup, "validate_offset_commit", lambda *_, **__: ErrorCode.NONE)
 
 
 def partition_given_before_revoked() -> None:
@@ -358,167 +351,7 @@ def partition_given_before_revoked() -> None:
     def reconciled(member: Any, **named: Any) -> Any:
         return reconcile(member, **{**named, "partition_epoch": lambda *_: -1})
 
-    _replace(consumer_protocol, "reconcile", reconciled)
-
-
-def only_newest_transaction_counts() -> None:
-    """The last stable offset is that of the newest open transaction."""
-    from storage.log_state import LogState
-
-    def last_stable_offset(log: Any) -> int:
-        high_watermark: int = log.high_watermark
-        return min(high_watermark, max(log.producer_state._ongoing or (high_watermark,)))
-
-    _replace(LogState, "last_stable_offset", property(last_stable_offset))
-
-
-def impatient_last_stable_offset() -> None:
-    """The last stable offset waits 50 ms for a transaction, then passes over it."""
-    from storage.log_state import LogState
-
-    seen: dict[tuple[int, int], float] = {}
-
-    def last_stable_offset(log: Any) -> int:
-        high_watermark: int = log.high_watermark
-        for first in sorted(log.producer_state._ongoing or ()):
-            since = seen.setdefault((id(log), first), time.monotonic())
-            if time.monotonic() - since < 0.05:
-                return min(int(first), high_watermark)
-        return high_watermark
-
-    _replace(LogState, "last_stable_offset", property(last_stable_offset))
-
-
-def answered_before_written() -> None:
-    """One producer in ten waits a second with its batches, long after it has told of success."""
-    from broker.partition import Partition
-    from storage.append_origin import AppendOrigin
-
-    append = Partition.append
-    held: dict[tuple[int, int], list[tuple[bytes, int]]] = {}
-
-    def sometimes(
-        partition: Any,
-        records: memoryview,
-        now_ms: int,
-        origin: AppendOrigin = AppendOrigin.CLIENT,
-        **named: Any,
-    ) -> AppendInfo:
-        producer_id = int.from_bytes(records[43:51], "big", signed=True)
-        whose = (id(partition), producer_id)
-        is_plain = origin is AppendOrigin.CLIENT and not records[22] & 0x10 and producer_id >= 0
-        if not is_plain or (whose not in held and _RANDOM.random() >= 0.1):
-            return append(partition, records, now_ms, origin, **named)
-        if whose not in held:
-            held[whose] = []
-
-            def write() -> None:
-                for batch, then_ms in held.pop(whose):
-                    append(partition, memoryview(batch), then_ms, origin)
-
-            asyncio.get_running_loop().call_later(1.0, write)
-        held[whose].append((bytes(records), now_ms))
-        return AppendInfo(-1, -1, -1, partition.log.log_start_offset, False)
-
-    _replace(Partition, "append", sometimes)
-
-
-def share_state_not_replayed() -> None:
-    """A share coordinator begins with no states after a restart."""
-    from broker.share.share_loader import ShareLoader
-
-    async def nothing(_loader: Any, _start: int, _end: int) -> None:
-        return
-
-    _replace(ShareLoader, "read", nothing)
-
-
-def share_state_not_written() -> None:
-    """One acknowledgement in five of a share group is answered and not written."""
-    from broker.share.share_partition import SharePartition
-    from protocol.error_codes import ErrorCode
-
-    write = SharePartition._write
-
-    def sometimes(share: SharePartition, batches: Any, done: Any) -> None:
-        if _RANDOM.random() < 0.2:
-            done(ErrorCode.NONE)
-        else:
-            write(share, batches, done)
-
-    _replace(SharePartition, "_write", sometimes)
-
-
-def share_accept_forgotten() -> None:
-    """One acceptance in fifty by a share group's member is taken for a release."""
-    from broker.share.share_partition import SharePartition
-
-    acknowledge = SharePartition.acknowledge
-    accept, release = 1, 2
-
-    def sometimes(share: SharePartition, member_id: str, said: Any, done: Any) -> None:
-        if _RANDOM.random() < 0.02:
-            said = [
-                one._replace(types=[release if kind == accept else kind for kind in one.types])
-                for one in said
-            ]
-        acknowledge(share, member_id, said, done)
-
-    _replace(SharePartition, "acknowledge", sometimes)
-
-
-def share_release_is_final() -> None:
-    """What a share group's member releases is given up."""
-    from broker.share.in_flight import RecordState
-    from broker.share.share_partition import SharePartition
-
-    _replace(SharePartition, "_released_state", lambda _share, _run: RecordState.ARCHIVED)
-
-
-def share_lock_for_ever() -> None:
-    """A lock of a share group never runs out, not even when its member has gone."""
-    from broker.share.share_partition import SharePartition
-    from protocol.error_codes import ErrorCode
-
-    _replace(SharePartition, "_expire", lambda _share, _lock: None)
-    _replace(SharePartition, "release", lambda _share, _member, done: done(ErrorCode.NONE))
-
-
-def share_limit_ignored() -> None:
-    """A share group gives no record up."""
-    from broker.share.in_flight import RecordState
-    from broker.share.share_partition import SharePartition
-
-    _replace(SharePartition, "_released_state", lambda _share, _run: RecordState.AVAILABLE)
-
-
-def share_aborted_delivered() -> None:
-    """A share group that asks for committed records gets aborted ones, too."""
-    from broker.share.share_partition import SharePartition
-
-    acquire = SharePartition.acquire
-
-    def acquired(share: SharePartition, member_id: str, batches: Any, **named: Any) -> Any:
-        return acquire(share, member_id, batches, **{**named, "aborted": ()})
-
-    _replace(SharePartition, "acquire", acquired)
-
-
-def share_skips_a_record() -> None:
-    """One fetch in twenty of a share group passes over a record."""
-    from broker.share.in_flight import RecordState, Run
-    from broker.share.share_partition import SharePartition
-
-    acquire = SharePartition.acquire
-
-    def sometimes(share: SharePartition, member_id: str, batches: Any, **named: Any) -> Any:
-        at = share.end_offset
-        if batches and batches[-1].last_offset > at and share.in_flight and _RANDOM.random() < 0.05:
-            share._in_flight.append(Run(at, at, RecordState.ARCHIVED, 0))
-            share.end_offset = at + 1
-        return acquire(share, member_id, batches, **named)
-
-    _replace(SharePartition, "acquire", sometimes)
+    replace(consumer_protocol, "reconcile", reconciled)
 
 
 MUTANTS: Final[dict[str, Mutant]] = {
@@ -544,16 +377,18 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "generation-not-checked": Mutant(generation_not_checked),
     "member-epoch-not-checked": Mutant(member_epoch_not_checked),
     "partition-given-before-revoked": Mutant(partition_given_before_revoked, ("clients",)),
-    "only-newest-transaction-counts": Mutant(only_newest_transaction_counts),
-    "impatient-last-stable-offset": Mutant(impatient_last_stable_offset),
-    "answered-before-written": Mutant(answered_before_written),
-    "share-state-not-replayed": Mutant(share_state_not_replayed, ("kill",), workload=SHARING),
-    "share-state-not-written": Mutant(share_state_not_written, ("kill",), workload=SHARING),
-    "share-accept-forgotten": Mutant(share_accept_forgotten, workload=SHARING),
-    "share-release-is-final": Mutant(share_release_is_final, workload=SHARING),
-    "share-lock-for-ever": Mutant(share_lock_for_ever, ("clients",), workload=SHARING),
-    "share-limit-ignored": Mutant(share_limit_ignored, workload=SHARING),
-    "share-aborted-delivered": Mutant(share_aborted_delivered, workload=SHARING),
-    "share-skips-a-record": Mutant(share_skips_a_record, workload=SHARING),
+    "only-newest-transaction-counts": Mutant(order_mutants.only_newest_transaction_counts),
+    "impatient-last-stable-offset": Mutant(order_mutants.impatient_last_stable_offset),
+    "answered-before-written": Mutant(order_mutants.answered_before_written),
+    "share-state-not-replayed": Mutant(
+        share_mutants.state_not_replayed, ("kill",), workload=SHARING
+    ),
+    "share-state-not-written": Mutant(share_mutants.state_not_written, ("kill",), workload=SHARING),
+    "share-accept-forgotten": Mutant(share_mutants.accept_forgotten, workload=SHARING),
+    "share-release-is-final": Mutant(share_mutants.release_is_final, workload=SHARING),
+    "share-lock-for-ever": Mutant(share_mutants.lock_for_ever, ("clients",), workload=SHARING),
+    "share-limit-ignored": Mutant(share_mutants.limit_ignored, workload=SHARING),
+    "share-aborted-delivered": Mutant(share_mutants.aborted_delivered, workload=SHARING),
+    "share-skips-a-record": Mutant(share_mutants.skips_a_record, workload=SHARING),
 }
 """By name."""

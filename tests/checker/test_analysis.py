@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.checker import cycle_stories, share_stories
 from tests.checker.analysis import ANALYSES, analyse
 from tests.checker.anomaly import ALLOWED, FORBIDDEN
 from tests.checker.cycle_search import shortest_cycle, strongly_connected
@@ -123,132 +124,6 @@ def realtime_send(s: Script, *, bad: bool) -> None:
     s.send("q", "b", 0 if bad else 1)
 
 
-def int_send_skip(s: Script, *, bad: bool) -> None:
-    """Both are under way at the same time."""
-    s.add("p", "txn", sends=[(A, "a", 0), (A, "b", 2 if bad else 1)])
-    s.at_once()
-    s.send("q", "c", 1 if bad else 2)
-
-
-def g0(s: Script, *, bad: bool) -> None:
-    s.add("p", "txn", sends=[(A, "a", 0), (B, "b", 1 if bad else 0)])
-    s.at_once()
-    s.add("q", "txn", sends=[(A, "c", 1), (B, "d", 0 if bad else 1)])
-
-
-def g0_process(s: Script, *, bad: bool) -> None:
-    """Process p's second follows on q's only transaction, and that on p's first."""
-    s.add("p", "txn", "info", sends=[(A, "a", 1 if bad else 0)])
-    s.add("p", "txn", "info", sends=[(B, "b", 0)])
-    s.add("q", "txn", "info", sends=[(B, "c", 1), (A, "d", 0 if bad else 1)])
-    s.final(t_0=[(0, "d"), (1, "a")] if bad else [(0, "a"), (1, "d")], t_1=[(0, "b"), (1, "c")])
-
-
-def g0_realtime(s: Script, *, bad: bool) -> None:
-    """As before, with two processes: q begins when p has ended."""
-    s.add("r", "txn", "info", sends=[(B, "c", 1), (A, "d", 0 if bad else 1)])
-    s.add("p", "txn", sends=[(A, "a", 1 if bad else 0)])
-    s.add("q", "txn", sends=[(B, "b", 0)])
-    s.final(t_0=[(0, "d"), (1, "a")] if bad else [(0, "a"), (1, "d")], t_1=[(0, "b"), (1, "c")])
-
-
-def g1c(s: Script, *, bad: bool) -> None:
-    s.add("p", "txn", sends=[(A, "a", 0)], polls={B: [(0, "b")]} if bad else {})
-    s.at_once()
-    s.add("q", "txn", sends=[(B, "b", 0)], polls={A: [(0, "a")]})
-
-
-def g1c_process(s: Script, *, bad: bool) -> None:
-    """Process p's first read what q sent, which had read what p's second was to send."""
-    s.add("p", "txn", sends=[(A, "a", 0)], polls={B: [(0, "b")]} if bad else {})
-    s.add("p", "txn", sends=[("t-2", "c", 0)])
-    s.at_once(3)
-    s.add("q", "txn", sends=[(B, "b", 0)], polls={"t-2": [(0, "c")]})
-
-
-def g1c_realtime(s: Script, *, bad: bool) -> None:
-    """Process r has read of p, and has ended; only then q sends what p reads."""
-    s.add("p", "txn", "info", sends=[(A, "a", 0)], polls={B: [(0, "b")]} if bad else {})
-    s.poll("r", (0, "a"))
-    s.add("q", "txn", sends=[(B, "b", 0)])
-
-
-def g1c_ww(s: Script, *, bad: bool) -> None:
-    """First p writes A, then q does; q wrote B, and p has read that."""
-    s.add("p", "txn", sends=[(A, "a", 0)], polls={B: [(0, "b")]} if bad else {})
-    s.at_once()
-    s.add("q", "txn", sends=[(A, "c", 1), (B, "b", 0)])
-
-
-def g1c_ww_process(s: Script, *, bad: bool) -> None:
-    """Process p has read of q, and what it sends then stands before what q sent."""
-    _read_then_overtaken(s, "p", bad=bad)
-
-
-def g1c_ww_realtime(s: Script, *, bad: bool) -> None:
-    _read_then_overtaken(s, "z", bad=bad)
-
-
-def _read_then_overtaken(s: Script, sender: str, *, bad: bool) -> None:
-    s.add("q", "txn", "info", sends=[(A, "b", 0), (B, "y", None)])
-    s.poll("p", (0, "b"))
-    s.add(sender, "send", "info", sends=[(B, "x", None)])
-    s.add("r", "poll", polls={B: list(enumerate("xy" if bad else "yx"))})
-
-
-def g_single(s: Script, *, bad: bool) -> None:
-    """Process r has a part of what p sent."""
-    s.add("p", "txn", "info", sends=[(A, "a", 0), (B, "b", 1)])
-    s.send("q", "x", None, "info")
-    s.add("s", "send", sends=[(B, "y", 0)])
-    s.add("r", "poll", polls={A: [(0, "a")], B: [(0, "y"), *([] if bad else [(1, "b")])]})
-    s.final(t_0=[(0, "a")], t_1=[(0, "y"), (1, "b")])
-
-
-def g_single_process(s: Script, *, bad: bool) -> None:
-    """Process p polls too little, after it has sent what stands there."""
-    s.send("q", "x", 0)
-    s.send("p", "a", 1)
-    if bad:
-        s.poll("p", (0, "x"))
-
-
-def g_single_realtime(s: Script, *, bad: bool) -> None:
-    s.send("q", "x", 0)
-    s.send("p", "a", 1)
-    if bad:
-        s.poll("r", (0, "x"))
-
-
-def g2(s: Script, *, bad: bool) -> None:
-    """Each has not seen the other: write skew."""
-    s.send("u", "x", 0)
-    s.add("v", "send", sends=[(B, "y", 0)])
-    s.add("p", "txn", sends=[(A, "a", 1)], polls={B: [(0, "y")]} if bad else {})
-    s.at_once()
-    s.add("q", "txn", sends=[(B, "b", 1)], polls={A: [(0, "x")]})
-
-
-def g2_process(s: Script, *, bad: bool) -> None:
-    """Readers see two sends in different orders; one of them is a sender."""
-    _long_fork(s, "p", bad=bad)
-
-
-def g2_realtime(s: Script, *, bad: bool) -> None:
-    _long_fork(s, "k", bad=bad)
-
-
-def _long_fork(s: Script, reader: str, *, bad: bool) -> None:
-    s.send("u", "x", 0)
-    s.add("v", "send", sends=[(B, "y", 0)])
-    lasting = s.add("q", "send", sends=[(B, "b", 1)])
-    other = s.add("m", "poll", polls={A: [(0, "x")], B: [(0, "y"), (1, "b")]})
-    s.send("p", "a", 1)
-    if bad:
-        s.add(reader, "poll", polls={B: [(0, "y")]})
-    lasting.completed_ns = other.completed_ns = s.now
-
-
 def hanging_transaction(s: Script, *, bad: bool) -> None:
     s.add("final", "ends", keys={A: [5 if bad else 6, 6]})
 
@@ -303,98 +178,6 @@ def output_without_input(s: Script, *, bad: bool) -> None:
     _job(s, ["1|a", "2|b", "3|c"] if bad else ["1|a", "2|b"])
 
 
-def _share(s: Script, count: int = 1) -> None:
-    s.add("m", "sharing", group="g", keys=[A], deliveries_max=5)
-    for offset in range(count):
-        s.send("p", f"v{offset}", offset)
-
-
-def _deliver(s: Script, proc: str, offset: int, times: int = 1, *, old: bool = False) -> None:
-    """To a member that may have had it in hand for long, or not."""
-    since = 0 if old else s.now
-    s.add(
-        proc,
-        "deliver",
-        group="g",
-        deliveries={A: [(offset, f"v{offset}", times)]},
-        since=since,
-        previous=since,
-    )
-
-
-def _say(s: Script, proc: str, offset: int, kind: str = "ACCEPT", outcome: str = "ok") -> None:
-    s.add(proc, "acknowledge", outcome, group="g", key=A, acks=[(offset, kind)])
-
-
-def share_lost(s: Script, *, bad: bool) -> None:
-    _share(s, 2)
-    for offset in range(1 if bad else 2):
-        _deliver(s, "m", offset)
-        _say(s, "m", offset)
-    s.final(t_0=[(0, "v0"), (1, "v1")])
-
-
-def share_unfinished(s: Script, *, bad: bool) -> None:
-    """Released, which is not the end of it; or by a member that is killed."""
-    _share(s, 3)
-    for offset in range(3):
-        _deliver(s, "m", offset)
-    _say(s, "m", 0)
-    _say(s, "m", 1, "RELEASE")
-    if not bad:
-        for offset in (1, 2):
-            _deliver(s, "n", offset, 2)
-            _say(s, "n", offset, outcome="info")
-    s.final(t_0=[(offset, f"v{offset}") for offset in range(3)])
-
-
-def share_unfinished_before_the_limit(s: Script, *, bad: bool) -> None:
-    """Near the limit it may have been given up, with deliveries that nobody has noted."""
-    _share(s)
-    for times in range(1, 3 if bad else 4):
-        _deliver(s, "m", 0, times)
-        _say(s, "m", 0, "RELEASE")
-    s.final(t_0=[(0, "v0")])
-
-
-def share_redelivered(s: Script, *, bad: bool) -> None:
-    """To one that was acquired before - it is late - it may well be."""
-    _share(s)
-    _deliver(s, "m", 0, 2)
-    _say(s, "m", 0)
-    _deliver(s, "n", 0, 1, old=not bad)
-    s.final(t_0=[(0, "v0")])
-
-
-def share_redelivered_after_a_kill(s: Script, *, bad: bool) -> None:
-    """An answer of before the kill may come in the first poll after it, in no later one."""
-    _share(s)
-    _deliver(s, "m", 0)
-    _say(s, "m", 0)
-    s.add("nemesis", "kill", clean=bad)
-    since, previous = 0, s.now
-    s.add("n", "deliver", group="g", deliveries={A: [(0, "v0", 1)]}, since=since, previous=previous)
-    s.final(t_0=[(0, "v0")])
-
-
-def share_delivery_count(s: Script, *, bad: bool) -> None:
-    _share(s)
-    for times in range(1, 7 if bad else 6):
-        _deliver(s, "m", 0, times)
-        _say(s, "m", 0, "RELEASE")
-    s.final(t_0=[(0, "v0")])
-
-
-def share_count_repeated(s: Script, *, bad: bool) -> None:
-    _share(s)
-    _deliver(s, "m", 0)
-    if not bad:
-        s.add("nemesis", "kill", clean=True)
-    _deliver(s, "n", 0)
-    _say(s, "n", 0)
-    s.final(t_0=[(0, "v0")])
-
-
 CASES: list[tuple[Callable[..., None], dict[str, int]]] = [
     (inconsistent_offsets, {"inconsistent-offsets": 1, "lost-write": 1}),
     (reused_offset_of_an_aborted_send, {"inconsistent-offsets": 1}),
@@ -414,22 +197,22 @@ CASES: list[tuple[Callable[..., None], dict[str, int]]] = [
     (nonmonotonic_send, {"nonmonotonic-send": 1, "realtime-send": 1}),
     (int_nonmonotonic_send, {"int-nonmonotonic-send": 1}),
     (realtime_send, {"realtime-send": 1, "G0-realtime": 1}),
-    (int_send_skip, {"int-send-skip": 1, "G0": 1}),
-    (g0, {"G0": 1}),
-    (g0_process, {"G0-process": 1}),
-    (g0_realtime, {"G0-realtime": 1}),
-    (g1c, {"G1c": 1, "G1c-ww": 1}),
-    (g1c_process, {"G1c-process": 1, "G1c-ww-process": 1}),
-    (g1c_realtime, {"G1c-realtime": 1, "G1c-ww-realtime": 1}),
-    (g1c_ww, {"G1c-ww": 1}),
-    (g1c_ww_process, {"G1c-ww-process": 1}),
-    (g1c_ww_realtime, {"G1c-ww-realtime": 1}),
-    (g_single, {"G-single": 1}),
-    (g_single_process, {"G-single-process": 1}),
-    (g_single_realtime, {"G-single-realtime": 1}),
-    (g2, {"G2": 1}),
-    (g2_process, {"G2-process": 1}),
-    (g2_realtime, {"G2-realtime": 1}),
+    (cycle_stories.int_send_skip, {"int-send-skip": 1, "G0": 1}),
+    (cycle_stories.g0, {"G0": 1}),
+    (cycle_stories.g0_process, {"G0-process": 1}),
+    (cycle_stories.g0_realtime, {"G0-realtime": 1}),
+    (cycle_stories.g1c, {"G1c": 1, "G1c-ww": 1}),
+    (cycle_stories.g1c_process, {"G1c-process": 1, "G1c-ww-process": 1}),
+    (cycle_stories.g1c_realtime, {"G1c-realtime": 1, "G1c-ww-realtime": 1}),
+    (cycle_stories.g1c_ww, {"G1c-ww": 1}),
+    (cycle_stories.g1c_ww_process, {"G1c-ww-process": 1}),
+    (cycle_stories.g1c_ww_realtime, {"G1c-ww-realtime": 1}),
+    (cycle_stories.g_single, {"G-single": 1}),
+    (cycle_stories.g_single_process, {"G-single-process": 1}),
+    (cycle_stories.g_single_realtime, {"G-single-realtime": 1}),
+    (cycle_stories.g2, {"G2": 1}),
+    (cycle_stories.g2_process, {"G2-process": 1}),
+    (cycle_stories.g2_realtime, {"G2-realtime": 1}),
     (hanging_transaction, {"hanging-transaction": 1}),
     (group_offset_lost, {"group-offset-lost": 1}),
     (group_offset_said_and_lost, {"group-offset-lost": 1}),
@@ -439,13 +222,13 @@ CASES: list[tuple[Callable[..., None], dict[str, int]]] = [
     (output_duplicate, {"output-duplicate": 1}),
     (output_missing, {"output-missing": 1}),
     (output_without_input, {"output-without-input": 1}),
-    (share_lost, {"share-lost": 1}),
-    (share_unfinished, {"share-unfinished": 2}),
-    (share_unfinished_before_the_limit, {"share-unfinished": 1}),
-    (share_redelivered, {"share-redelivered": 1}),
-    (share_redelivered_after_a_kill, {"share-redelivered": 1}),
-    (share_delivery_count, {"share-delivery-count": 1}),
-    (share_count_repeated, {"share-count-repeated": 1}),
+    (share_stories.share_lost, {"share-lost": 1}),
+    (share_stories.share_unfinished, {"share-unfinished": 2}),
+    (share_stories.share_unfinished_before_the_limit, {"share-unfinished": 1}),
+    (share_stories.share_redelivered, {"share-redelivered": 1}),
+    (share_stories.share_redelivered_after_a_kill, {"share-redelivered": 1}),
+    (share_stories.share_delivery_count, {"share-delivery-count": 1}),
+    (share_stories.share_count_repeated, {"share-count-repeated": 1}),
 ]
 
 
@@ -469,7 +252,7 @@ def test_every_kind_has_a_story() -> None:
 
 def test_report_tells_kinds_counts_and_examples() -> None:
     script = Script()
-    g1c(script, bad=True)
+    cycle_stories.g1c(script, bad=True)
     report = analyse(script.ops)
     assert report.forbidden == {"G1c": 1}
     assert report.allowed == {"G1c-ww": 1}
