@@ -95,7 +95,7 @@ def abort_marker_as_commit() -> None:
 
     def appending(replicas: Any, partition: Any, markers: Any) -> Any:
         wrong = [
-            marker.replace(commit=True) if RANDOM.random() < 0.1 else marker for marker in markers
+            marker._replace(commit=True) if RANDOM.random() < 0.1 else marker for marker in markers
         ]
         return append(replicas, partition, wrong)
 
