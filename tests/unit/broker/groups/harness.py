@@ -1,6 +1,6 @@
 """One shard without a loop, and clients that talk to it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from broker.groups.classic_group import ClassicGroup
@@ -79,12 +79,20 @@ def subscription(*topics: str) -> bytes:
 
 
 class Harness:
-    """A shard with its protocol and offsets, on a clock that stands still."""
+    """A shard with its protocol and offsets, on a clock that stands still.
+
+    With `gathering` commits wait for `end_turn`.
+    """
 
     def __init__(
-        self, replica_manager: FakeReplicaManager | None = None, **settings: object
+        self,
+        replica_manager: FakeReplicaManager | None = None,
+        *,
+        gathering: bool = False,
+        **settings: object,
     ) -> None:
         self.gave_up = 0
+        self.due: list[Callable[[], None]] | None = [] if gathering else None
         self.clock = ManualClock()
         self.timer = ManualTimer(self.clock)
         self.log = replica_manager or FakeReplicaManager()
@@ -101,6 +109,7 @@ class Harness:
             clock=self.clock,
             timer=self.timer,
             timeout_ms=self.settings.offsets_commit_timeout_ms,
+            at_turn_end=None if self.due is None else self.due.append,
         )
         shard = GroupShard(log, self.clock, GroupStats())
         protocol = ClassicProtocol(
@@ -131,6 +140,13 @@ class Harness:
 
     def group(self, group_id: str = "g") -> ClassicGroup:
         return classic(self.shard, group_id)
+
+    def end_turn(self) -> None:
+        """The loop's turn ends: what was gathered in it is written."""
+        assert self.due is not None
+        due, self.due[:] = list(self.due), []
+        for callback in due:
+            callback()
 
     # -- requests --
 
@@ -230,6 +246,28 @@ class Harness:
         retention_ms: int = -1,
     ) -> list[ErrorCode | None]:
         """Outcome of each partition; None while it is parked."""
+        return self.commit_later(
+            offsets,
+            group=group,
+            member_id=member_id,
+            generation=generation,
+            instance=instance,
+            version=version,
+            retention_ms=retention_ms,
+        )()
+
+    def commit_later(
+        self,
+        offsets: Mapping[tuple[str, int], int | tuple[int, str]],
+        *,
+        group: str = "g",
+        member_id: str = "",
+        generation: int = -1,
+        instance: str | None = None,
+        version: int = 9,
+        retention_ms: int = -1,
+    ) -> Callable[[], list[ErrorCode | None]]:
+        """Commit; what is returned tells the outcome at the moment it is called."""
         request = OffsetCommitRequest(
             group_id=group,
             generation_id_or_member_epoch=generation,
@@ -254,12 +292,17 @@ class Harness:
             )
         codes: list[ErrorCode] = []
         self.offsets.commit(request, version, commits, codes.append)
-        if not codes:
-            return [None] * len(commits)
-        return [
-            codes[0] if codes[0] is not ErrorCode.NONE else BY_NUMBER[c.response.error_code]
-            for c in commits
-        ]
+
+        def outcome() -> list[ErrorCode | None]:
+            if not codes:
+                return [None] * len(commits)
+            (code,) = codes
+            return [
+                code if code is not ErrorCode.NONE else BY_NUMBER[c.response.error_code]
+                for c in commits
+            ]
+
+        return outcome
 
     # -- what tests want to have behind them --
 
