@@ -1,8 +1,8 @@
 """The second half of a transaction's end: markers everywhere, then the Complete record.
 
-    Prepare... committed ──> markers ──┬── all there ──> Complete... record ──> over
-                               ^       └── some not ──┐      ^          └── refused ──┐
-                               └─────── back-off ─────┘      └────── back-off ────────┘
+    Prepare... committed ──> markers ──┬── all there ──> over; Complete... record before the next
+                               ^       └── some not ──┐
+                               └─────── back-off ─────┘
 
 The outcome is decided by the Prepare record; from there on there is no way back and no giving up:
 what cannot be written now is tried again, less and less often, until it is there, the partition is
@@ -139,6 +139,9 @@ class _Ending:
     def _written(self, errors: PartitionErrors) -> None:
         if self._shard.log.is_closed:
             return
+        if len(errors) == len(self._metadata.partitions) and not any(errors.values()):
+            self._finish()
+            return
         finished = []
         failed: dict[TopicPartition, ErrorCode] = {}
         for topic_partition in self._metadata.partitions:
@@ -166,24 +169,11 @@ class _Ending:
         self._later(self.send)
 
     def _finish(self) -> None:
-        self._shard.log.append(self._metadata, self._transition, self._finished)
-
-    def _finished(self, code: ErrorCode) -> None:
-        if code is ErrorCode.NONE:
-            if self._transition.state is TransactionState.COMPLETE_COMMIT:
-                self._parent.stats.commits += 1
-            else:
-                self._parent.stats.aborts += 1
-        elif not self._shard.log.is_closed:
-            logger.warning(
-                "transaction not completed transactional_id=%s error=%s",
-                self._metadata.transactional_id,
-                code.name,
-            )
-            # Nobody may begin anything in between.
-            self._metadata.pending = self._transition.state
-            self._metadata.drop_partitions(self._metadata.partitions)
-            self._later(self.send)
+        self._shard.log.append_later(self._metadata, self._transition)
+        if self._transition.state is TransactionState.COMPLETE_COMMIT:
+            self._parent.stats.commits += 1
+        else:
+            self._parent.stats.aborts += 1
 
     def _later(self, action: Callable[[], None]) -> None:
         delay_ms = min(RETRY_DELAY_MS << min(self._attempts, 16), RETRY_DELAY_MAX_MS)

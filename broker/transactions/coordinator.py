@@ -28,6 +28,7 @@ from broker.timer import Timer, TimerHandle
 from broker.transactions.completion import Completion
 from broker.transactions.end_transaction import EndTransaction, ProducerDone
 from broker.transactions.expiry import Expiry
+from broker.transactions.held_records import HeldRecords
 from broker.transactions.init_producer_id import InitProducerId
 from broker.transactions.loader import TransactionLoader
 from broker.transactions.partitions import TransactionPartitions
@@ -95,6 +96,7 @@ class TransactionCoordinator:
         self._to_load: deque[int] = deque()
         self._loader: asyncio.Task[None] | None = None
         self._timers: dict[str, TimerHandle] = {}
+        self._held = HeldRecords(timer)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.stats = TransactionStats()
         self._producer_ids = ProducerIdSource(lambda: controller.producer_ids)
@@ -153,6 +155,7 @@ class TransactionCoordinator:
         self._loader = None
         self._to_load.clear()
         await self._producer_ids.stop()
+        self._held.stop()
         for partition_index in [*self._active, *self._loading]:
             self.on_resigned(partition_index)
 
@@ -264,6 +267,7 @@ class TransactionCoordinator:
                 clock=self._clock,
                 transaction_version=self.transaction_version,
                 give_up=partial(self._give_up, partition_index),
+                hold=self._held.add,
             ),
         )
         await loader.fill(shard, self.stats)

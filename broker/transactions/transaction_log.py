@@ -8,6 +8,10 @@ The log is the truth; memory follows it, and never goes ahead:
 
 Nobody knows when the time for the commit is up, or when the disk fails in the middle. To guess
 either way could tell two clients two outcomes.
+
+One record may be late: `append_later`, for what a reader of the log would come to without it. It is
+held (`held_records`) and written before the log's next one, in the same batch: no record ever
+overtakes another.
 """
 
 import logging
@@ -29,6 +33,10 @@ Done = Callable[[ErrorCode], None]
 
 _OUTCOME_UNKNOWN = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.KAFKA_STORAGE_ERROR})
 
+HELD_MAX = 100
+HELD_BYTES_MAX = 64 * 1024
+"""Records that are held, and their bytes: far below the size a batch may have."""
+
 FLEXIBLE_FROM = 1
 """The transaction.version from which on records are flexible."""
 
@@ -36,7 +44,17 @@ FLEXIBLE_FROM = 1
 class TransactionLog:
     """See the module."""
 
-    __slots__ = ("_appender", "_clock", "_give_up", "_version", "is_closed", "topic_partition")
+    __slots__ = (
+        "_appender",
+        "_clock",
+        "_give_up",
+        "_held",
+        "_held_bytes",
+        "_hold",
+        "_version",
+        "is_closed",
+        "topic_partition",
+    )
 
     def __init__(
         self,
@@ -46,6 +64,7 @@ class TransactionLog:
         clock: Clock,
         transaction_version: Callable[[], int],
         give_up: Callable[[ErrorCode], None],
+        hold: Callable[["TransactionLog"], None],
     ) -> None:
         """A log whose shard is about to be, or has been, loaded.
 
@@ -56,6 +75,8 @@ class TransactionLog:
             transaction_version: The cluster's, asked for every record.
             give_up: Called at most once, after `is_closed` was set, when what is in memory may not
                 be what is in the log.
+            hold: Called with this log when it begins to hold records back; who is called has them
+                written (`write_held`) after a while.
         """
         self.topic_partition = topic_partition
         self.is_closed = False
@@ -63,15 +84,42 @@ class TransactionLog:
         self._clock = clock
         self._version = transaction_version
         self._give_up = give_up
+        self._hold = hold
+        self._held: list[KeyValue] = []
+        self._held_bytes = 0
 
     def append(self, metadata: TransactionMetadata, transition: Transition, done: Done) -> None:
         """Write what was prepared, and complete or cancel it."""
         if self.is_closed:
             done(ErrorCode.NOT_COORDINATOR)
             return
-        version = FLEXIBLE_VALUE_VERSION if self._version() >= FLEXIBLE_FROM else 0
-        record = (metadata.record_key, transition.to_record(version))
+        record = self._record(metadata, transition)
         self._write([record], partial(self._appended, metadata, transition, done))
+
+    def append_later(self, metadata: TransactionMetadata, transition: Transition) -> None:
+        """Complete what was prepared, and write its record some time: it must follow from the last.
+
+        A log that refuses it is asked until it does not.
+        """
+        if self.is_closed:
+            return
+        metadata.complete(transition)
+        record = self._record(metadata, transition)
+        if not self._held:
+            self._hold(self)
+        self._held.append(record)
+        self._held_bytes += len(record[0]) + len(record[1])
+        if len(self._held) >= HELD_MAX or self._held_bytes >= HELD_BYTES_MAX:
+            self.write_held()
+
+    def write_held(self) -> None:
+        """Write what is held back, if anything is."""
+        if self._held and not self.is_closed:
+            self._write([], _nobody_asks)
+
+    def _record(self, metadata: TransactionMetadata, transition: Transition) -> tuple[bytes, bytes]:
+        version = FLEXIBLE_VALUE_VERSION if self._version() >= FLEXIBLE_FROM else 0
+        return metadata.record_key, transition.to_record(version)
 
     def append_tombstones(self, expired: Sequence[TransactionMetadata], done: Done) -> None:
         """Forget transactional ids that were prepared for it; all of them or none."""
@@ -91,12 +139,26 @@ class TransactionLog:
     def close(self) -> None:
         """Somebody else goes on from here: whatever is still under way changes nothing any more."""
         self.is_closed = True
+        self._held.clear()
 
     def _write(self, records: Sequence[KeyValue], done: Done) -> None:
+        held = self._held
+        if held:
+            if len(records) == 1 and len(records[0][1] or b"") > HELD_BYTES_MAX:
+                # Together they might not fit. If these are refused, so is what comes after them.
+                self.write_held()
+                held = self._held
+            self._held = []
+            self._held_bytes = 0
+            records = [*held, *records]
         batch = build_plain_batch(records, self._clock.now_ms())
-        self._appender.append_internal(self.topic_partition, batch, partial(self._written, done))
+        self._appender.append_internal(
+            self.topic_partition, batch, partial(self._written, held, done)
+        )
 
-    def _written(self, done: Done, code: ErrorCode, _base_offset: int) -> None:
+    def _written(
+        self, held: list[KeyValue], done: Done, code: ErrorCode, _base_offset: int
+    ) -> None:
         if self.is_closed:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             return
@@ -108,6 +170,15 @@ class TransactionLog:
             done(code)
             self._give_up(code)
             return
+        if held and code is not ErrorCode.NONE:
+            logger.warning(
+                "records held back partition=%s count=%d error=%s",
+                self.topic_partition,
+                len(held),
+                code.name,
+            )
+            self._held[:0] = held
+            self._hold(self)
         done(code)
 
     def _appended(
@@ -121,3 +192,7 @@ class TransactionLog:
         else:
             metadata.cancel()
         done(code_for_clients(code))
+
+
+def _nobody_asks(_code: ErrorCode) -> None:
+    return

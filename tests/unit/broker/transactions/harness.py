@@ -401,10 +401,11 @@ class Coordinator:
         self.data.life += 1
         self.log.held.clear()
         self.data.held.clear()
-        self.log.budget = self.data.budget = None
         self.log.commit_all()
         # Nothing of the old process may do anything.
+        self.log.budget = self.data.budget = 0
         self.run(old.stop())
+        self.log.budget = self.data.budget = None
         self.timer = ManualTimer(self.clock)
         self.controller.listeners.clear()
         self.transactions = self._new()

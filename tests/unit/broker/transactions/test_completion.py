@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from broker.transactions.completion import RETRY_DELAY_MAX_MS
+from broker.transactions.held_records import HOLD_MS
 from broker.transactions.transaction_state import TransactionState as S
 from protocol.error_codes import ErrorCode
 from tests.unit.broker.transactions.harness import A, B, C, Coordinator
@@ -106,22 +107,21 @@ def test_newer_coordinator_is_left_alone(c: Coordinator, caplog: pytest.LogCaptu
 
 
 def test_complete_record_is_tried_until_it_is_written(c: Coordinator) -> None:
-    """Without markers anew; nothing else may begin in between."""
+    """Without markers anew; nothing else is written before it."""
     producer = c.ongoing(A)
-    c.data.hold = True
     _, following = c.end(producer)
     c.log.fail_with = E.NOT_ENOUGH_REPLICAS
-    c.data.release()
-    assert c.state is S.PREPARE_COMMIT
-    assert c.add(following, B) is E.CONCURRENT_TRANSACTIONS
-    assert c.init()[0] is E.CONCURRENT_TRANSACTIONS
+    assert c.state is S.COMPLETE_COMMIT
+    assert c.add(following, B) is E.COORDINATOR_NOT_AVAILABLE
     c.advance(10_000)
-    assert c.end(producer)[0] is E.CONCURRENT_TRANSACTIONS
+    assert c.end(producer) == (E.NONE, following)
+    assert c.log.states()[-1] is S.PREPARE_COMMIT
     c.log.fail_with = None
-    c.advance(2 * RETRY_DELAY_MAX_MS)
-    assert c.metadata().state is S.COMPLETE_COMMIT
+    c.advance(2 * HOLD_MS)
+    assert c.log.states()[-1] is S.COMPLETE_COMMIT
     assert len(c.data.calls) == 1
-    assert c.end(producer)[0] is E.NONE
+    c.write(following, B)
+    assert c.log.states()[-2:] == [S.COMPLETE_COMMIT, S.ONGOING]
 
 
 def test_resignation_ends_the_work(c: Coordinator) -> None:

@@ -8,6 +8,7 @@ import pytest
 from broker.errors import ApiError
 from broker.transactions import coordinator
 from broker.transactions.coordinator import TRANSACTION_TOPIC
+from broker.transactions.held_records import HOLD_MS
 from broker.transactions.parts import PartitionRegistrar, ProducerIdAndEpoch
 from broker.transactions.transaction_state import TransactionState as S
 from protocol.error_codes import ErrorCode
@@ -211,6 +212,7 @@ def test_lists_and_counts(make: MakeCoordinator, monkeypatch: pytest.MonkeyPatch
     assert {s: n for s, n in counts.items() if n} == {S.EMPTY: 9, S.COMPLETE_COMMIT: 1}
     stats = c.transactions.stats
     assert (stats.loaded_partitions, stats.loaded_records) == (3, 0)
+    c.advance(2 * HOLD_MS)
     c.crash()
     assert c.transactions.stats.loaded_records == 13
 

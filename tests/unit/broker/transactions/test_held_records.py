@@ -1,0 +1,180 @@
+"""Records that wait for company: what is written with them, when at the latest, and after what."""
+
+import pytest
+
+from broker.transactions.held_records import HOLD_MS, HeldRecords
+from broker.transactions.transaction_log import HELD_MAX
+from broker.transactions.transaction_state import TransactionState as S
+from protocol.error_codes import ErrorCode
+from protocol.records.batch import read_header
+from storage.topic_partition import TopicPartition
+from tests.fakes.clock import ManualClock
+from tests.fakes.timer import ManualTimer
+from tests.unit.broker.transactions.conftest import MakeCoordinator
+from tests.unit.broker.transactions.harness import OFFSETS, A, B, Coordinator
+
+E = ErrorCode
+
+
+class Log:
+    """Counts how often it was asked; holds back again what is `refused`."""
+
+    def __init__(self, held: HeldRecords) -> None:
+        self.held = held
+        self.writes = 0
+        self.refused = 0
+
+    def write_held(self) -> None:
+        self.writes += 1
+        if self.refused:
+            self.refused -= 1
+            self.held.add(self)
+
+
+def test_time_to_wait() -> None:
+    """At least HOLD_MS, less than twice that; one timer for all."""
+    timer = ManualTimer(ManualClock())
+    held = HeldRecords(timer)
+    early, late = Log(held), Log(held)
+    held.add(early)
+    timer.advance(HOLD_MS - 1)
+    held.add(late)
+    timer.advance(1)
+    assert (early.writes, late.writes) == (0, 0)
+    timer.advance(HOLD_MS)
+    assert (early.writes, late.writes) == (1, 1)
+    timer.advance(10 * HOLD_MS)
+    assert (early.writes, late.writes) == (1, 1)
+    held.add(late)
+    timer.advance(2 * HOLD_MS)
+    assert (early.writes, late.writes) == (1, 2)
+
+
+def test_what_is_refused_has_its_time_again() -> None:
+    timer = ManualTimer(ManualClock())
+    held = HeldRecords(timer)
+    log = Log(held)
+    log.refused = 2
+    held.add(log)
+    timer.advance(2 * HOLD_MS)
+    assert log.writes == 1
+    timer.advance(20 * HOLD_MS)
+    assert log.writes == 3
+
+
+def test_a_stop_writes_all() -> None:
+    timer = ManualTimer(ManualClock())
+    held = HeldRecords(timer)
+    logs = [Log(held) for _ in range(3)]
+    held.add(logs[0])
+    timer.advance(HOLD_MS)
+    held.add(logs[1])
+    held.add(logs[2])
+    held.stop()
+    assert [log.writes for log in logs] == [1, 1, 1]
+    timer.advance(10 * HOLD_MS)
+    assert [log.writes for log in logs] == [1, 1, 1]
+
+
+def counts(c: Coordinator) -> list[int]:
+    """Records of each batch in the log."""
+    return [read_header(memoryview(batch)).records_count for batch in c.log.batches[0]]
+
+
+def test_the_end_and_the_next_beginning_are_one_batch(c: Coordinator) -> None:
+    producer = c.ongoing(A)
+    _, producer = c.end(producer)
+    assert c.log.states() == [S.EMPTY, S.ONGOING, S.PREPARE_COMMIT]
+    c.write(producer, B)
+    c.end(producer, commit=False)
+    assert counts(c) == [1, 1, 1, 2, 1]
+    assert c.log.states()[3:] == [S.COMPLETE_COMMIT, S.ONGOING, S.PREPARE_ABORT]
+    c.advance(2 * HOLD_MS)
+    assert c.log.states()[6:] == [S.COMPLETE_ABORT]
+
+
+def test_others_take_it_along(c: Coordinator) -> None:
+    """Of whatever transactional id the log's next record is."""
+    c.end(c.ongoing(A))
+    c.new_producer(transactional_id="other")
+    assert counts(c) == [1, 1, 1, 2]
+    assert [name for name, _ in c.log.records()][-2:] == ["tx", "other"]
+
+
+def test_a_clean_stop_leaves_nothing_to_do(c: Coordinator) -> None:
+    c.end(c.ongoing(A))
+    c.run(c.transactions.stop())
+    assert c.log.states()[-1] is S.COMPLETE_COMMIT
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_death_before_it_was_written(make: MakeCoordinator, version: int) -> None:
+    """The next process ends the transaction once more; nobody can tell."""
+    c = make(version=version)
+    producer = c.ongoing(A, OFFSETS)
+    told = c.end(producer)
+    assert c.log.states()[-1] is S.PREPARE_COMMIT
+    c.crash()
+    assert c.state is S.COMPLETE_COMMIT
+    assert c.end(producer) == told
+    assert c.data.committed == {A: {"x"}, OFFSETS: {"x"}}
+    assert c.data.aborted == {}
+
+
+def test_refused_with_the_next_beginning(c: Coordinator) -> None:
+    """Neither is written, and the first stays first."""
+    _, producer = c.end(c.ongoing(A))
+    c.log.fail_next = [E.NOT_LEADER_OR_FOLLOWER]
+    assert c.add(producer, A) is E.NOT_COORDINATOR
+    assert c.state is S.COMPLETE_COMMIT
+    assert c.log.states()[-1] is S.PREPARE_COMMIT
+    c.write(producer, B)
+    assert counts(c)[-1] == 2
+    assert c.log.states()[-2:] == [S.COMPLETE_COMMIT, S.ONGOING]
+    c.advance(10 * HOLD_MS)
+    assert c.log.states()[-1] is S.ONGOING
+
+
+def test_outcome_that_nobody_knows_is_read_from_the_log(c: Coordinator) -> None:
+    _, producer = c.end(c.ongoing(A))
+    c.log.time_out = True
+
+    async def add() -> None:
+        assert c.add(producer, A) is E.COORDINATOR_NOT_AVAILABLE
+
+    c.run(add())
+    c.log.time_out = False
+    c.log.commit_all()
+    c.advance(100)
+    assert c.state is S.ONGOING
+    assert c.log.states()[-2:] == [S.COMPLETE_COMMIT, S.ONGOING]
+
+
+def test_as_many_as_a_batch_should_have(c: Coordinator) -> None:
+    """A coordinator that finds thousands of prepared transactions does not gather them all."""
+    c.data.hold = True
+    names = [f"{number}" for number in range(HELD_MAX + 1)]
+    for name in names:
+        producer = c.new_producer(transactional_id=name)
+        assert c.add(producer, A, transactional_id=name) is E.NONE
+        c.end(producer, transactional_id=name)
+    before = len(counts(c))
+    c.data.release()
+    assert counts(c)[before:] == [HELD_MAX]
+    c.advance(2 * HOLD_MS)
+    assert counts(c)[before:] == [HELD_MAX, 1]
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_large_record_goes_by_itself(c: Coordinator, refused: bool) -> None:
+    """Together they might be more than a batch may have. Refused, both are refused."""
+    _, producer = c.end(c.ongoing(A))
+    names = ["n" * 240 + str(number) for number in range(300)]
+    many = [TopicPartition(name, index) for name in names for index in range(3)]
+    if refused:
+        c.log.fail_next = [E.NOT_ENOUGH_REPLICAS] * 2
+        assert c.add(producer, *many) is E.COORDINATOR_NOT_AVAILABLE
+        assert c.log.states()[-1] is S.PREPARE_COMMIT
+    assert c.add(producer, *many) is E.NONE
+    assert counts(c)[-2:] == [1, 1]
+    assert c.log.states()[-2:] == [S.COMPLETE_COMMIT, S.ONGOING]
