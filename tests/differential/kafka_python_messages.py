@@ -38,7 +38,10 @@ def classes() -> dict[tuple[int, str], Any]:
     return {
         (cls.API_KEY, cls.type): cls
         for cls in _subclasses(ApiMessage)
-        if cls._class_version is None and cls._json["type"] in ("request", "response")
+        # Only its own: the command line adds messages that it does not know.
+        if cls.__module__.startswith("kafka.")
+        and cls._class_version is None
+        and cls._json["type"] in ("request", "response")
     }
 
 

@@ -114,10 +114,11 @@ async def is_copied(address: str, topic: str) -> bool:
     if not row.get("ready"):
         return False
     local = row["local"]
+    # What is below the log start, and will stay there, was perhaps removed before it was copied.
     return bool(
         len(local) == 1
         and row["unfinishedSegments"] == 0
-        and row["highestRemote"] == local[0]["start"] - 1
+        and max(row["highestRemote"], row["logStart"] - 1) >= local[0]["start"] - 1
     )
 
 

@@ -103,6 +103,8 @@ def play(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run one example in a loop of its own."""
 
     async def alone() -> None:
+        # Of another module's tests, as above.
+        _open.clear()
         try:
             await scene()
         finally:
