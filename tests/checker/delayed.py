@@ -226,8 +226,9 @@ async def final_read(
     keys = {partition: f"{partition[0]}-{partition[1]}" for partition in partitions}
     recorder.note("assign", keys=list(keys.values()))
     ends: dict[str, tuple[int, int]] = {}
+    # One for all: transactions that hang do so everywhere.
+    deadline = time.monotonic() + drain_s
     for partition, key in keys.items():
-        deadline = time.monotonic() + drain_s
         offset = 0
         while True:
             fetched = await reader.fetch(partition, offset, max_bytes=4 << 20)

@@ -220,11 +220,11 @@ async def _drained(
     address: tuple[str, int], groups: list[str], drain_s: float, watch: Callable[[], None]
 ) -> list[str]:
     """Wait until the jobs have committed all of their input; returns which have not."""
-    reader = CommittedReader(address, RetryPolicy(8.0, 60.0, 0.05))
+    reader = CommittedReader(address, RetryPolicy(8.0, drain_s, 0.05))
     last: dict[int, int] = {}
+    deadline = time.monotonic() + drain_s
     for index in range(KEYS["in"]):
         offset, last[index] = 0, 0
-        deadline = time.monotonic() + drain_s
         while True:
             fetched = await reader.fetch(("in", index), offset, max_bytes=4 << 20)
             if fetched.records:
