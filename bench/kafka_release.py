@@ -174,7 +174,7 @@ class KafkaRelease:
         main_class: str,
         *arguments: str,
         text: str | None = None,
-        timeout_s: float = 60.0,
+        timeout_s: float = 180.0,
         check: bool = True,
     ) -> subprocess.CompletedProcess[str]:
         """Run one of Kafka's tools to its end.

@@ -110,7 +110,7 @@ def test_transactional_message_copiers(
     read = kafka_tools.tool(
         CONSOLE_CONSUMER,
         *(*server, "--topic", sink, "--from-beginning", "--isolation-level", "read_committed"),
-        *("--max-messages", str(count), "--timeout-ms", "20000"),
+        *("--max-messages", str(count), "--timeout-ms", "60000"),
     )
     assert sorted(map(int, read.stdout.split())) == list(range(count))
 

@@ -79,7 +79,7 @@ def test_console_producer_and_consumer(
     consumed = kafka_tools.tool(
         CONSOLE_CONSUMER,
         *(*bootstrap(broker), "--topic", topic, "--from-beginning", "--group", topic),
-        *("--max-messages", str(len(expected)), "--timeout-ms", "20000"),
+        *("--max-messages", str(len(expected)), "--timeout-ms", "60000"),
         *("--formatter-property", "print.key=true"),
         *("--formatter-property", "print.headers=true"),
         *("--formatter-property", "print.offset=true"),
@@ -137,7 +137,7 @@ def test_kafka_consumer_groups(broker: OwnedNode, topic: str, kafka_tools: Kafka
     kafka_tools.tool(
         CONSOLE_CONSUMER,
         *(*server, "--topic", topic, "--from-beginning", "--group", topic),
-        *("--max-messages", "7", "--timeout-ms", "20000"),
+        *("--max-messages", "7", "--timeout-ms", "60000"),
     )
     group = (*server, "--group", topic)
     assert topic in kafka_tools.tool(CONSUMER_GROUPS, *server, "--list").stdout.split()
@@ -270,7 +270,7 @@ def test_java_assignors(
     result = kafka_tools.tool(
         CONSOLE_CONSUMER,
         *(*bootstrap(broker), "--topic", topic, "--from-beginning", "--group", topic),
-        *("--max-messages", "3", "--timeout-ms", "20000"),
+        *("--max-messages", "3", "--timeout-ms", "60000"),
         *("--command-property", f"partition.assignment.strategy={name}"),
     )
     assert result.stdout.splitlines() == ["x"] * 3

@@ -81,7 +81,7 @@ def test_share_groups_tool(node: OwnedNode, topic: str, kafka_tools: KafkaReleas
     read = kafka_tools.tool(
         CONSOLE_SHARE_CONSUMER,
         *(*server, "--topic", topic, "--group", group),
-        *("--max-messages", "20", "--timeout-ms", "30000"),
+        *("--max-messages", "20", "--timeout-ms", "60000"),
     )
     assert read.stdout.split() == ["x"] * 20
     # The start offset moves with the next write; what is done already is no lag.
@@ -103,7 +103,7 @@ def test_share_groups_tool(node: OwnedNode, topic: str, kafka_tools: KafkaReleas
     again = kafka_tools.tool(
         CONSOLE_SHARE_CONSUMER,
         *(*server, "--topic", topic, "--group", group),
-        *("--max-messages", "20", "--timeout-ms", "30000"),
+        *("--max-messages", "20", "--timeout-ms", "60000"),
     )
     assert again.stdout.split() == ["x"] * 20
 
