@@ -42,7 +42,7 @@ test-s3: $(DEVELOPMENT) ## build real S3 servers and run the object store's test
 	@.ci/s3-servers
 	@$(BIN)/python -m pytest -q -rs --durations=0 --durations-min=5 tests/contract/test_object_store.py tests/interop/test_s3_servers.py $(ARGS)
 
-test-clients: $(DEVELOPMENT) ## build clients in Go, JavaScript and older Java, and run them
+test-clients: $(DEVELOPMENT) ## build clients in Go, JavaScript, older Java and Kafka Streams, and run them
 	@.ci/clients
 	@$(BIN)/python -m pytest -q -m clients tests/interop $(ARGS)
 
