@@ -776,7 +776,7 @@ class ProducerStateManager:
             self._filesystem.unlink(self._snapshot_path(offset), missing_ok=True)
 
     def retire_snapshot(self, offset: int) -> None:
-        """Give one snapshot, if there is one, the name `.deleted`: it goes with its segment's files.
+        """Give one snapshot, if it is there, the name `.deleted`: it goes with its segment.
 
         For the loop's thread: freeing the blocks of even a small file can take tens of
         milliseconds, a rename does not.
