@@ -30,13 +30,14 @@ from broker.groups.parked import (
     answer_and_remove,
     answer_join,
     answer_sync,
-    hand_out,
     joined,
     synced,
+    take_syncs,
 )
 from broker.groups.rebalance import Rebalance
 from broker.groups.shard import GroupShard, TooManyGroupsError
 from broker.groups.share.share_group import ShareGroup
+from broker.groups.turns import in_turns
 from broker.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
@@ -418,11 +419,15 @@ class ClassicProtocol:
                 self._stats.completed_rebalances += 1
                 for member in group.members.values():
                     member.assignment = assignments.get(member.member_id, b"")
-                    hand_out(group, member)
+                waiting = [
+                    (reply, synced(group, member))
+                    for reply, member in take_syncs(group.members.values())
+                ]
+                in_turns(self._timer, waiting, lambda taken: taken[0](taken[1]))
             else:
                 for member in group.members.values():
                     member.assignment = b""
-                    answer_sync(member, code)
+                self._rebalance.refuse_syncs(group, code)
                 self._rebalance.prepare(group, f"assignment not recorded: {code.name}")
 
         self._shard.log.append([group_record(group, assignments)], lambda _: None, done)

@@ -1,6 +1,8 @@
 """Answers to the requests that a group has parked."""
 
-from broker.groups.classic_group import ClassicGroup, ClassicMember
+from collections.abc import Iterable
+
+from broker.groups.classic_group import ClassicGroup, ClassicMember, SyncReply
 from protocol.error_codes import ErrorCode
 from protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from protocol.messages.sync_group import SyncGroupResponse
@@ -39,12 +41,15 @@ def synced(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
     )
 
 
-def hand_out(group: ClassicGroup, member: ClassicMember) -> None:
-    """Answer a parked SyncGroup with the member's assignment."""
-    reply, member.sync_reply = member.sync_reply, None
-    if reply is not None:
-        _restart_session(member)
-        reply(synced(group, member))
+def take_syncs(members: Iterable[ClassicMember]) -> list[tuple[SyncReply, ClassicMember]]:
+    """Parked SyncGroups, which are the caller's to answer from now on."""
+    taken = []
+    for member in members:
+        reply, member.sync_reply = member.sync_reply, None
+        if reply is not None:
+            _restart_session(member)
+            taken.append((reply, member))
+    return taken
 
 
 def _restart_session(member: ClassicMember) -> None:

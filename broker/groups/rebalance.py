@@ -19,15 +19,18 @@ Source: Kafka, GroupMetadataManager.java (prepareRebalance, completeClassicGroup
 import logging
 from collections.abc import Callable
 
-from broker.groups.classic_group import ClassicGroup
+from broker.groups.classic_group import ClassicGroup, JoinReply
 from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.deadline import Deadline
 from broker.groups.group_records import group_record
 from broker.groups.log_value import log_value
-from broker.groups.parked import answer_and_remove, answer_sync, joined
+from broker.groups.parked import answer_and_remove, joined, take_syncs
 from broker.groups.shard import GroupShard
+from broker.groups.turns import in_turns
 from broker.timer import Timer
 from protocol.error_codes import ErrorCode
+from protocol.messages.join_group import JoinGroupResponse
+from protocol.messages.sync_group import SyncGroupResponse
 from storage.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -71,7 +74,7 @@ class Rebalance:
         if group.state is _COMPLETING:
             for member in group.members.values():
                 member.assignment = b""
-                answer_sync(member, ErrorCode.REBALANCE_IN_PROGRESS)
+            self.refuse_syncs(group, ErrorCode.REBALANCE_IN_PROGRESS)
         self._cancel_sync_timer(group)
         group.pending_sync.clear()
         is_initial = group.state is _EMPTY
@@ -93,6 +96,14 @@ class Rebalance:
             self._complete_join(group)
         else:
             self._schedule_join(group, group.rebalance_timeout_ms, self._complete_join)
+
+    def refuse_syncs(self, group: ClassicGroup, code: ErrorCode) -> None:
+        """Answer every parked SyncGroup with an error, some at a time."""
+        in_turns(
+            self._timer,
+            take_syncs(group.members.values()),
+            lambda taken: taken[0](SyncGroupResponse(error_code=code)),
+        )
 
     def _schedule_join(
         self, group: ClassicGroup, delay_ms: int, callback: Callable[[ClassicGroup], None]
@@ -158,6 +169,7 @@ class Rebalance:
             len(group.members),
             log_value(group.protocol_name or ""),
         )
+        waiting: list[tuple[JoinReply, JoinGroupResponse]] = []
         for member in group.members.values():
             reply = member.join_reply
             leads = group.leader_id == member.member_id
@@ -166,7 +178,8 @@ class Rebalance:
             member.session.set(member.session_timeout_ms)
             group.pending_sync.add(member.member_id)
             if reply is not None:
-                reply(joined(group, member, members=leads))
+                waiting.append((reply, joined(group, member, members=leads)))
+        in_turns(self._timer, waiting, lambda taken: taken[0](taken[1]))
         self._schedule_sync(group)
 
     def _persist_empty(self, group: ClassicGroup) -> None:

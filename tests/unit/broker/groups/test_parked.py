@@ -1,6 +1,6 @@
 """Answers to parked requests."""
 
-from broker.groups.parked import answer_and_remove, answer_join, answer_sync, hand_out, joined
+from broker.groups.parked import answer_and_remove, answer_join, answer_sync, joined, take_syncs
 from protocol.error_codes import ErrorCode
 from tests.unit.broker.groups.harness import SESSION_MS, Harness, Parked
 
@@ -19,7 +19,7 @@ def test_nobody_waits_nothing_is_answered() -> None:
     member = h.group().members[ids[0]]
     answer_join(h.group(), member, ErrorCode.UNKNOWN_MEMBER_ID)
     answer_sync(member, ErrorCode.UNKNOWN_MEMBER_ID)
-    hand_out(h.group(), member)
+    assert take_syncs([member]) == []
     assert h.group().awaiting_join == 0
 
 
@@ -28,12 +28,12 @@ def test_answered_sync_starts_the_session_anew() -> None:
     h = Harness()
     ids, _ = h.stable_group()
     member = h.group().members[ids[0]]
-    for is_handed_out in (True, False):
-        member.sync_reply = Parked()
+    for is_taken in (True, False):
+        member.sync_reply = parked = Parked()
         h.timer.advance(SESSION_MS)
         assert not member.session.pending
-        if is_handed_out:
-            hand_out(h.group(), member)
+        if is_taken:
+            assert take_syncs([member]) == [(parked, member)]
         else:
             answer_sync(member, ErrorCode.REBALANCE_IN_PROGRESS)
         assert member.session.pending
