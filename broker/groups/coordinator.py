@@ -22,8 +22,9 @@ from broker.controller.features import GROUP_VERSION, SHARE_VERSION
 from broker.errors import ApiError
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_protocol import ClassicProtocol, Left
+from broker.groups.consumer.backlog import Backlog
 from broker.groups.consumer.consumer_group import ConsumerGroup
-from broker.groups.consumer.consumer_protocol import Client, ConsumerProtocol
+from broker.groups.consumer.consumer_protocol import Client, ConsumerProtocol, Heartbeat
 from broker.groups.consumer.migration_members import connect
 from broker.groups.consumer.offload import ThreadOffload
 from broker.groups.consumer.validation import check_heartbeat
@@ -152,6 +153,7 @@ class GroupCoordinator:
         self._loading: dict[int, _Election] = {}
         self._to_load: deque[int] = deque()
         self._loader: asyncio.Task[None] | None = None
+        self._backlog: Backlog[Heartbeat] = Backlog(timer)
         self._expiry_timer: TimerHandle | None = None
         self._expiry: asyncio.Task[None] | None = None
         self.stats = GroupStats()
@@ -307,6 +309,7 @@ class GroupCoordinator:
             image=lambda: self._controller.image,
             group_settings=self._controller.group_config,
             give_up=give_up,
+            backlog=self._backlog,
         )
         connect(
             protocol,

@@ -7,6 +7,8 @@ given up and read anew: what is in the log is true.
 Source: Kafka, GroupCoordinatorRecordHelpers.java.
 """
 
+from collections.abc import Mapping
+
 from broker.groups.consumer.consumer_group import ConsumerGroup, ResolvedRegularExpression
 from broker.groups.consumer.member import Assignment, ConsumerGroupMember
 from broker.groups.offsets_log import KeyValue
@@ -88,6 +90,18 @@ class Changes:
         self.group.target[member_id] = assignment
         self.records.append(record)
 
+    def take_prepared_targets(self, targets: Mapping[str, Assignment]) -> None:
+        """Say what members shall own whose records are in the log already."""
+        self.group.target.update(targets)
+
+    def remove_target(self, member_id: str) -> None:
+        """Forget what somebody should own who has left since it was computed."""
+        group = self.group
+        group.target.pop(member_id, None)
+        self.records.append(
+            (key(r.ConsumerGroupTargetAssignmentMemberKey(group.group_id, member_id)), None)
+        )
+
     def set_assignment_epoch(self, epoch: int) -> None:
         """Say which group epoch the target is for; after the targets themselves."""
         self.group.assignment_epoch = epoch
@@ -102,17 +116,14 @@ class Changes:
 
     def set_resolved(self, regex: str, resolved: ResolvedRegularExpression) -> None:
         """Say what a pattern stands for."""
+        self.take_resolved(regex, resolved, resolved_record(self.group.group_id, regex, resolved))
+
+    def take_resolved(
+        self, regex: str, resolved: ResolvedRegularExpression, record: KeyValue
+    ) -> None:
+        """Say what a pattern stands for, the record being there already."""
         self.group.update_resolved(regex, resolved)
-        self.records.append(
-            (
-                key(r.ConsumerGroupRegularExpressionKey(self.group.group_id, regex)),
-                r.encode_consumer_group_regular_expression_value(
-                    r.ConsumerGroupRegularExpressionValue(
-                        tuple(sorted(resolved.topics)), resolved.version, resolved.timestamp_ms
-                    )
-                ),
-            )
-        )
+        self.records.append(record)
 
     def remove_resolved(self, regex: str) -> None:
         """Nobody subscribes by the pattern any more."""
@@ -146,5 +157,17 @@ def target_record(group_id: str, member_id: str, assignment: Assignment) -> KeyV
         key(r.ConsumerGroupTargetAssignmentMemberKey(group_id, member_id)),
         r.encode_consumer_group_target_assignment_member_value(
             r.ConsumerGroupTargetAssignmentMemberValue(assignment)
+        ),
+    )
+
+
+def resolved_record(group_id: str, regex: str, resolved: ResolvedRegularExpression) -> KeyValue:
+    """The record that says what a pattern stands for."""
+    return (
+        key(r.ConsumerGroupRegularExpressionKey(group_id, regex)),
+        r.encode_consumer_group_regular_expression_value(
+            r.ConsumerGroupRegularExpressionValue(
+                tuple(sorted(resolved.topics)), resolved.version, resolved.timestamp_ms
+            )
         ),
     )

@@ -18,7 +18,7 @@ record is being written (`changes`) or read back (`replay`).
 Source: Kafka, ModernGroup.java, ConsumerGroup.java.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
@@ -55,6 +55,9 @@ class ResolvedRegularExpression(NamedTuple):
     topics: frozenset[str]
     version: int
     timestamp_ms: int
+
+
+_NO_TOPICS: frozenset[str] = frozenset()
 
 
 class ConsumerGroup(Group):
@@ -200,11 +203,7 @@ class ConsumerGroup(Group):
 
     def topics_of(self, member: ConsumerGroupMember) -> frozenset[str]:
         """Topics that the member subscribed to; a pattern not yet resolved stands for none."""
-        names = member.subscribed_topic_names
-        resolved = self.resolved.get(member.subscribed_topic_regex or "")
-        if resolved is None or not resolved.topics:
-            return names
-        return resolved.topics | names if names else resolved.topics
+        return topics_of(member, self.resolved)
 
     def preferred_assignor(self, default: str) -> str:
         """The assignor that most members ask for."""
@@ -265,11 +264,20 @@ class ConsumerGroup(Group):
         old = self.resolved.pop(regex, None)
         if resolved is not None:
             self.resolved[regex] = resolved
-            for topic in resolved.topics:
-                self._count_topic(self.regex_topic_counts, topic, 1)
-        if old is not None:
-            for topic in old.topics:
-                self._count_topic(self.regex_topic_counts, topic, -1)
+        before = old.topics if old is not None else _NO_TOPICS
+        after = resolved.topics if resolved is not None else _NO_TOPICS
+        # There may be thousands of them, of which few have changed.
+        added, removed = after - before, before - after
+        counts = self.regex_topic_counts
+        if not counts:
+            counts.update(dict.fromkeys(added, 1))
+        else:
+            for topic in added:
+                counts[topic] = counts.get(topic, 0) + 1
+        for topic in removed:
+            _change(counts, topic, -1)
+        if added or removed:
+            self.topics_version += 1
 
     # -- partitions --
 
@@ -394,6 +402,17 @@ class ConsumerGroup(Group):
         return self.target.get(member_id, NO_PARTITIONS)
 
 
+def topics_of(
+    member: ConsumerGroupMember, resolved: Mapping[str, ResolvedRegularExpression]
+) -> frozenset[str]:
+    """Topics that a member subscribed to; a pattern not yet resolved stands for none."""
+    names = member.subscribed_topic_names
+    found = resolved.get(member.subscribed_topic_regex or "")
+    if found is None or not found.topics:
+        return names
+    return found.topics | names if names else found.topics
+
+
 class Parked(NamedTuple):
     """A member that waits for the target of a group epoch; `finish` makes what `reply` gets."""
 
@@ -411,6 +430,7 @@ class GroupWork:
         behind_writes: Answers that must not be seen before these are.
         is_assigning: A target assignment is being computed.
         is_resolving: The group's patterns are being resolved.
+        is_hashing: The metadata hash of its many topics is being computed.
     """
 
     __slots__ = (
@@ -420,6 +440,7 @@ class GroupWork:
         "behind_writes",
         "deferred_since_ms",
         "is_assigning",
+        "is_hashing",
         "is_resolving",
         "metadata_hash",
         "parked",
@@ -431,6 +452,7 @@ class GroupWork:
         self.behind_writes: list[Done] = []
         self.is_assigning = False
         self.is_resolving = False
+        self.is_hashing = False
         self.assign_not_before_ms = 0.0
         self.deferred_since_ms: float | None = None
         self.assign_due_ms = 0.0

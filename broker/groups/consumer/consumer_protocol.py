@@ -16,7 +16,7 @@ consumerGroupFenceMembers); KIP-848.
 
 import logging
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 from uuid import UUID
@@ -26,9 +26,11 @@ from broker.controller.group_settings import ConsumerGroupSettings
 from broker.errors import ApiError
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.consumer.assignors.builtin import BUILTIN_ASSIGNORS
+from broker.groups.consumer.backlog import Backlog
 from broker.groups.consumer.changes import Changes
 from broker.groups.consumer.consumer_group import ConsumerGroup, Parked
 from broker.groups.consumer.group_hashes import GroupHashes
+from broker.groups.consumer.hash_refresh import HashRefresh
 from broker.groups.consumer.journal import Journal
 from broker.groups.consumer.member import (
     JOIN_EPOCH,
@@ -48,6 +50,7 @@ from broker.groups.deadline import Deadline
 from broker.groups.log_value import log_value
 from broker.groups.offsets_log import KeyValue
 from broker.groups.shard import GroupShard, TooManyGroupsError
+from broker.groups.turns import PER_TURN
 from broker.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
@@ -62,9 +65,6 @@ from storage.randomness import Randomness
 
 logger = logging.getLogger(__name__)
 
-WOKEN_PER_TURN = 50
-"""Members that are told of a new target before the loop gets its turn."""
-
 HeartbeatReply = Callable[[ConsumerGroupHeartbeatResponse], None]
 
 
@@ -73,6 +73,14 @@ class Client(NamedTuple):
 
     client_id: str
     client_host: str
+
+
+class Heartbeat(NamedTuple):
+    """A request, who sends it, and what takes the answer."""
+
+    request: ConsumerGroupHeartbeatRequest
+    client: Client
+    reply: HeartbeatReply
 
 
 class Migration(Protocol):
@@ -113,8 +121,22 @@ class ConsumerProtocol:
         image: Callable[[], ClusterImage],
         group_settings: Callable[[str], ConsumerGroupSettings],
         give_up: Callable[[], None],
+        backlog: Backlog[Heartbeat] | None = None,
     ) -> None:
-        """`give_up` is called when the log has refused what was changed in memory already."""
+        """Make it.
+
+        Args:
+            shard: Whose groups.
+            settings: Of the broker.
+            clock: Time.
+            timer: Calls back.
+            randomness: For member ids.
+            offload: Runs what takes long.
+            image: The cluster as it is now.
+            group_settings: Of one group.
+            give_up: Called when the log has refused what was changed in memory already.
+            backlog: Where heartbeats wait that change groups; None: none waits.
+        """
         self._shard = shard
         self._clock = clock
         self._timer = timer
@@ -123,6 +145,8 @@ class ConsumerProtocol:
         self._group_settings = group_settings
         self._max_size = settings.group_consumer_max_size
         self._stats = shard.stats
+        self._backlog = backlog
+        self._is_closed = False
         self.assignors = {
             name: BUILTIN_ASSIGNORS[name] for name in settings.group_consumer_assignors
         }
@@ -130,12 +154,16 @@ class ConsumerProtocol:
         self.journal = Journal(shard.log, give_up)
         self.hashes = GroupHashes()
         self.migration: Migration | None = None
+        self._hash_refresh = HashRefresh(
+            self.hashes, offload=offload, image=image, ready=self._resolved
+        )
         self._regexes = RegexRefresh(
             interval_ms=settings.group_consumer_regex_refresh_interval_ms,
             clock=clock,
             offload=offload,
             image=image,
             hashes=self.hashes,
+            hash_of=self._hash_refresh.of,
             ready=self._resolved,
         )
         self._targets = Targets(
@@ -145,6 +173,7 @@ class ConsumerProtocol:
             timer=timer,
             offload=offload,
             image=image,
+            journal=self.journal,
             ready=self._target_ready,
         )
 
@@ -154,10 +183,36 @@ class ConsumerProtocol:
         self, request: ConsumerGroupHeartbeatRequest, client: Client, reply: HeartbeatReply
     ) -> None:
         """Answer a request that `validation` has let through."""
+        if self._is_quiet(request, client, reply):
+            return
+        heartbeat = Heartbeat(request, client, reply)
+        if self._backlog is None:
+            self._serve(heartbeat)
+        elif not self._backlog.offer(self, heartbeat):
+            reply(_refusal(ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)))
+
+    def serve(self, requests: Sequence[Heartbeat]) -> None:
+        """Answer requests that may change groups; what they change is written together."""
+        if len(requests) == 1:
+            self._serve(requests[0])
+            return
+        with self.journal.gathering():
+            for heartbeat in requests:
+                try:
+                    self._serve(heartbeat)
+                except Exception:
+                    # The others must not wait for ever.
+                    logger.exception("heartbeat failed")
+                    heartbeat.reply(_refusal(ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)))
+
+    def _serve(self, heartbeat: Heartbeat) -> None:
+        request, client, reply = heartbeat
         try:
+            if self._is_closed:
+                raise ApiError(ErrorCode.NOT_COORDINATOR)
             if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
                 self._leave(request, reply)
-            elif not self._is_quiet(request, client, reply):
+            else:
                 self._heartbeat(request, client, reply)
         except ApiError as error:
             reply(_refusal(error))
@@ -383,11 +438,11 @@ class ConsumerProtocol:
         )
         self._regexes.maybe_refresh(group, is_required=is_new_regex)
         if bumps or group.is_metadata_stale:
-            metadata_hash = self.hashes.of(group, self._image())
+            group.is_metadata_stale = False
+            metadata_hash = self._hash_refresh.of(group)
             if bumps or metadata_hash != group.metadata_hash:
                 changes.set_epoch(group.group_epoch + 1, metadata_hash)
                 self._stats.consumer_group_rebalances += 1
-            group.is_metadata_stale = False
             if group.has_partition_metadata_record:
                 changes.remove_partition_metadata()
         return has_names_changed or has_regex_changed
@@ -505,7 +560,7 @@ class ConsumerProtocol:
             for parked in ready:
                 parked.reply(_refusal(ApiError(ErrorCode.NOT_COORDINATOR)))
             return
-        now, later = ready[:WOKEN_PER_TURN], ready[WOKEN_PER_TURN:]
+        now, later = ready[:PER_TURN], ready[PER_TURN:]
         changes = Changes(group)
         answers = [(parked.reply, parked.finish(group, changes)) for parked in now]
         for parked in now:
@@ -570,7 +625,7 @@ class ConsumerProtocol:
         for regex in {member.subscribed_topic_regex for member in members}:
             if regex and regex not in group.regex_counts:
                 changes.remove_resolved(regex)
-        changes.set_epoch(group.group_epoch + 1, self.hashes.of(group, self._image()))
+        changes.set_epoch(group.group_epoch + 1, self._hash_refresh.of(group))
         self.journal.write(group, changes.records, done)
         gone = {member.member_id for member in members}
         if any(parked.member_id in gone for parked in group.work.parked):
@@ -637,13 +692,16 @@ class ConsumerProtocol:
         if has_new:
             self._regexes.topics_created()
         for group in self._shard.consumer_groups():
-            if not changed.isdisjoint(group.name_counts) or (
-                not changed.isdisjoint(group.regex_topic_counts)
+            # The views look the few names up that have changed, rather than all they have.
+            if not (
+                group.name_counts.keys().isdisjoint(changed)
+                and group.regex_topic_counts.keys().isdisjoint(changed)
             ):
                 group.is_metadata_stale = True
 
     def close(self) -> None:
         """This broker is no longer the coordinator: answer everybody, stop every timer."""
+        self._is_closed = True
         for group in self._shard.consumer_groups():
             parked, group.work.parked = group.work.parked, []
             group.die(self._clock.now_ms())

@@ -42,32 +42,43 @@ class GroupHashes:
     """Hashes of one shard's groups."""
 
     def __init__(self) -> None:
-        self._topics: dict[str, tuple[TopicImage, int]] = {}
-        self._broker_revision = -1
+        # With the topic and the revision of the brokers it was computed from. Threads add to it.
+        self._topics: dict[str, tuple[TopicImage, int, int]] = {}
+
+    @staticmethod
+    def key(group: Subscribed, image: ClusterImage) -> HashKey:
+        """What a hash computed now would be computed from."""
+        return (group.topics_version, image.revision, image.broker_revision)
+
+    def known(self, group: Subscribed, image: ClusterImage) -> int | None:
+        """The hash of what the group subscribed to, if it was computed already."""
+        known = group.work.metadata_hash
+        return known[1] if known is not None and known[0] == self.key(group, image) else None
 
     def of(self, group: Subscribed, image: ClusterImage) -> int:
         """The hash of what the group subscribed to, as the image has it."""
-        key = (group.topics_version, image.revision, image.broker_revision)
-        known = group.work.metadata_hash
-        if known is not None and known[0] == key:
-            return known[1]
-        if image.broker_revision != self._broker_revision or len(self._topics) > TOPICS_MAX:
-            self._topics.clear()
-            self._broker_revision = image.broker_revision
-        value = group_hash(
+        known = self.known(group, image)
+        if known is not None:
+            return known
+        value = self.of_names(group.subscribed_topics(), image)
+        group.work.metadata_hash = (self.key(group, image), value)
+        return value
+
+    def of_names(self, names: Iterable[str], image: ClusterImage) -> int:
+        """The hash of topics, those left out that do not exist; may be called on any thread."""
+        topics = image.topics
+        return group_hash(
             {
                 name: self._topic(topic, image)
-                for name in group.subscribed_topics()
-                if (topic := image.topics.get(name)) is not None
+                for name in names
+                if (topic := topics.get(name)) is not None
             }
         )
-        group.work.metadata_hash = (key, value)
-        return value
 
     def _topic(self, topic: TopicImage, image: ClusterImage) -> int:
         known = self._topics.get(topic.name)
-        if known is not None and known[0] is topic:
-            return known[1]
+        if known is not None and known[0] is topic and known[1] == image.broker_revision:
+            return known[2]
         racks: dict[int, list[str]] = {}
         for partition in topic.partitions:
             for node_id in partition.replicas:
@@ -75,5 +86,7 @@ class GroupHashes:
                 if broker is not None and broker.rack is not None:
                     racks.setdefault(partition.index, []).append(broker.rack)
         value = topic_hash(topic.topic_id, topic.name, len(topic.partitions), racks)
-        self._topics[topic.name] = (topic, value)
+        if len(self._topics) >= TOPICS_MAX:
+            self._topics.clear()
+        self._topics[topic.name] = (topic, image.broker_revision, value)
         return value

@@ -7,7 +7,8 @@ Source: Kafka, CoordinatorRuntime.java (deferred events).
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 from broker.groups.log_value import log_value
@@ -18,6 +19,9 @@ logger = logging.getLogger(__name__)
 
 BATCH_SIZE_MAX = 512 * 1024
 """Bytes of keys and values in one batch; a topic's default allows a little less than a megabyte."""
+
+GATHERED_SIZE_MAX = 128 * 1024
+"""Bytes of changes that share a batch; a larger one has its own."""
 
 
 class Unwritten(Protocol):
@@ -50,6 +54,7 @@ class Journal:
         """`give_up` is called when the log has refused what was changed here already."""
         self._log = log
         self._give_up = give_up
+        self._gathered: list[_Change] | None = None
 
     def write(self, group: Journaled, records: Sequence[KeyValue], done: Done) -> None:
         """Append records, all of which describe changes already made; `done` once committed."""
@@ -60,49 +65,137 @@ class Journal:
             else:
                 done(ErrorCode.NONE)
             return
-        batches = list(_batches(records))
+        size = _size_of(records)
+        if self._gathered is not None and size <= GATHERED_SIZE_MAX:
+            work.unwritten += 1
+            self._gathered.append(_Change(group, records, size, done, self._give_up))
+            return
+        self._append_gathered()
+        batches = list(_batches(records)) if size > BATCH_SIZE_MAX else [records]
         work.unwritten += len(batches)
         for batch in batches[:-1]:
-            self._append(group, batch, _nobody)
-        self._append(group, batches[-1], done)
+            self._append([_Change(group, batch, 0, _nobody, self._give_up)])
+        self._append([_Change(group, batches[-1], 0, done, self._give_up)])
 
-    def _append(self, group: Journaled, batch: Sequence[KeyValue], done: Done) -> None:
-        work = group.work
-        is_told = False
+    def write_prepared(self, group: Journaled, batches: Sequence[bytearray]) -> None:
+        """Append batches; what is written next is answered behind them."""
+        self._append_gathered()
+        group.work.unwritten += len(batches)
+        for batch in batches:
+            change = _Change(group, (), 0, _nobody, self._give_up)
+            self._log.append_batch(batch, change.committed, change.written, refused=change.refused)
 
-        def release(code: ErrorCode) -> None:
-            behind, work.behind_writes = work.behind_writes, []
-            for answer in behind:
-                answer(code)
+    def prepare(self, records: Sequence[KeyValue]) -> list[bytearray]:
+        """The batches that records become, for `write_prepared`; may be called on any thread."""
+        return [self._log.batch_of(batch) for batch in _batches(records)]
 
-        def settled(code: ErrorCode) -> None:
-            work.unwritten -= 1
-            if is_told and not work.unwritten:
-                release(code)
+    @contextmanager
+    def gathering(self) -> Iterator[None]:
+        """What is written meanwhile goes to the log together, in as few batches as it fits in."""
+        self._gathered = []
+        try:
+            yield
+        finally:
+            self._append_gathered()
+            self._gathered = None
+
+    def _append_gathered(self) -> None:
+        gathered = self._gathered
+        if not gathered:
+            return
+        self._gathered = []
+        together: list[_Change] = []
+        size = 0
+        for change in gathered:
+            if together and size + change.size > GATHERED_SIZE_MAX:
+                self._append(together)
+                together, size = [], 0
+            together.append(change)
+            size += change.size
+        self._append(together)
+
+    def _append(self, changes: "list[_Change]") -> None:
+        if len(changes) == 1:
+            change = changes[0]
+            self._log.append(
+                change.records, change.committed, change.written, refused=change.refused
+            )
+            return
 
         def committed(base_offset: int) -> None:
-            settled(ErrorCode.NONE)
+            for change in changes:
+                change.committed(base_offset)
 
         def refused() -> None:
-            settled(ErrorCode.NOT_COORDINATOR)
-            self._give_up()
+            for change in changes:
+                change.refused()
 
         def written(code: ErrorCode) -> None:
-            # Not committed in time is not yet refused: what was changed stays unwritten until the
-            # log has decided.
-            nonlocal is_told
-            is_told = True
-            if code is not ErrorCode.NONE:
-                logger.warning(
-                    "group change not recorded group=%s error=%s",
-                    log_value(group.group_id),
-                    code.name,
-                )
-            done(code)
-            if code is not ErrorCode.NONE or not work.unwritten:
-                release(code)
+            for change in changes:
+                change.written(code)
 
-        self._log.append(batch, committed, written, refused=refused)
+        records = [record for change in changes for record in change.records]
+        self._log.append(records, committed, written, refused=refused)
+
+
+class _Change:
+    """A write on its way, and who waits for it."""
+
+    __slots__ = ("_done", "_give_up", "_group", "_is_told", "records", "size")
+
+    def __init__(
+        self,
+        group: Journaled,
+        records: Sequence[KeyValue],
+        size: int,
+        done: Done,
+        give_up: Callable[[], None],
+    ) -> None:
+        self.records = records
+        self.size = size
+        self._group = group
+        self._done = done
+        self._give_up = give_up
+        self._is_told = False
+
+    def committed(self, base_offset: int) -> None:
+        self._settled(ErrorCode.NONE)
+
+    def refused(self) -> None:
+        self._settled(ErrorCode.NOT_COORDINATOR)
+        self._give_up()
+
+    def written(self, code: ErrorCode) -> None:
+        """Tell; not committed in time is not yet refused.
+
+        What was changed stays unwritten until the log has decided.
+        """
+        self._is_told = True
+        if code is not ErrorCode.NONE:
+            logger.warning(
+                "group change not recorded group=%s error=%s",
+                log_value(self._group.group_id),
+                code.name,
+            )
+        self._done(code)
+        if code is not ErrorCode.NONE or not self._group.work.unwritten:
+            self._release(code)
+
+    def _settled(self, code: ErrorCode) -> None:
+        work = self._group.work
+        work.unwritten -= 1
+        if self._is_told and not work.unwritten:
+            self._release(code)
+
+    def _release(self, code: ErrorCode) -> None:
+        work = self._group.work
+        behind, work.behind_writes = work.behind_writes, []
+        for answer in behind:
+            answer(code)
+
+
+def _size_of(records: Sequence[KeyValue]) -> int:
+    return sum(len(key) + (0 if value is None else len(value)) for key, value in records)
 
 
 def _batches(records: Sequence[KeyValue]) -> "list[Sequence[KeyValue]]":

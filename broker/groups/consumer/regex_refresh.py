@@ -12,15 +12,17 @@ refreshRegularExpressions, handleRegularExpressionsResult).
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from typing import NamedTuple
 
 from broker.controller.cluster_image import ClusterImage
-from broker.groups.consumer.changes import Changes
+from broker.groups.consumer.changes import Changes, resolved_record
 from broker.groups.consumer.consumer_group import ConsumerGroup, ResolvedRegularExpression
 from broker.groups.consumer.group_hashes import GroupHashes
 from broker.groups.consumer.offload import Offload
 from broker.groups.consumer.topic_regex import InvalidRegexError, TopicRegex
 from broker.groups.log_value import log_value
+from broker.groups.offsets_log import KeyValue
 from storage.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -45,14 +47,19 @@ class RegexRefresh:
         offload: Offload,
         image: Callable[[], ClusterImage],
         hashes: GroupHashes,
+        hash_of: Callable[[ConsumerGroup], int],
         ready: Callable[[ConsumerGroup, Changes], None],
     ) -> None:
-        """`ready` is called with the changes to write when patterns were resolved."""
+        """`ready` is called with the changes to write when patterns were resolved.
+
+        `hash_of` gives a group's hash if its topics changed while they were.
+        """
         self._interval_ms = interval_ms
         self._clock = clock
         self._offload = offload
         self._image = image
         self._hashes = hashes
+        self._hash_of = hash_of
         self._ready = ready
         # Revision of the image that had new topics last.
         self._topics_version = image().revision
@@ -85,47 +92,76 @@ class RegexRefresh:
     def _start(self, group: ConsumerGroup, now_ms: int) -> None:
         work = group.work
         work.is_resolving = True
-        patterns = list(group.regex_counts)
         image = self._image()
-        topics = list(image.topics)
+        asked = _Asked(
+            group.group_id,
+            tuple(group.regex_counts),
+            tuple(group.name_counts),
+            image,
+            now_ms,
+            group.topics_version,
+        )
 
-        def done(found: Mapping[str, frozenset[str]]) -> None:
+        def done(found: "_Found") -> None:
             work.is_resolving = False
             if not group.is_dead:
-                self._take(group, found, image.revision, now_ms)
+                self._take(group, asked, found)
 
         def failed(error: BaseException) -> None:
             work.is_resolving = False
+            # Whoever looked at its topics meanwhile left that to this.
+            group.is_metadata_stale = True
             logger.error(
                 "patterns cannot be resolved group=%s", log_value(group.group_id), exc_info=error
             )
 
-        self._offload.run(lambda: _resolve(patterns, topics), done, failed)
+        self._offload.run(lambda: _resolve(asked, self._hashes), done, failed)
 
-    def _take(
-        self,
-        group: ConsumerGroup,
-        found: Mapping[str, frozenset[str]],
-        version: int,
-        timestamp_ms: int,
-    ) -> None:
+    def _take(self, group: ConsumerGroup, asked: "_Asked", found: "_Found") -> None:
         changes = Changes(group)
         has_changed = False
-        for regex, topics in found.items():
+        is_whole = group.topics_version == asked.topics_version
+        for regex, (resolved, record) in found.patterns.items():
             if regex not in group.regex_counts:
+                is_whole = False
                 continue
-            has_changed = has_changed or group.resolved.get(regex, _EMPTY).topics != topics
-            changes.set_resolved(regex, ResolvedRegularExpression(topics, version, timestamp_ms))
-        metadata_hash = self._hashes.of(group, self._image())
+            has_changed = has_changed or (
+                group.resolved.get(regex, _EMPTY).topics != resolved.topics
+            )
+            changes.take_resolved(regex, resolved, record)
+        if is_whole:
+            # Nothing else has changed what it subscribes to: so this is the hash of that.
+            group.work.metadata_hash = (self._hashes.key(group, asked.image), found.metadata_hash)
+        metadata_hash = self._hash_of(group)
         if has_changed or metadata_hash != group.metadata_hash:
             changes.set_epoch(group.group_epoch + 1, metadata_hash)
             group.is_metadata_stale = False
         self._ready(group, changes)
 
 
-def _resolve(patterns: Sequence[str], topics: Sequence[str]) -> dict[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
-    for pattern in patterns:
+class _Asked(NamedTuple):
+    """Patterns of a group, and what they are resolved with."""
+
+    group_id: str
+    patterns: tuple[str, ...]
+    names: tuple[str, ...]
+    image: ClusterImage
+    now_ms: int
+    topics_version: int
+
+
+class _Found(NamedTuple):
+    """What each pattern stands for, with its record; and the hash of all topics of the group."""
+
+    patterns: dict[str, tuple[ResolvedRegularExpression, KeyValue]]
+    metadata_hash: int
+
+
+def _resolve(asked: _Asked, hashes: GroupHashes) -> _Found:
+    found: dict[str, tuple[ResolvedRegularExpression, KeyValue]] = {}
+    names = set(asked.names)
+    topics = list(asked.image.topics)
+    for pattern in asked.patterns:
         try:
             matching = TopicRegex.compile(pattern).resolve(topics)
         except InvalidRegexError as error:
@@ -135,5 +171,7 @@ def _resolve(patterns: Sequence[str], topics: Sequence[str]) -> dict[str, frozen
         if sum(map(len, matching)) > RECORD_SIZE_MAX:
             logger.error("pattern stands for too many topics topics=%d", len(matching))
             matching = frozenset()
-        found[pattern] = matching
-    return found
+        resolved = ResolvedRegularExpression(matching, asked.image.revision, asked.now_ms)
+        found[pattern] = resolved, resolved_record(asked.group_id, pattern, resolved)
+        names |= matching
+    return _Found(found, hashes.of_names(names, asked.image))

@@ -7,10 +7,22 @@ Source: Kafka, GroupMetadataManager.java (replay).
 """
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from broker.groups.consumer.consumer_group import ConsumerGroup, ResolvedRegularExpression
 from broker.groups.consumer.member import ConsumerGroupMember, sorted_assignment
 from protocol.internal import consumer_group_records as r
+
+DecodedValue: TypeAlias = (
+    r.ConsumerGroupMetadataValue
+    | r.ConsumerGroupMemberMetadataValue
+    | r.ConsumerGroupCurrentMemberAssignmentValue
+    | r.ConsumerGroupTargetAssignmentMetadataValue
+    | r.ConsumerGroupTargetAssignmentMemberValue
+    | ResolvedRegularExpression
+    | None
+)
+"""What the log says of a consumer group; None: nothing that is still of use."""
 
 
 class GroupReplay:
@@ -21,41 +33,28 @@ class GroupReplay:
         self._metadata: dict[tuple[str, str], r.ConsumerGroupMemberMetadataValue] = {}
         self._current: dict[tuple[str, str], r.ConsumerGroupCurrentMemberAssignmentValue] = {}
 
-    def add(self, key: r.ConsumerGroupKey, value: bytes) -> None:
-        """Take in one record.
-
-        Raises:
-            DecodeError: The value is damaged.
-        """
+    def add(self, key: r.ConsumerGroupKey, value: DecodedValue) -> None:
+        """Take in one record; the value is what `decode` made of it."""
         group_id = key.group
-        if isinstance(key, r.ConsumerGroupMetadataKey):
-            metadata = r.decode_consumer_group_metadata_value(value)
+        if isinstance(value, r.ConsumerGroupMetadataValue):
             group = self._group(group_id)
-            group.group_epoch = metadata.epoch
-            group.metadata_hash = metadata.metadata_hash
+            group.group_epoch = value.epoch
+            group.metadata_hash = value.metadata_hash
         elif isinstance(key, r.ConsumerGroupMemberMetadataKey):
-            self._metadata[group_id, key.member_id] = r.decode_consumer_group_member_metadata_value(
-                value
-            )
+            assert isinstance(value, r.ConsumerGroupMemberMetadataValue)
+            self._metadata[group_id, key.member_id] = value
             self._group(group_id)
         elif isinstance(key, r.ConsumerGroupCurrentMemberAssignmentKey):
-            self._current[group_id, key.member_id] = (
-                r.decode_consumer_group_current_member_assignment_value(value)
-            )
-        elif isinstance(key, r.ConsumerGroupTargetAssignmentMetadataKey):
-            epoch = r.decode_consumer_group_target_assignment_metadata_value(value)
-            self._group(group_id).assignment_epoch = epoch.assignment_epoch
+            assert isinstance(value, r.ConsumerGroupCurrentMemberAssignmentValue)
+            self._current[group_id, key.member_id] = value
+        elif isinstance(value, r.ConsumerGroupTargetAssignmentMetadataValue):
+            self._group(group_id).assignment_epoch = value.assignment_epoch
         elif isinstance(key, r.ConsumerGroupTargetAssignmentMemberKey):
-            target = r.decode_consumer_group_target_assignment_member_value(value)
-            self._group(group_id).target[key.member_id] = sorted_assignment(target.partitions)
+            assert isinstance(value, r.ConsumerGroupTargetAssignmentMemberValue)
+            self._group(group_id).target[key.member_id] = sorted_assignment(value.partitions)
         elif isinstance(key, r.ConsumerGroupRegularExpressionKey):
-            found = r.decode_consumer_group_regular_expression_value(value)
-            self._group(group_id).update_resolved(
-                key.pattern,
-                ResolvedRegularExpression(
-                    frozenset(found.topics), found.version, found.timestamp_ms
-                ),
-            )
+            assert isinstance(value, ResolvedRegularExpression)
+            self._group(group_id).update_resolved(key.pattern, value)
         else:
             # Kafka before 4.1 kept what topics were like; the next change deletes it.
             self._group(group_id).has_partition_metadata_record = True
@@ -77,3 +76,25 @@ class GroupReplay:
             yield
         self._metadata.clear()
         self._current.clear()
+
+
+def decode(key: r.ConsumerGroupKey, value: bytes) -> DecodedValue:
+    """What one record says; touches nothing else.
+
+    Raises:
+        DecodeError: The value is damaged.
+    """
+    if isinstance(key, r.ConsumerGroupMetadataKey):
+        return r.decode_consumer_group_metadata_value(value)
+    if isinstance(key, r.ConsumerGroupMemberMetadataKey):
+        return r.decode_consumer_group_member_metadata_value(value)
+    if isinstance(key, r.ConsumerGroupCurrentMemberAssignmentKey):
+        return r.decode_consumer_group_current_member_assignment_value(value)
+    if isinstance(key, r.ConsumerGroupTargetAssignmentMetadataKey):
+        return r.decode_consumer_group_target_assignment_metadata_value(value)
+    if isinstance(key, r.ConsumerGroupTargetAssignmentMemberKey):
+        return r.decode_consumer_group_target_assignment_member_value(value)
+    if isinstance(key, r.ConsumerGroupRegularExpressionKey):
+        found = r.decode_consumer_group_regular_expression_value(value)
+        return ResolvedRegularExpression(frozenset(found.topics), found.version, found.timestamp_ms)
+    return None

@@ -25,8 +25,13 @@ from uuid import UUID
 from broker.controller.cluster_image import ClusterImage
 from broker.groups.consumer.assignors.assignor import Assignor, MemberSpec, TopicSpec
 from broker.groups.consumer.changes import Changes, target_record
-from broker.groups.consumer.consumer_group import ConsumerGroup
-from broker.groups.consumer.member import NO_PARTITIONS, Assignment
+from broker.groups.consumer.consumer_group import (
+    ConsumerGroup,
+    ResolvedRegularExpression,
+    topics_of,
+)
+from broker.groups.consumer.journal import Journal
+from broker.groups.consumer.member import NO_PARTITIONS, Assignment, ConsumerGroupMember
 from broker.groups.consumer.offload import Offload
 from broker.groups.log_value import log_value
 from broker.groups.offsets_log import KeyValue
@@ -52,26 +57,34 @@ INLINE_SIZE_MAX = 1_000
 """Members and partitions of a target that is computed on the loop: about two milliseconds."""
 
 
-class _Input(NamedTuple):
-    """A group as an assignor sees it."""
+class _Snapshot(NamedTuple):
+    """All that a target depends on, as it was; what is in it never changes."""
 
     group_id: str
     epoch: int
     assignor: Assignor
-    members: dict[str, MemberSpec]
-    topics: dict[UUID, TopicSpec]
-    has_target: frozenset[str]
+    members: dict[str, ConsumerGroupMember]
+    resolved: dict[str, ResolvedRegularExpression]
+    target: dict[str, Assignment]
+    image: ClusterImage
 
-    @property
-    def size(self) -> int:
-        return len(self.members) + sum(topic.partition_count for topic in self.topics.values())
+
+class _Changed(NamedTuple):
+    """A member that gets another target, and the record that says so."""
+
+    member_id: str
+    instance_id: str | None
+    assignment: Assignment
+    record: KeyValue
 
 
 class _Output(NamedTuple):
-    """What has changed for whom, with its record."""
+    """What has changed; large targets come with their records in batches."""
 
     epoch: int
-    changed: list[tuple[str, str | None, Assignment, KeyValue]]
+    changed: list[_Changed]
+    targets: dict[str, Assignment]
+    batches: list[bytearray]
 
 
 class Targets:
@@ -86,9 +99,11 @@ class Targets:
         timer: Timer,
         offload: Offload,
         image: Callable[[], ClusterImage],
+        journal: Journal,
         ready: Callable[[ConsumerGroup, Changes], None],
     ) -> None:
         """`ready` is called with changes to write whenever one was not computed by `update`."""
+        self._journal = journal
         self._assignors = assignors
         self._default_assignor = next(iter(assignors))
         self._interval_ms = interval_ms
@@ -164,15 +179,17 @@ class Targets:
         if work.assign_timer is not None:
             work.assign_timer.cancel()
             work.assign_timer = None
-        given = self._input(group)
+        given = self._snapshot(group)
         started_ms = self._clock.monotonic_ms()
-        if not self._interval_ms or given.size <= INLINE_SIZE_MAX:
+        if not self._interval_ms or _is_small(group, given):
             try:
-                output = _run(given)
+                changed = _run(given)
             except Exception as error:  # noqa: BLE001 because the group's change must be written
                 self._failed(group, error)
                 return False
-            self._finish(group, changes, output, started_ms)
+            for one in changed:
+                changes.take_target(one.member_id, one.assignment, one.record)
+            self._finish(group, changes, given.epoch, len(changed), started_ms)
             return True
         work.is_assigning = True
 
@@ -180,7 +197,8 @@ class Targets:
             work.is_assigning = False
             if not group.is_dead:
                 late = Changes(group)
-                self._finish(group, late, output, started_ms)
+                self._take(group, late, output)
+                self._finish(group, late, output.epoch, len(output.changed), started_ms)
                 now_ms = self._clock.monotonic_ms()
                 work.assign_not_before_ms = now_ms + min(
                     COST_FACTOR * (now_ms - started_ms), self._interval_ms
@@ -191,7 +209,16 @@ class Targets:
             work.is_assigning = False
             self._failed(group, error)
 
-        self._offload.run(lambda: _run(given), done, failed)
+        def work_apart() -> _Output:
+            changed = _run(given)
+            return _Output(
+                given.epoch,
+                changed,
+                {one.member_id: one.assignment for one in changed},
+                self._journal.prepare([one.record for one in changed]) if changed else [],
+            )
+
+        self._offload.run(work_apart, done, failed)
         return False
 
     def _failed(self, group: ConsumerGroup, error: BaseException) -> None:
@@ -204,60 +231,93 @@ class Targets:
             # Whoever waits for it is parked, or will be when this returns.
             self._defer(group, max(self._interval_ms, RETRY_MS))
 
-    def _finish(
-        self, group: ConsumerGroup, changes: Changes, output: _Output, started_ms: float
-    ) -> None:
-        work = group.work
-        for member_id, instance_id, assignment, record in output.changed:
-            if member_id in group.members:
-                changes.take_target(member_id, assignment, record)
+    def _take(self, group: ConsumerGroup, changes: Changes, output: _Output) -> None:
+        """Take over a large target: all at once, whoever has left meanwhile is taken out again."""
+        self._journal.write_prepared(group, output.batches)
+        changes.take_prepared_targets(output.targets)
+        gone = output.targets.keys() - group.members.keys()
+        if not gone:
+            return
+        for one in output.changed:
+            if one.member_id not in gone:
                 continue
-            # It left while the target was computed; as a static member it may be back by now.
+            changes.remove_target(one.member_id)
+            # As a static member it may be back by now.
+            instance_id = one.instance_id
             successor = group.static_members.get(instance_id) if instance_id is not None else None
             if successor is not None:
-                changes.set_target(successor, assignment)
-        changes.set_assignment_epoch(output.epoch)
-        work.deferred_since_ms = None
+                changes.set_target(successor, one.assignment)
+
+    def _finish(
+        self, group: ConsumerGroup, changes: Changes, epoch: int, changed: int, started_ms: float
+    ) -> None:
+        changes.set_assignment_epoch(epoch)
+        group.work.deferred_since_ms = None
         logger.info(
             "group has a new target group=%s epoch=%d members=%d changed=%d elapsed_ms=%d",
             log_value(group.group_id),
-            output.epoch,
+            epoch,
             len(group.members),
-            len(output.changed),
+            changed,
             self._clock.monotonic_ms() - started_ms,
         )
 
-    def _input(self, group: ConsumerGroup) -> _Input:
-        image = self._image()
+    def _snapshot(self, group: ConsumerGroup) -> _Snapshot:
         name = group.preferred_assignor(self._default_assignor)
         # An assignor that was switched off since the member asked for it.
         assignor = self._assignors.get(name) or self._assignors[self._default_assignor]
-        topics: dict[UUID, TopicSpec] = {}
-        ids_of: dict[frozenset[str], frozenset[UUID]] = {}
-        members: dict[str, MemberSpec] = {}
-        for member_id, member in group.members.items():
-            names = group.topics_of(member)
-            ids = ids_of.get(names)
-            if ids is None:
-                found = [image.topics[name] for name in names if name in image.topics]
-                for topic in found:
-                    topics[topic.topic_id] = TopicSpec(topic.name, len(topic.partitions))
-                ids = ids_of[names] = frozenset(topic.topic_id for topic in found)
-            members[member_id] = MemberSpec(
-                member.instance_id, member.rack_id, ids, group.target_of(member_id)
-            )
-        return _Input(
-            group.group_id, group.group_epoch, assignor, members, topics, frozenset(group.target)
+        return _Snapshot(
+            group.group_id,
+            group.group_epoch,
+            assignor,
+            group.members.copy(),
+            group.resolved.copy(),
+            group.target.copy(),
+            self._image(),
         )
 
 
-def _run(given: _Input) -> _Output:
+def _is_small(group: ConsumerGroup, given: _Snapshot) -> bool:
+    """Whether the target may be computed on the loop."""
+    left = INLINE_SIZE_MAX - len(given.members)
+    left -= len(group.name_counts) + len(group.regex_topic_counts)
+    if left < 0:
+        return False
+    topics = given.image.topics
+    for name in group.subscribed_topics():
+        topic = topics.get(name)
+        if topic is not None:
+            left -= len(topic.partitions)
+    return left >= 0
+
+
+def _specs(given: _Snapshot) -> tuple[dict[str, MemberSpec], dict[UUID, TopicSpec]]:
+    """The group as an assignor sees it."""
+    known = given.image.topics
+    topics: dict[UUID, TopicSpec] = {}
+    ids_of: dict[frozenset[str], frozenset[UUID]] = {}
+    members: dict[str, MemberSpec] = {}
+    for member_id, member in given.members.items():
+        names = topics_of(member, given.resolved)
+        ids = ids_of.get(names)
+        if ids is None:
+            found = [known[name] for name in names if name in known]
+            for topic in found:
+                topics[topic.topic_id] = TopicSpec(topic.name, len(topic.partitions))
+            ids = ids_of[names] = frozenset(topic.topic_id for topic in found)
+        assignment = given.target.get(member_id, NO_PARTITIONS)
+        members[member_id] = MemberSpec(member.instance_id, member.rack_id, ids, assignment)
+    return members, topics
+
+
+def _run(given: _Snapshot) -> list[_Changed]:
     """Compute a target and the records of what it changes; touches nothing else."""
-    assigned = given.assignor.assign(given.members, given.topics)
+    members, topics = _specs(given)
+    assigned = given.assignor.assign(members, topics)
     changed = []
-    for member_id, spec in given.members.items():
+    for member_id, spec in members.items():
         assignment = assigned.get(member_id, NO_PARTITIONS)
-        if member_id not in given.has_target or assignment != spec.assignment:
+        if member_id not in given.target or assignment != spec.assignment:
             record = target_record(given.group_id, member_id, assignment)
-            changed.append((member_id, spec.instance_id, assignment, record))
-    return _Output(given.epoch, changed)
+            changed.append(_Changed(member_id, spec.instance_id, assignment, record))
+    return changed

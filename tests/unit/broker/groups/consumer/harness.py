@@ -130,7 +130,7 @@ class ConsumerHarness(Harness):
         self.offload = HeldOffload()
         settings.setdefault("group_consumer_assignment_interval_ms", 0)
         self.group_settings = ConsumerGroupSettings(SESSION_MS, HEARTBEAT_MS)
-        super().__init__(replica_manager, **settings)
+        super().__init__(replica_manager, **cast("dict[str, Any]", settings))
         self.consumers = self.new_consumers(self.shard)
 
     def new_consumers(self, shard: GroupShard) -> ConsumerProtocol:

@@ -1,8 +1,9 @@
 """Writes of groups, and answers that wait for them."""
 
 from broker.groups.consumer.consumer_group import ConsumerGroup
-from broker.groups.consumer.journal import BATCH_SIZE_MAX, Journal
+from broker.groups.consumer.journal import BATCH_SIZE_MAX, GATHERED_SIZE_MAX, Journal
 from protocol.error_codes import ErrorCode
+from protocol.records.record import iterate_records
 from tests.unit.broker.groups.harness import Harness
 
 
@@ -81,3 +82,63 @@ def test_write_refused_after_its_time_is_told_to_who_came_later() -> None:
     assert codes == [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR]
     assert gave_up == [1]
     assert group.work.unwritten == 0
+
+
+def test_changes_that_are_gathered_share_a_batch_and_its_fate() -> None:
+    h = Harness()
+    h.log.hold = True
+    one, other = ConsumerGroup("one"), ConsumerGroup("other")
+    gave_up: list[int] = []
+    told: list[tuple[str, ErrorCode]] = []
+    journal = Journal(h.shard.log, lambda: gave_up.append(1))
+    with journal.gathering():
+        journal.write(one, [(b"k1", b"v")], lambda code: told.append(("one", code)))
+        journal.write(one, [], lambda code: told.append(("behind", code)))
+        journal.write(other, [(b"k2", b"v")], lambda code: told.append(("other", code)))
+        assert not h.log.held
+    assert len(h.log.held) == 1
+    assert one.work.unwritten == other.work.unwritten == 1
+    h.log.commit_held()
+    assert told == [(name, ErrorCode.NONE) for name in ("one", "behind", "other")]
+    assert h.log.ends[0] == 2
+    with journal.gathering():
+        journal.write(one, [(b"k1", b"v")], lambda code: told.append(("one", code)))
+        journal.write(other, [(b"k2", b"v")], lambda code: told.append(("other", code)))
+    h.log.fail_held(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert told[3:] == [(name, ErrorCode.NOT_COORDINATOR) for name in ("one", "other")]
+    assert gave_up
+    assert one.work.unwritten == other.work.unwritten == 0
+
+
+def test_order_is_kept_when_a_large_change_does_not_wait() -> None:
+    h = Harness()
+    group = ConsumerGroup("g")
+    journal = Journal(h.shard.log, lambda: None)
+    with journal.gathering():
+        journal.write(group, [(b"small", b"1")], lambda _: None)
+        journal.write(group, [(b"large", bytes(GATHERED_SIZE_MAX))], lambda _: None)
+        journal.write(group, [(b"small", b"2")], lambda _: None)
+        for _ in range(3):
+            journal.write(group, [(b"half", bytes(GATHERED_SIZE_MAX // 2))], lambda _: None)
+    keys = [
+        [record.key for record in iterate_records(memoryview(batch), max_size=1 << 20)]
+        for batch in h.log.batches[0]
+    ]
+    assert keys == [[b"small"], [b"large"], [b"small", b"half"], [b"half"], [b"half"]]
+
+
+def test_batches_that_were_built_elsewhere_come_first() -> None:
+    h = Harness()
+    h.log.hold = True
+    group = ConsumerGroup("g")
+    codes: list[ErrorCode] = []
+    journal = Journal(h.shard.log, lambda: None)
+    journal.write_prepared(group, journal.prepare([(b"a", b"1"), (b"b", b"2")]))
+    assert group.work.unwritten == 1
+    journal.write(group, [], codes.append)
+    assert not codes
+    h.log.commit_held()
+    assert codes == [ErrorCode.NONE]
+    assert h.log.ends[0] == 2
+    h.shard.log.close()
+    journal.write_prepared(group, journal.prepare([(b"a", b"1")]))

@@ -7,7 +7,7 @@ import pytest
 from broker.groups.consumer.changes import Changes
 from broker.groups.consumer.consumer_group import ConsumerGroup, ResolvedRegularExpression
 from broker.groups.consumer.member import ConsumerGroupMember, MemberState
-from broker.groups.consumer.replay import GroupReplay
+from broker.groups.consumer.replay import GroupReplay, decode
 from protocol.errors import DecodeError
 from protocol.internal import consumer_group_records as r
 from protocol.internal.consumer_offsets import decode_key
@@ -47,7 +47,7 @@ def test_order_does_not_matter(seed: int) -> None:
         key, value = decode_key(raw), latest[raw]
         assert isinstance(key, r.ConsumerGroupKey)
         assert value is not None
-        replay.add(key, value)
+        replay.add(key, decode(key, value))
     list(replay.finish())
     assert comparable(replay.groups["g"]) == comparable(changes.group)
 
@@ -55,23 +55,23 @@ def test_order_does_not_matter(seed: int) -> None:
 def test_members_without_metadata_are_left_out() -> None:
     replay = GroupReplay()
     current = r.ConsumerGroupCurrentMemberAssignmentValue(1, 0, 0, {FOO: (1,)}, {})
-    replay.add(
-        r.ConsumerGroupCurrentMemberAssignmentKey("g", "m"),
-        r.encode_consumer_group_current_member_assignment_value(current),
-    )
+    key = r.ConsumerGroupCurrentMemberAssignmentKey("g", "m")
+    raw = r.encode_consumer_group_current_member_assignment_value(current)
+    replay.add(key, decode(key, raw))
     list(replay.finish())
     assert not replay.groups
 
 
 def test_old_partition_metadata_is_remembered() -> None:
     replay = GroupReplay()
-    replay.add(r.ConsumerGroupPartitionMetadataKey("g"), b"anything")
+    key = r.ConsumerGroupPartitionMetadataKey("g")
+    replay.add(key, decode(key, b"anything"))
     assert replay.groups["g"].has_partition_metadata_record
 
 
 def test_damaged_records_are_refused() -> None:
     with pytest.raises(DecodeError):
-        GroupReplay().add(r.ConsumerGroupMetadataKey("g"), b"\x00\x00")
+        decode(r.ConsumerGroupMetadataKey("g"), b"\x00\x00")
 
 
 def test_whole_group_written_at_once_reads_back() -> None:
@@ -86,6 +86,6 @@ def test_whole_group_written_at_once_reads_back() -> None:
         key = decode_key(raw)
         assert isinstance(key, r.ConsumerGroupKey)
         assert value is not None
-        replay.add(key, value)
+        replay.add(key, decode(key, value))
     list(replay.finish())
     assert comparable(replay.groups["g"]) == comparable(group)
