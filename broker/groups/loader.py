@@ -12,13 +12,15 @@ Source: Kafka, CoordinatorLoaderImpl.java; GroupMetadataManager and OffsetMetada
 
 import asyncio
 import logging
+from collections.abc import Callable
+from functools import partial
 from itertools import chain
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from broker.groups.classic_group import ClassicGroup, ClassicMember
 from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.classic_protocol import ClassicProtocol
-from broker.groups.consumer.replay import GroupReplay
+from broker.groups.consumer.replay import GroupReplay, decode
 from broker.groups.offset_store import GroupTopicPartition, OffsetAndMetadata
 from broker.groups.shard import GroupShard
 from broker.groups.share.replay import ShareGroupReplay
@@ -43,11 +45,17 @@ logger = logging.getLogger(__name__)
 RECORDS_PER_SLICE = 250
 """Records that are worked on before the loop gets its turn: about a millisecond."""
 
+VALUE_SIZE_MAX = 16 * 1024
+"""Bytes of a value that is decoded on the loop: a classic group's members, or the topics that a
+pattern stands for, may take ten milliseconds."""
+
 READ_SIZE = 256 * 1024
 """Bytes read from the log at a time."""
 
 BATCH_SIZE_MAX = 64 * 1024 * 1024
 """Most bytes one batch may decompress to."""
+
+Value = TypeVar("Value")
 
 _GROUP_KEY_VERSION_MIN = b"\x00\x02"
 
@@ -130,7 +138,7 @@ class LogReader:
 
 async def fill_shard(shard: GroupShard, protocol: ClassicProtocol, log: LogReader) -> None:
     """Decode what was read into groups and offsets; a record that is damaged is passed over."""
-    until_pause = RECORDS_PER_SLICE
+    pause = _Pause()
     consumer_groups = GroupReplay()
     share_groups = ShareGroupReplay()
     offsets: list[tuple[OffsetCommitKey, OffsetAndMetadata, int | None]] = []
@@ -141,12 +149,14 @@ async def fill_shard(shard: GroupShard, protocol: ClassicProtocol, log: LogReade
             try:
                 key = decode_key(raw_key)
                 if isinstance(key, GroupMetadataKey):
-                    _add_group(shard, protocol, key, decode_group_metadata_value(raw_value))
+                    value = await _decoded(decode_group_metadata_value, raw_value)
+                    await _add_group(shard, protocol, key, value, pause)
                 elif isinstance(key, OffsetCommitKey):
-                    value = decode_offset_commit_value(raw_value)
-                    offsets.append((key, OffsetAndMetadata(value, record_offset), producer_id))
+                    committed_value = decode_offset_commit_value(raw_value)
+                    committed = OffsetAndMetadata(committed_value, record_offset)
+                    offsets.append((key, committed, producer_id))
                 elif isinstance(key, ConsumerGroupKey):
-                    consumer_groups.add(key, raw_value)
+                    consumer_groups.add(key, await _decoded(partial(decode, key), raw_value))
                 elif isinstance(key, ShareGroupKey):
                     share_groups.add(key, raw_value)
                 else:
@@ -160,21 +170,20 @@ async def fill_shard(shard: GroupShard, protocol: ClassicProtocol, log: LogReade
                     record_offset,
                     error,
                 )
-            until_pause -= 1
-            if not until_pause:
-                until_pause = RECORDS_PER_SLICE
+            # A large value is as much work as many small ones.
+            if pause.is_due(1 + len(raw_value) // 1024):
                 await asyncio.sleep(0)
     for _ in chain(consumer_groups.finish(), share_groups.finish()):
-        until_pause -= 1
-        if not until_pause:
-            until_pause = RECORDS_PER_SLICE
+        if pause.is_due():
             await asyncio.sleep(0)
     for group in chain(consumer_groups.groups.values(), share_groups.groups.values()):
         if group.group_id in shard.groups:
             # Two kinds of record cannot be alive; the other one may be a damaged tombstone's.
             shard.stats.skipped_records += 1
         shard.add_loaded_group(group)
-    for position, (key, committed, producer_id) in enumerate(offsets):
+        if pause.is_due():
+            await asyncio.sleep(0)
+    for key, committed, producer_id in offsets:
         if key.group not in shard.groups:
             # Nothing but offsets: a simple group.
             shard.add_loaded_group(_simple_group(key.group))
@@ -182,16 +191,43 @@ async def fill_shard(shard: GroupShard, protocol: ClassicProtocol, log: LogReade
             shard.offsets.put(key.group, key.topic, key.partition, committed)
         else:
             shard.offsets.put_pending(producer_id, GroupTopicPartition(*key), committed)
-        if position % RECORDS_PER_SLICE == RECORDS_PER_SLICE - 1:
+        if pause.is_due():
             await asyncio.sleep(0)
+
+
+class _Pause:
+    """Says when the loop is to get its turn."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = RECORDS_PER_SLICE
+
+    def is_due(self, work: int = 1) -> bool:
+        """Count what was done, in records."""
+        self._left -= work
+        if self._left > 0:
+            return False
+        self._left = RECORDS_PER_SLICE
+        return True
+
+
+async def _decoded(function: Callable[[bytes], Value], raw_value: bytes) -> Value:
+    if len(raw_value) <= VALUE_SIZE_MAX:
+        return function(raw_value)
+    return await asyncio.to_thread(function, raw_value)
 
 
 def _simple_group(group_id: str) -> ClassicGroup:
     return ClassicGroup(group_id, state=ClassicGroupState.EMPTY, current_state_timestamp_ms=-1)
 
 
-def _add_group(
-    shard: GroupShard, protocol: ClassicProtocol, key: GroupMetadataKey, value: GroupMetadataValue
+async def _add_group(
+    shard: GroupShard,
+    protocol: ClassicProtocol,
+    key: GroupMetadataKey,
+    value: GroupMetadataValue,
+    pause: _Pause,
 ) -> None:
     group = ClassicGroup(
         key.group,
@@ -221,5 +257,7 @@ def _add_group(
         if loaded.group_instance_id in group.static_members:
             raise DecodeError(f"two members with instance id {loaded.group_instance_id}")
         group.add(member, None, value.protocol_type)
+        if pause.is_due(2):
+            await asyncio.sleep(0)
     group.subscribed_topics = group.compute_subscribed_topics()
     shard.add_loaded_group(group)
