@@ -57,21 +57,20 @@ def handle(
         if code is not ErrorCode.NONE:
             answer(_refused(code))
             return
-        response = AlterShareGroupOffsetsResponse(responses=[])
+        answered: dict[str, AlterShareGroupOffsetsResponseTopic] = {}
         for topic in request.topics:
             image = topics.get(topic.topic_name)
             results = {} if image is None else codes.get(image.topic_id, {})
-            answered = AlterShareGroupOffsetsResponseTopic(
-                topic_name=topic.topic_name,
-                partitions=[
-                    _result(p.partition_index, results.get(p.partition_index))
-                    for p in topic.partitions
-                ],
+            one = answered.setdefault(
+                topic.topic_name,
+                AlterShareGroupOffsetsResponseTopic(topic_name=topic.topic_name, partitions=[]),
             )
             if image is not None:
-                answered.topic_id = image.topic_id
-            response.responses.append(answered)
-        answer(response)
+                one.topic_id = image.topic_id
+            one.partitions += [
+                _result(p.partition_index, results.get(p.partition_index)) for p in topic.partitions
+            ]
+        answer(AlterShareGroupOffsetsResponse(responses=list(answered.values())))
 
     try:
         shares = services.groups.share_protocol(request.group_id)

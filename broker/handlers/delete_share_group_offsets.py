@@ -63,7 +63,8 @@ def handle(
                 else topic_code.message
             )
             result = _result(name, topic_code, message)
-            result.topic_id = topic_id
+            if topic_code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                result.topic_id = topic_id
             response.responses.append(result)
         answer(response)
 

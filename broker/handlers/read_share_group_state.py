@@ -49,7 +49,7 @@ def handle(
         )
 
     return for_each_partition(
-        request.topics,
+        request.topics if request.group_id else (),
         begin,
         lambda found: ReadShareGroupStateResponse(
             results=[

@@ -62,7 +62,8 @@ def handle(
             if key in known:
                 continue
             known.add(key)
-            keys.append(key)
+            if partition.acknowledgement_batches:
+                keys.append(key)
             acknowledgements.add(key, partition.acknowledgement_batches)
     answer: Answer[ShareAcknowledgeResponse] = Answer()
     lock_ms = share.group_configs(group_id).record_lock_duration_ms

@@ -2,6 +2,7 @@
 
 Behaviour:
 - Share groups only; another group is GROUP_ID_NOT_FOUND, as one that does not exist.
+- INVALID_GROUP_ID for no name at all.
 - Of each member what it works on; topics that are gone are left out.
 
 Versions:
@@ -44,6 +45,10 @@ def handle(
     for group_id in dict.fromkeys(request.group_ids):
         if not services.groups.serves_share_groups:
             described.append(_refused(group_id, ErrorCode.UNSUPPORTED_VERSION, None))
+            continue
+        if not group_id:
+            code = ErrorCode.INVALID_GROUP_ID
+            described.append(_refused(group_id, code, code.message))
             continue
         code, group = services.groups.find_group(group_id)
         if isinstance(group, ShareGroup):

@@ -12,10 +12,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from broker.share.persister import SharePartitionKey, StateBatch
+from broker.share.persister import SharePartitionKey
 from broker.share.state_requests import for_each_partition
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
+from protocol.internal.share_state import StateBatch
 from protocol.messages.write_share_group_state import (
     PartitionData,
     PartitionResult,
@@ -61,7 +62,7 @@ def handle(
         )
 
     return for_each_partition(
-        request.topics,
+        request.topics if request.group_id else (),
         begin,
         lambda found: WriteShareGroupStateResponse(
             results=[

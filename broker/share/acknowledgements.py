@@ -7,13 +7,16 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from broker.share.persister import SharePartitionKey
-from broker.share.share_partition import RENEW, Acknowledgement
+from broker.share.settlement import RENEW, Acknowledgement
 from protocol.error_codes import ErrorCode
 
 MEMBER_ID_LENGTH_MAX = 36
 """A UUID in text, which members make up themselves."""
 
 RENEW_FROM_VERSION = 2
+
+BEFORE_ALL = -1
+"""Where the lowest range may begin; what lies below the start offset is done, and so is this."""
 
 
 class Said(Protocol):
@@ -41,24 +44,22 @@ class Acknowledgements:
         self.decided: dict[SharePartitionKey, ErrorCode] = {}
 
     def add(self, key: SharePartitionKey, batches: Sequence[Said]) -> None:
-        """What is said of one share-partition."""
+        """What is said of one share-partition; of one that nothing is said of nothing is told."""
         if not self._are_valid(batches):
             self.decided[key] = ErrorCode.INVALID_REQUEST
-        elif not batches:
-            self.decided[key] = ErrorCode.NONE
-        else:
+        elif batches:
             self.said[key] = [
                 Acknowledgement(batch.first_offset, batch.last_offset, batch.acknowledge_types)
                 for batch in batches
             ]
 
     def _are_valid(self, batches: Iterable[Said]) -> bool:
-        previous_last = -1
+        previous_last = BEFORE_ALL
         for batch in batches:
             types = batch.acknowledge_types
             if (
                 batch.first_offset > batch.last_offset
-                or batch.first_offset < max(previous_last, 0)
+                or batch.first_offset < previous_last
                 or not types
                 or (len(types) > 1 and batch.last_offset - batch.first_offset + 1 != len(types))
                 or min(types) < 0

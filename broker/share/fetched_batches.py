@@ -42,12 +42,11 @@ class FetchedBatch(NamedTuple):
     is_control: bool
 
 
-def scan(records: Records, max_records: int) -> list[FetchedBatch]:
-    """The batches of a slice, up to the one with which there are `max_records` records."""
+def scan(records: Records, last_offset: int) -> list[FetchedBatch]:
+    """The batches of a slice, up to the one that holds `last_offset`."""
     batches: list[FetchedBatch] = []
     position = chunk_position = 0
     chunk = b""
-    first_offset = -1
     while position + HEADER_SIZE <= records.length:
         at = position - chunk_position
         if at < 0 or at + HEADER_SIZE > len(chunk):
@@ -72,9 +71,7 @@ def scan(records: Records, max_records: int) -> list[FetchedBatch]:
                 attributes & CONTROL_BIT != 0,
             )
         )
-        if first_offset < 0:
-            first_offset = base_offset
-        if base_offset + delta - first_offset + 1 >= max_records:
+        if base_offset + delta >= last_offset:
             break
         position += size
     return batches

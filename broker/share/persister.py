@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from protocol.error_codes import ErrorCode
+from protocol.internal.share_state import StateBatch
 from storage.uuid_text import format_uuid
 
 UNINITIALIZED_OFFSET = -1
@@ -39,22 +40,6 @@ class SharePartitionKey(NamedTuple):
     def coordinator_key(self) -> str:
         """As FindCoordinator has it, and as it is hashed: `group:topic id:partition`."""
         return f"{self.group_id}:{format_uuid(self.topic_id)}:{self.partition}"
-
-
-class StateBatch(NamedTuple):
-    """Records first_offset to last_offset (inclusive) in one state, delivered equally often.
-
-    Attributes:
-        first_offset: Of the batch.
-        last_offset: Of the batch, inclusive.
-        delivery_state: 0 available, 2 acknowledged, 4 archived.
-        delivery_count: How often they have been delivered.
-    """
-
-    first_offset: int
-    last_offset: int
-    delivery_state: int
-    delivery_count: int
 
 
 class ShareState(NamedTuple):

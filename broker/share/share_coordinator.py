@@ -36,7 +36,6 @@ from broker.share.persister import (
     SharePartitionKey,
     ShareState,
     ShareSummary,
-    StateBatch,
     StateDone,
     SummaryDone,
 )
@@ -47,6 +46,7 @@ from broker.timer import Timer, TimerHandle
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
+from protocol.internal.share_state import StateBatch
 from storage.clock import Clock
 from storage.errors import StorageError
 from storage.topic_partition import TopicPartition

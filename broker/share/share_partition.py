@@ -19,10 +19,11 @@ last time alone, so that it takes nobody with it.
 Source: Kafka, SharePartition.java; KIP-932, KIP-1206, KIP-1222.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from broker.purgatory import Watchers
@@ -34,19 +35,31 @@ from broker.share.persister import (
     SharePartitionKey,
     SharePersister,
     ShareState,
-    StateBatch,
+)
+from broker.share.settlement import (
+    ACCEPT as ACCEPT,  # also for tests that have records forgotten
+)
+from broker.share.settlement import (
+    GAP,
+    REJECT,
+    RENEW,
+    Acknowledgement,
+    matched,
+    sort_out,
+)
+from broker.share.settlement import (
+    RELEASE as RELEASE,
 )
 from broker.timer import Timer
 from protocol.error_codes import ErrorCode
-
-GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
-"""What a member may say of a record; of a gap it says that there was none."""
+from protocol.internal.share_state import StateBatch
 
 _OUTCOMES = {
     GAP: RecordState.ARCHIVED,
     ACCEPT: RecordState.ACKNOWLEDGED,
     REJECT: RecordState.ARCHIVED,
 }
+"""What becomes of records; of released ones it depends on how often they were delivered."""
 
 THROTTLE_FROM_MIN = 2
 
@@ -70,14 +83,6 @@ class Acquired(NamedTuple):
     first: int
     last: int
     delivery_count: int
-
-
-class Acknowledgement(NamedTuple):
-    """What a member says of records first to last: one type for all, or one for each."""
-
-    first: int
-    last: int
-    types: Sequence[int]
 
 
 class DeliveryLimits(NamedTuple):
@@ -299,6 +304,8 @@ class SharePartition:
             return []
         lock = self._lock(taken[0].first, taken[-1].last)
         for run in taken:
+            if not run.delivery_count:
+                run.batch_first, run.batch_size = run.first, len(run)
             run.change(RecordState.ACQUIRED, member_id)
             run.delivery_count += 1
             run.hold(lock)
@@ -307,11 +314,9 @@ class SharePartition:
                 if run.lock is lock:
                     run.change(RecordState.ARCHIVED)
                     run.hold(None)
-        acquired = [
-            Acquired(run.first, run.last, run.delivery_count)
-            for run in self._in_flight.between(taken[0].first, last)
-            if run.lock is lock
-        ]
+        acquired = _ranges(
+            run for run in self._in_flight.between(taken[0].first, last) if run.lock is lock
+        )
         self._advance_start()
         self._in_flight.tidy()
         return acquired
@@ -327,32 +332,55 @@ class SharePartition:
     ) -> tuple[int, bool]:
         """What was given back; returns how many more may be taken, and whether to stop."""
         left = limit
-        for found in self._in_flight.between(first, last):
+        found = [run for run in self._in_flight.between(first, last) if run.is_available]
+        for (_, is_new), batch in groupby(found, _batch_of):
             if left <= 0:
                 break
-            if not found.is_available:
-                continue
-            lowest, highest = max(found.first, first), min(found.last, last)
-            is_throttled = found.delivery_count >= self._throttle_from
-            if is_throttled:
-                if left < limit:
-                    return left, True
-                highest = min(highest, lowest + self._company(found) - 1)
-            if is_exact or not found.delivery_count:
-                highest = min(highest, align(lowest + left - 1))
-            for run in self._in_flight.cut(lowest, highest):
-                taken.append(run)
-                left -= len(run)
-            if is_throttled:
+            runs = list(batch)
+            is_throttled = max(run.delivery_count for run in runs) >= self._throttle_from
+            if is_throttled and left < limit:
+                return left, True
+            most = left
+            if not is_exact:
+                # What nobody has had is taken by the log's batches, the rest all at once.
+                lowest = max(runs[0].first, first)
+                most = align(lowest + left - 1) - lowest + 1 if is_new else last - first + 1
+            count = self._take_again(taken, runs, first, last, most)
+            left -= count
+            if is_throttled and count:
                 return left, True
         return left, False
 
-    def _company(self, run: Run) -> int:
-        """How many records of a run that was delivered in vain go out together."""
-        deliveries_max = self._limits.max_deliveries
-        if deliveries_max > 2 and run.delivery_count >= deliveries_max - 1:
-            return 1
-        return max(1, run.batch_size >> (run.delivery_count - self._throttle_from + 1))
+    def _take_again(
+        self, taken: list[Run], runs: Sequence[Run], first: int, last: int, most: int
+    ) -> int:
+        """Available runs of a batch that went out before, or a part of them; returns the records.
+
+        All of them, whoever has the rest of the batch, unless one was delivered in vain often: then
+        half as many with each time, and what has its last chance alone.
+        """
+        last_chance = self._limits.max_deliveries - 1
+        count = 0
+        company: int | None = None
+        for run in runs:
+            is_last_chance = last_chance > 1 and run.delivery_count >= last_chance
+            if is_last_chance and count:
+                break
+            if company is None and run.delivery_count >= self._throttle_from:
+                shift = run.delivery_count - self._throttle_from + 1
+                company = max(1, run.batch_size >> shift)
+            room = most if company is None else min(most, company)
+            room = 1 if is_last_chance else room - count
+            if room <= 0:
+                break
+            lowest, highest = max(run.first, first), min(run.last, last)
+            allowed = min(highest, lowest + room - 1)
+            for part in self._in_flight.cut(lowest, allowed):
+                taken.append(part)
+                count += len(part)
+            if allowed < highest or is_last_chance:
+                break
+        return count
 
     def _take_new(
         self,
@@ -392,16 +420,16 @@ class SharePartition:
         """The member's time is up: what it still has goes to others, or has had its chances."""
         lock.is_expired = True
         lock.handle = None
-        batches = []
+        given_back = []
         for run in self._in_flight.between(lock.first, lock.last):
             if run.lock is lock and run.transition is None:
                 run.give_back(self._limits.max_deliveries)
-                batches.append(_written(run))
-        if not batches:
+                given_back.append(run)
+        if not given_back:
             return
         self._may_be_available = True
         # If it cannot be written, a crash makes a delivery or two uncounted.
-        self._write(batches, self._written_on_expiry)
+        self._write(_written(given_back), self._written_on_expiry)
         self.watchers.check()
 
     def _written_on_expiry(self, _code: ErrorCode) -> None:
@@ -417,60 +445,27 @@ class SharePartition:
 
         INVALID_RECORD_STATE: it does not have them, or not any more. INVALID_REQUEST: nobody has.
         """
+        code, pieces = sort_out(self._in_flight, self.start_offset, member_id, acknowledgements)
+        if code is not ErrorCode.NONE:
+            done(code)
+            return
         transition = Transition()
-        for acknowledgement in acknowledgements:
-            code = self._acknowledge(member_id, acknowledgement, transition)
-            if code is not ErrorCode.NONE:
-                self._roll_back(transition)
-                done(code)
-                return
+        renewed: list[Run] = []
+        for kind, run in matched(self._in_flight, pieces):
+            self._say(kind, run, renewed, transition)
+        if renewed:
+            lock = self._lock(renewed[0].first, renewed[-1].last)
+            for run in renewed:
+                run.hold(lock)
         self._persist(transition, done)
 
-    def _acknowledge(
-        self, member_id: str, acknowledgement: Acknowledgement, transition: Transition
-    ) -> ErrorCode:
-        said_first, last, types = acknowledgement
-        if last < self.start_offset:
-            # The start has moved beyond them: they are done already.
-            return ErrorCode.NONE
-        first = max(said_first, self.start_offset)
-        if not len(self._in_flight) or first < self._in_flight.first.first:
-            return ErrorCode.INVALID_RECORD_STATE
-        if last > self._in_flight.last.last:
-            return ErrorCode.INVALID_REQUEST
-        found = self._in_flight.between(first, last)
-        if not found:
-            return ErrorCode.INVALID_REQUEST
-        for run in found:
-            if (
-                run.state is not RecordState.ACQUIRED
-                or run.transition is not None
-                or run.member_id != member_id
-            ):
-                return ErrorCode.INVALID_RECORD_STATE
-        if len(types) == 1:
-            self._say(types[0], first, last, transition)
-            return ErrorCode.NONE
-        offset = said_first
-        for kind, same in groupby(types):
-            end = offset + sum(1 for _ in same)
-            if end > first:
-                self._say(kind, max(offset, first), end - 1, transition)
-            offset = end
-        return ErrorCode.NONE
-
-    def _say(self, kind: int, first: int, last: int, transition: Transition) -> None:
-        runs = self._in_flight.cut(first, last)
+    def _say(self, kind: int, run: Run, renewed: list[Run], transition: Transition) -> None:
         if kind == RENEW:
-            lock = self._lock(first, last)
-            for run in runs:
-                run.hold(lock)
-            if not runs:
-                lock.cancel()
-            return
-        for run in runs:
-            outcome = self._released_state(run) if kind == RELEASE else _OUTCOMES[kind]
-            run.begin(transition, outcome)
+            renewed.append(run)
+        elif kind == RELEASE:
+            run.begin(transition, self._released_state(run))
+        else:
+            run.begin(transition, _OUTCOMES[kind])
 
     def release(self, member_id: str, done: Done) -> None:
         """A member has gone: what it has goes to others, as if it had released it."""
@@ -494,8 +489,7 @@ class SharePartition:
         if not transition.runs:
             done(ErrorCode.NONE)
             return
-        batches = _joined(sorted(map(_written, transition.runs)))
-        self._write(batches, partial(self._persisted, transition, done))
+        self._write(_written(transition.runs), partial(self._persisted, transition, done))
 
     def _write(self, batches: Sequence[StateBatch], done: Done) -> None:
         self._persister.write(
@@ -583,20 +577,46 @@ def _end_of_batch(batches: Sequence[FetchedBatch], offset: int) -> int:
     return offset
 
 
+def _ranges(runs: Iterable[Run]) -> list[Acquired]:
+    """What a member is told; neighbours of one batch that were delivered equally often are one."""
+    ranges: list[Acquired] = []
+    before: Run | None = None
+    for run in runs:
+        if (
+            before is not None
+            and before.last + 1 == run.first
+            and before.batch_first == run.batch_first
+            and before.delivery_count == run.delivery_count
+        ):
+            ranges[-1] = ranges[-1]._replace(last=run.last)
+        else:
+            ranges.append(Acquired(run.first, run.last, run.delivery_count))
+        before = run
+    return ranges
+
+
+def _batch_of(run: Run) -> tuple[int, bool]:
+    """What it went out with before, and whether it ever did."""
+    return run.batch_first, not run.delivery_count
+
+
 def _same(offset: int) -> int:
     return offset
 
 
-def _written(run: Run) -> StateBatch:
-    return StateBatch(run.first, run.last, run.state, run.delivery_count)
-
-
-def _joined(batches: list[StateBatch]) -> list[StateBatch]:
-    joined = batches[:1]
-    for batch in batches[1:]:
-        before = joined[-1]
-        if batch.first_offset == before.last_offset + 1 and batch[2:] == before[2:]:
-            joined[-1] = before._replace(last_offset=batch.last_offset)
-        else:
-            joined.append(batch)
-    return joined
+def _written(runs: Sequence[Run]) -> list[StateBatch]:
+    """What is to be kept of runs; neighbours of which the same is to be said are one."""
+    batches: list[StateBatch] = []
+    if not runs:
+        return batches
+    first = last = -1
+    state, count = RecordState.AVAILABLE, -1
+    for run in sorted(runs, key=attrgetter("first")):
+        if run.first == last + 1 and run.state is state and run.delivery_count == count:
+            last = run.last
+            continue
+        if count >= 0:
+            batches.append(StateBatch(first, last, state, count))
+        first, last, state, count = run.first, run.last, run.state, run.delivery_count
+    batches.append(StateBatch(first, last, state, count))
+    return batches

@@ -21,8 +21,8 @@ from broker.errors import ApiError, code_of
 from broker.purgatory import Purgatory
 from broker.share.group_config import EARLIEST, LATEST, ShareGroupConfigs, duration_ms
 from broker.share.persister import Done, SharePartitionKey, SharePersister
+from broker.share.settlement import Acknowledgement
 from broker.share.share_partition import (
-    Acknowledgement,
     DeliveryLimits,
     SharePartition,
     SharePartitionState,
@@ -259,7 +259,14 @@ class SharePartitions:
         for key, said in acknowledgements.items():
             share_partition = self._partitions.get(key)
             if share_partition is None or not share_partition.is_active:
-                settled(key, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                is_known = key.topic_id in self._controller.image.topics_by_id
+                settled(
+                    key,
+                    None,
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    if is_known
+                    else ErrorCode.UNKNOWN_TOPIC_ID,
+                )
             else:
                 share_partition.acknowledge(member_id, said, partial(settled, key, share_partition))
 

@@ -281,7 +281,8 @@ class ShareRead:
         for key, share_partition, partition, offset, records in found:
             if left <= 0:
                 break
-            batches = scan(records, left)
+            # Of what was given back all may be had, and of what is new `left` records.
+            batches = scan(records, max(offset, share_partition.end_offset) + left - 1)
             if not batches:
                 continue
             aborted: Sequence[tuple[int, int]] = ()

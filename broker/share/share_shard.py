@@ -19,17 +19,16 @@ from broker.share.persister import (
     UNINITIALIZED_OFFSET,
     UNKNOWN_COUNT,
     SharePartitionKey,
-    StateBatch,
 )
 from broker.share.state_batches import combine
 from protocol.errors import DecodeError
 from protocol.internal.share_state import (
     SNAPSHOT_KEY_VERSION,
     UPDATE_KEY_VERSION,
-    RecordedBatch,
     ShareSnapshotValue,
     ShareStateKey,
     ShareUpdateValue,
+    StateBatch,
     decode_share_snapshot,
     decode_share_state_key,
     decode_share_update,
@@ -68,7 +67,7 @@ class KeptState:
         self.start_offset = snapshot.start_offset
         self.create_timestamp_ms = snapshot.create_timestamp_ms
         self.write_timestamp_ms = snapshot.write_timestamp_ms
-        self.batches: tuple[StateBatch, ...] = tuple([StateBatch(*b) for b in snapshot.batches])
+        self.batches: tuple[StateBatch, ...] = snapshot.batches
         self.delivery_complete_count = snapshot.delivery_complete_count
         # Written since the snapshot, which is the record at `snapshot_offset`.
         self.updates = 0
@@ -80,8 +79,7 @@ class KeptState:
             self.start_offset = update.start_offset
         if update.leader_epoch != NO_EPOCH:
             self.leader_epoch = update.leader_epoch
-        new = [StateBatch(*batch) for batch in update.batches]
-        self.batches = combine(self.batches, new, self.start_offset)
+        self.batches = combine(self.batches, update.batches, self.start_offset)
         self.delivery_complete_count = update.delivery_complete_count
         self.updates += 1
 
@@ -185,14 +183,14 @@ class ShareShard:
                 start,
                 now_ms,
                 now_ms,
-                _recorded(combine(known.batches, batches, start)),
+                combine(known.batches, batches, start),
                 delivery_complete_count,
             )
         return ShareStateKey(UPDATE_KEY_VERSION, *key), ShareUpdateValue(
             known.snapshot_epoch,
             leader_epoch,
             start_offset,
-            _recorded(combine((), batches, start_offset)),
+            combine((), batches, start_offset),
             delivery_complete_count,
         )
 
@@ -206,7 +204,7 @@ class ShareShard:
             known.start_offset,
             known.create_timestamp_ms,
             now_ms,
-            _recorded(known.batches),
+            known.batches,
             known.delivery_complete_count,
         )
 
@@ -228,7 +226,3 @@ def encode_record(record: Record) -> tuple[bytes, bytes | None]:
 
 def _snapshot_key(key: SharePartitionKey) -> ShareStateKey:
     return ShareStateKey(SNAPSHOT_KEY_VERSION, *key)
-
-
-def _recorded(batches: Sequence[StateBatch]) -> tuple[RecordedBatch, ...]:
-    return tuple([RecordedBatch(*batch) for batch in batches])

@@ -14,7 +14,7 @@ Source: Kafka, PersisterStateBatchCombiner.java, PersisterStateBatch.java (compa
 from collections.abc import Iterable
 from itertools import pairwise
 
-from broker.share.persister import StateBatch
+from protocol.internal.share_state import StateBatch
 
 
 def combine(
@@ -25,9 +25,12 @@ def combine(
     if len(kept) < 2:
         return tuple(kept)
     kept.sort()
-    if all(before.last_offset < after.first_offset for before, after in pairwise(kept)):
-        return _joined(kept)
-    return _joined(_apart(kept))
+    lowest_end = -1
+    for first_offset, last_offset, _, _ in kept:
+        if first_offset <= lowest_end:
+            return _joined(_apart(_of_each_range(kept)))
+        lowest_end = last_offset
+    return _joined(kept)
 
 
 def _from_offset(batches: list[StateBatch], start_offset: int) -> list[StateBatch]:
@@ -38,12 +41,27 @@ def _from_offset(batches: list[StateBatch], start_offset: int) -> list[StateBatc
     ]
 
 
+def _of_each_range(batches: list[StateBatch]) -> list[StateBatch]:
+    """Of sorted batches that are about the same records only the strongest.
+
+    It is all there is to do when records are spoken of one by one, again and again.
+    """
+    found: dict[tuple[int, int], StateBatch] = {}
+    for batch in batches:
+        before = found.setdefault(batch[:2], batch)
+        if before is not batch and _strength(batch) > _strength(before):
+            found[batch[:2]] = batch
+    return list(found.values())
+
+
 def _apart(batches: list[StateBatch]) -> list[StateBatch]:
     """Cut sorted batches at each other's ends; of each piece the strongest is kept.
 
     Linear in the pieces times how many overlap at one place, which is two in practice: batches of
     one write never overlap each other.
     """
+    if all(before.last_offset < after.first_offset for before, after in pairwise(batches)):
+        return batches
     borders = sorted(
         {batch.first_offset for batch in batches} | {batch.last_offset + 1 for batch in batches}
     )
@@ -69,11 +87,12 @@ def _strength(batch: StateBatch) -> tuple[int, int]:
 
 def _joined(batches: list[StateBatch]) -> tuple[StateBatch, ...]:
     """Neighbours that say the same become one."""
-    joined = [batches[0]]
-    for batch in batches[1:]:
-        last = joined[-1]
-        if batch.first_offset == last.last_offset + 1 and batch[2:] == last[2:]:
-            joined[-1] = last._replace(last_offset=batch.last_offset)
+    joined: list[StateBatch] = []
+    last = None
+    for batch in batches:
+        if last is not None and batch[0] == last[1] + 1 and batch[2:] == last[2:]:
+            last = joined[-1] = last._replace(last_offset=batch.last_offset)
         else:
+            last = batch
             joined.append(batch)
     return tuple(joined)

@@ -1,7 +1,8 @@
 """What the five requests for share group state have in common.
 
 They list topics and partitions; each partition has its own outcome, and one answer goes out when
-all of them are there.
+all of them are there. A request of no group, and topics of which no partition is named, get no
+results, as in Kafka.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ def for_each_partition(
     """Begin each partition, and answer when the last has its result; results keep their order."""
     answer: Answer[A] = Answer()
     results: list[tuple[UUID, list[R | None]]] = [
-        (topic.topic_id, [None] * len(topic.partitions)) for topic in topics
+        (topic.topic_id, [None] * len(topic.partitions)) for topic in topics if topic.partitions
     ]
     left = sum(len(topic.partitions) for topic in topics)
 
@@ -51,7 +52,7 @@ def for_each_partition(
 
     if not left:
         finish()
-    for topic_at, topic in enumerate(topics):
+    for topic_at, topic in enumerate(topic for topic in topics if topic.partitions):
         for at, wanted in enumerate(topic.partitions):
             begin(topic.topic_id, wanted, partial(done, topic_at, at))
     return answer.result()

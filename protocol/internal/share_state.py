@@ -75,8 +75,15 @@ class ShareStateKey(NamedTuple):
     partition: int
 
 
-class RecordedBatch(NamedTuple):
-    """Records first_offset to last_offset (inclusive) in one state."""
+class StateBatch(NamedTuple):
+    """Records first_offset to last_offset (inclusive) in one state, delivered equally often.
+
+    Attributes:
+        first_offset: Of the batch.
+        last_offset: Of the batch, inclusive.
+        delivery_state: 0 available, 2 acknowledged, 4 archived.
+        delivery_count: How often they have been delivered.
+    """
 
     first_offset: int
     last_offset: int
@@ -93,7 +100,7 @@ class ShareSnapshotValue(NamedTuple):
     start_offset: int
     create_timestamp_ms: int
     write_timestamp_ms: int
-    batches: tuple[RecordedBatch, ...]
+    batches: tuple[StateBatch, ...]
     delivery_complete_count: int = UNKNOWN_COUNT
 
 
@@ -103,7 +110,7 @@ class ShareUpdateValue(NamedTuple):
     snapshot_epoch: int
     leader_epoch: int
     start_offset: int
-    batches: tuple[RecordedBatch, ...]
+    batches: tuple[StateBatch, ...]
     delivery_complete_count: int = UNKNOWN_COUNT
 
 
@@ -145,7 +152,7 @@ def encode_share_update(value: ShareUpdateValue) -> bytes:
     return head + _encode_tail(value.batches, value.delivery_complete_count)
 
 
-def _encode_tail(batches: tuple[RecordedBatch, ...], delivery_complete_count: int) -> bytes:
+def _encode_tail(batches: tuple[StateBatch, ...], delivery_complete_count: int) -> bytes:
     # A default is not written, as in Kafka.
     tags = (
         NO_TAGGED_FIELDS
@@ -196,10 +203,10 @@ def _begin(data: bytes) -> RecordReader:
     return reader
 
 
-def _decode_tail(reader: RecordReader) -> tuple[tuple[RecordedBatch, ...], int]:
+def _decode_tail(reader: RecordReader) -> tuple[tuple[StateBatch, ...], int]:
     batches = []
     for _ in range(reader.array_length()):
-        batches.append(RecordedBatch(*_BATCH_FIELDS.unpack(reader.take(_BATCH_FIELDS.size))))
+        batches.append(StateBatch(*_BATCH_FIELDS.unpack(reader.take(_BATCH_FIELDS.size))))
         reader.tagged_fields()
     delivery_complete_count = UNKNOWN_COUNT
     for tag, content in reader.tagged_fields():

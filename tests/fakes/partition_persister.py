@@ -6,11 +6,11 @@ from broker.share.persister import (
     Done,
     SharePartitionKey,
     ShareState,
-    StateBatch,
     StateDone,
     SummaryDone,
 )
 from protocol.error_codes import ErrorCode as E
+from protocol.internal.share_state import StateBatch
 
 
 class FakePersister:

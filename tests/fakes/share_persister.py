@@ -8,11 +8,11 @@ from broker.share.persister import (
     Done,
     SharePartitionKey,
     ShareSummary,
-    StateBatch,
     StateDone,
     SummaryDone,
 )
 from protocol.error_codes import ErrorCode
+from protocol.internal.share_state import StateBatch
 
 
 class FakeSharePersister:

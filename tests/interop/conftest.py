@@ -33,6 +33,10 @@ COORDINATOR_PROPERTIES = {
     "group.consumer.min.session.timeout.ms": "600",
     "group.consumer.min.heartbeat.interval.ms": "200",
     "group.consumer.heartbeat.interval.ms": "500",
+    "share.coordinator.state.topic.num.partitions": "4",
+    "group.share.min.record.lock.duration.ms": "1000",
+    "group.share.min.session.timeout.ms": "600",
+    "group.share.min.heartbeat.interval.ms": "200",
 }
 
 _ran = pytest.StashKey[set[str]]()

@@ -20,6 +20,9 @@ from tests.interop.raw import (  # noqa: F401  # importing registers the scripts
     members,
     offsets,
     producers,
+    share_delivery,
+    share_groups,
+    share_state,
     transactions,
 )
 from tests.interop.raw.dialogue import Dialogue
@@ -58,6 +61,51 @@ DIFFERENCES: dict[tuple[str, str], Difference] = {
     ("describe_edges", "twice"): Difference(
         "'describe_edges'", "'describe_edges'", "a short request shall not have an endless answer"
     ),
+    **{
+        ("share_session_epochs", f"a {step}"): Difference(theirs, "INVALID_REQUEST", reason)
+        for step, theirs, reason in (
+            ("empty group", "'error_code': 'NONE'", "a group has a name"),
+            ("empty group to say", "'error_code': 'NONE'", "a group has a name"),
+            ("no group", "UNKNOWN_SERVER_ERROR", _UNHANDLED),
+            ("no group to say", "UNKNOWN_SERVER_ERROR", _UNHANDLED),
+            ("no member", "UNKNOWN_SERVER_ERROR", _UNHANDLED),
+            ("no member to say", "UNKNOWN_SERVER_ERROR", _UNHANDLED),
+        )
+    },
+    ("share_records_deleted_under_a_member", "a half of a batch"): Difference(
+        "'first_offset': 22", "'first_offset': 24", "what was deleted is delivered to nobody"
+    ),
+    **{
+        ("share_where_groups_begin", step): Difference(
+            "OFFSET_NOT_AVAILABLE",
+            "'error_code': 'NONE'",
+            "a partition without records that young is read from its end on, which loses none",
+        )
+        for step in ("m4 opens", "m4 after one more")
+    },
+    **{
+        ("share_topics_that_are_not_there", step): Difference(
+            "UNKNOWN_SERVER_ERROR", "UNKNOWN_TOPIC_ID", _UNHANDLED
+        )
+        for step in ("u opens", "u goes on", "n opens nil", "s after the deletion")
+    },
+    **{
+        ("share_sizes_of_what_is_acquired", step): Difference(
+            "'first_offset'", "'first_offset'", "neighbours delivered equally often are one range"
+        )
+        for step in ("exactly 3/1 round 1", "exactly 7/5 round 2")
+    },
+    ("share_offsets_are_altered", "negative partition"): Difference(
+        "UNKNOWN_SERVER_ERROR", "UNKNOWN_TOPIC_OR_PARTITION", _UNHANDLED
+    ),
+    ("share_offsets_are_described", "no group id"): Difference(
+        "UNKNOWN_SERVER_ERROR", "'start_offset': -1", _UNHANDLED
+    ),
+    ("share_offsets_are_described", "empty lists"): Difference(
+        "UNKNOWN_SERVER_ERROR", "'error_code': 'NONE'", _UNHANDLED
+    ),
+    ("share_state_of_whom", "find 3"): Difference("0", "42", "there are no such partitions"),
+    ("share_state_of_whom", "find 6"): Difference("42", "0", "a group's name may have colons"),
 }
 """(script, step) whose answers differ."""
 

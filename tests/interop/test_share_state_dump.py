@@ -12,10 +12,10 @@ from uuid import UUID
 from bench.kafka_release import DUMP_LOG, KafkaRelease
 from config.topic import TopicConfig
 from protocol.internal.share_state import (
-    RecordedBatch,
     ShareSnapshotValue,
     ShareStateKey,
     ShareUpdateValue,
+    StateBatch,
     encode_share_snapshot,
     encode_share_state_key,
     encode_share_update,
@@ -31,9 +31,9 @@ from tests.fakes.clock import ManualClock
 RECORDS = 200
 
 
-def some_batches(random: Random) -> tuple[RecordedBatch, ...]:
+def some_batches(random: Random) -> tuple[StateBatch, ...]:
     return tuple(
-        RecordedBatch(
+        StateBatch(
             first := random.randrange(1 << 40),
             first + random.randrange(1 << 20),
             random.choice([0, 2, 4]),
@@ -43,7 +43,7 @@ def some_batches(random: Random) -> tuple[RecordedBatch, ...]:
     )
 
 
-def batches_as_dumped(batches: tuple[RecordedBatch, ...]) -> list[dict[str, int]]:
+def batches_as_dumped(batches: tuple[StateBatch, ...]) -> list[dict[str, int]]:
     return [
         {
             "firstOffset": batch.first_offset,

@@ -238,8 +238,8 @@ class ShareGroup(Group):
 
     @override
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode:
-        """There is nothing to fetch."""
-        return ErrorCode.GROUP_ID_NOT_FOUND
+        """There is nothing to fetch: as of a group that does not exist."""
+        return ErrorCode.NONE
 
     @override
     def offset_expiry_base(self) -> int | None:

@@ -52,6 +52,7 @@ LEFT_OUT = {
     "throttle_time_ms",
     "error_message",
     "batch_index_error_message",
+    "acknowledge_error_message",
     "client_host",
     "host",
     "port",

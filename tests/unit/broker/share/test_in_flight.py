@@ -100,9 +100,10 @@ def test_a_lock_lives_as_long_as_its_runs() -> None:
 
 
 def test_what_is_alike_is_joined_again() -> None:
-    flight = InFlight()
-    for at in range(100):
-        flight.append(Run(at, at, RecordState.ARCHIVED, 1, batch_size=100))
+    flight = runs((0, 99))
+    for at in range(0, 100, 2):
+        flight.cut(at, at)
+    assert len(flight) == 100
     flight.tidy()
     assert shown(flight) == [(0, 99)]
 
@@ -114,3 +115,10 @@ def test_dropped() -> None:
     flight.first.change(RecordState.ARCHIVED)
     assert flight.drop_done()
     assert shown(flight) == [(7, 9)]
+
+
+def test_cut_at_each_border() -> None:
+    flight = runs((0, 9), (10, 19), (30, 39))
+    found = flight.cut_each([2, 3, 10, 12, 35, 36])
+    assert shown(found) == [(2, 2), (3, 9), (10, 11), (12, 19), (30, 34), (35, 35)]
+    assert shown(flight) == [(0, 1), *shown(found), (36, 39)]

@@ -14,11 +14,11 @@ from broker.share.persister import (
     SharePersister,
     ShareState,
     ShareSummary,
-    StateBatch,
 )
 from broker.share.share_coordinator import UNCOMMITTED_DELAY_MS, ShareCoordinator
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode as E
+from protocol.internal.share_state import StateBatch
 from protocol.records.builder import build_batch
 from storage.topic_partition import TopicPartition
 from tests.fakes.offsets_partition import FakeController, topic_image

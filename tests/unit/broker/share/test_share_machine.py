@@ -8,10 +8,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from broker.share.in_flight import RecordState
-from broker.share.persister import ShareState, StateBatch
-from broker.share.share_partition import ACCEPT, GAP, REJECT, RELEASE, RENEW, Acknowledgement
+from broker.share.persister import (
+    ShareState,
+)
+from broker.share.settlement import ACCEPT, GAP, REJECT, RELEASE, RENEW, Acknowledgement
 from broker.share.state_batches import combine
 from protocol.error_codes import ErrorCode as E
+from protocol.internal.share_state import StateBatch
 from tests.unit.broker.share.test_share_partition import LOCK_MS, Share, batches_of
 
 MAX_DELIVERIES = 4

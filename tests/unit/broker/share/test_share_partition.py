@@ -9,20 +9,26 @@ import pytest
 from broker.share.delayed_share_fetch import DelayedShareFetch
 from broker.share.fetched_batches import FetchedBatch
 from broker.share.in_flight import RecordState
-from broker.share.persister import SharePartitionKey, ShareState, StateBatch
-from broker.share.share_partition import (
+from broker.share.persister import (
+    SharePartitionKey,
+    ShareState,
+)
+from broker.share.settlement import (
     ACCEPT,
     GAP,
     REJECT,
     RELEASE,
     RENEW,
     Acknowledgement,
+)
+from broker.share.share_partition import (
     Acquired,
     DeliveryLimits,
     SharePartition,
     SharePartitionState,
 )
 from protocol.error_codes import ErrorCode as E
+from protocol.internal.share_state import StateBatch
 from tests.fakes.partition_persister import FakePersister
 from tests.fakes.timer import ManualTimer
 
@@ -190,6 +196,28 @@ def test_whole_batches_even_above_what_was_asked_for(share: Share) -> None:
     assert share.acquire(batches_of(3, 4, 4), max_records=5) == [Acquired(0, 6, 1)]
 
 
+def test_parts_of_a_batch_go_out_together_whatever_was_asked_for(share: Share) -> None:
+    """All that is there of a batch that was delivered before; the next batch waits."""
+    share.acquire(batches_of(10))
+    share.acquire(batches_of(10, base=10))
+    for first, last in ((1, 2), (5, 7), (12, 13)):
+        assert share.say(RELEASE, first, last) is E.NONE
+    acquired = share.acquire(batches_of(10, 10), max_records=3)
+    assert acquired == [(1, 2, 2), (5, 7, 2)]
+    assert share.acquire(batches_of(10, base=10), max_records=3) == [(12, 13, 2)]
+
+
+def test_company_is_counted_over_the_batch(share: Share) -> None:
+    for _ in range(2):
+        share.acquire(batches_of(8))
+        share.say(RELEASE, 0, 7)
+    share.acquire(batches_of(8))
+    share.say([ACCEPT, RELEASE, RELEASE, ACCEPT, RELEASE, RELEASE, RELEASE, RELEASE], 0, 7)
+    # Half of the batch, though an accepted record lies between.
+    assert share.acquire(batches_of(8)) == [(1, 2, 4), (4, 5, 4)]
+    assert share.acquire(batches_of(8)) == [(6, 7, 4)]
+
+
 def test_exactly_what_was_asked_for(share: Share) -> None:
     assert share.acquire(batches_of(3, 4, 4), max_records=5, is_exact=True) == [Acquired(0, 4, 1)]
     assert share.offsets == (0, 5, 5)
@@ -338,7 +366,7 @@ def test_all_or_nothing(share: Share) -> None:
     share.say(RELEASE, 4, 4)
     said = [Acknowledgement(0, 1, [ACCEPT]), Acknowledgement(4, 4, [ACCEPT])]
     assert share.outcome(share.partition.acknowledge, "a", said) is E.INVALID_RECORD_STATE
-    assert share.shown() == [(0, 1, "ACQUIRED", 1), (2, 3, "ACQUIRED", 1), (4, 4, "AVAILABLE", 1)]
+    assert share.shown() == [(0, 3, "ACQUIRED", 1), (4, 4, "AVAILABLE", 1)]
 
 
 def test_nobody_has_anything(share: Share) -> None:

@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.share.persister import StateBatch
 from broker.share.state_batches import combine
+from protocol.internal.share_state import StateBatch
 
 BATCHES = st.lists(
     st.builds(

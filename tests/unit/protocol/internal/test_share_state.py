@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from protocol.errors import DecodeError
 from protocol.internal.share_state import (
-    RecordedBatch,
     ShareSnapshotValue,
     ShareStateKey,
     ShareUpdateValue,
+    StateBatch,
     decode_share_snapshot,
     decode_share_state_key,
     decode_share_update,
@@ -24,7 +24,7 @@ INT16 = st.integers(0, 2**15 - 1)
 INT32 = st.integers(-1, 2**31 - 1)
 INT64 = st.integers(-1, 2**63 - 1)
 BATCHES = st.lists(
-    st.builds(RecordedBatch, INT64, INT64, st.sampled_from([0, 2, 4]), INT16), max_size=300
+    st.builds(StateBatch, INT64, INT64, st.sampled_from([0, 2, 4]), INT16), max_size=300
 ).map(tuple)
 SNAPSHOTS = st.builds(ShareSnapshotValue, INT32, INT32, INT32, INT64, INT64, INT64, BATCHES, INT32)
 UPDATES = st.builds(ShareUpdateValue, INT32, INT32, INT64, BATCHES, INT32)
@@ -47,7 +47,7 @@ def test_key_byte_by_byte() -> None:
 
 
 def test_update_byte_by_byte() -> None:
-    value = ShareUpdateValue(3, 4, 5, (RecordedBatch(6, 7, 2, 1),), 9)
+    value = ShareUpdateValue(3, 4, 5, (StateBatch(6, 7, 2, 1),), 9)
     assert encode_share_update(value) == UPDATE
     assert decode_share_update(UPDATE) == value
 

@@ -77,7 +77,7 @@ class ShareHarness(Harness):
         self,
         replica_manager: FakeReplicaManager | None = None,
         *topics: TopicImage,
-        **settings: object,
+        **settings: Any,
     ) -> None:
         self.controller = FakeController(
             *(topics or (topic_image("foo", 1, 4), topic_image("bar", 2, 2)))
