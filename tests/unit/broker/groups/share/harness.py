@@ -1,7 +1,7 @@
 """One shard with share groups, without a loop, and members that talk to it."""
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 from broker.controller.cluster_image import ClusterImage, TopicImage
