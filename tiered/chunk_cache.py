@@ -44,6 +44,7 @@ from tiered.errors import CorruptRemoteDataError
 from tiered.fair_queue import Client, FairQueue
 from tiered.flight import Flight, Flights
 from tiered.off_loop import Run
+from tiered.referrals import RUN_CHUNKS, Referrals, ReferToChunks
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.tier import ChunkResult
 
@@ -79,6 +80,7 @@ class ChunkCache:
             `prefetch_unused_bytes` evicted unread.
         abandoned_unused_bytes: Of downloads whose readers went away, evicted unread.
         damaged: Files dropped after a restart for their checksum.
+        run_chunks: So many are best fetched ahead together.
         fetch_ms: Running mean of what a download takes, queue included; 0: none yet.
     """
 
@@ -95,6 +97,7 @@ class ChunkCache:
         randomness: Randomness,
         on_downloaded: Callable[[int], None],
         finish_abandoned: bool,
+        refer: ReferToChunks | None = None,
     ) -> None:
         """Touch nothing yet; see `start`.
 
@@ -109,6 +112,7 @@ class ChunkCache:
             randomness: For names of unfinished files.
             on_downloaded: Told the bytes that came over the network.
             finish_abandoned: See `TierSettings.abandoned_reads`.
+            refer: Compares chunks where they lie; None: they lie elsewhere.
         """
         self._directory = directory
         self.limit_bytes = limit_bytes
@@ -130,6 +134,10 @@ class ChunkCache:
         self._prefetches: dict[ChunkKey, tuple[int, Callable[[int], None]]] = {}
         self._pending_bytes = 0
         self._remover = FileRemover(filesystem, run, self._is_name_of_present)
+        self._referrals: Referrals | None = None
+        if refer is not None:
+            self._referrals = Referrals(refer, filesystem, run, directory, self._remover.remove)
+        self.run_chunks = 1 if refer is None else RUN_CHUNKS
         self._scan = ChunkScan(directory, self._token, filesystem, run, self._found, self._shrink)
         self.bytes = 0
         self.hits = 0
@@ -185,6 +193,8 @@ class ChunkCache:
     async def close(self) -> None:
         """Stop downloads and finish removing; chunks stay for the next start."""
         self.flights.close()
+        if self._referrals is not None:
+            await self._referrals.close()
         await self._scan.close()
         await self._remover.close()
         for chunk in self._chunks.values():
@@ -348,6 +358,35 @@ class ChunkCache:
         flight = self.flights.get(key)
         if flight is not None:
             began_ms = flight.begun_ms
+        chunk = await self._find_in_place(source, key)
+        if chunk is None:
+            chunk = await self._fetch_copy(source, key)
+        self.downloads += 1
+        self._measure(self._clock.monotonic_ms() - began_ms)
+        chunk.checked = True
+        self._admit(chunk)
+        return chunk
+
+    async def _find_in_place(self, source: ChunkSource, key: ChunkKey) -> CachedChunk | None:
+        """The chunk where it lies on this machine, if it does."""
+        if self._referrals is None:
+            return None
+        try:
+            found = await self._referrals.find(source, key)
+        except BaseException:
+            self._end_prefetch(key)
+            raise
+        if found is None or found[0].length != source.chunk_length(key.chunk):
+            return None
+        named, file = found
+        self._on_downloaded(named.length)
+        self.downloaded_bytes += named.length
+        chunk = CachedChunk(self._filesystem, chunk_path(self._directory, named), named)
+        chunk.hold(file)
+        return chunk
+
+    async def _fetch_copy(self, source: ChunkSource, key: ChunkKey) -> CachedChunk:
+        """The chunk in a file of the cache."""
         self._attempt += 1
         part = part_path(self._directory, key, f"{self._token}-{self._attempt}")
         expected = source.chunk_length(key.chunk)
@@ -380,12 +419,8 @@ class ChunkCache:
         finally:
             if pinned:
                 source.unpin()
-        self.downloads += 1
-        self._measure(self._clock.monotonic_ms() - began_ms)
         chunk = CachedChunk(self._filesystem, path, named)
         chunk.hold(file)
-        chunk.checked = True
-        self._admit(chunk)
         return chunk
 
     async def _fetch_with_room(self, source: ChunkSource, key: ChunkKey, part: str) -> ChunkResult:

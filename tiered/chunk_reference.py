@@ -73,7 +73,7 @@ class ReferencedChunk:
         length: Bytes of the range.
     """
 
-    __slots__ = ("_file", "length", "reference")
+    __slots__ = ("__weakref__", "_file", "length", "reference")
 
     def __init__(self, file: File, reference: Reference, length: int) -> None:
         self._file = file
@@ -84,6 +84,10 @@ class ReferencedChunk:
         """Whether the object is still the one that was compared."""
         size, modified_ns = self._file.stamp()
         return size == self.reference.size and modified_ns == self.reference.modified_ns
+
+    def of_same_object(self, reference: Reference, length: int) -> "ReferencedChunk":
+        """Another range of the file that this one holds open."""
+        return ReferencedChunk(self._file, reference, length)
 
     def read_at(self, size: int, position: int) -> bytes:
         """Up to `size` bytes of the chunk; fewer at its end."""

@@ -263,8 +263,11 @@ class Prefetcher:
         chunks = self._chunks
         share = chunks.limit_bytes * CACHE_SHARE
         chunk = stream.chunk
-        ahead = 0
-        while ahead <= stream.window:
+        ahead = issued = 0
+        # A run that was begun is asked for whole: together its chunks cost one question.
+        while ahead <= stream.window or (
+            issued and chunk % chunks.run_chunks and ahead <= self._window_max(segment)
+        ):
             if chunk >= segment.indexes.layout.chunks:
                 following = self._following(stream, segment)
                 if following is None:
@@ -282,6 +285,7 @@ class Prefetcher:
                     self.held_back += 1
                     return
                 self.issued += 1
+                issued += 1
             ahead += 1
             chunk += 1
 

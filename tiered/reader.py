@@ -142,6 +142,7 @@ class Reader:
             randomness=randomness,
             on_downloaded=self.quota.downloaded,
             finish_abandoned=finish_abandoned,
+            refer=tier.refer_to_chunks if settings.store.backend == "filesystem" else None,
         )
         self.indexes = IndexCache(
             settings.index_cache_directory,

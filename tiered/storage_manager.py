@@ -30,6 +30,7 @@ from tiered.errors import (
     RemoteStorageError,
     TierProcessError,
 )
+from tiered.in_place import NOTHING_FOUND, refer_to_chunks
 from tiered.key_ring import KeyRing
 from tiered.manifest_memory import ManifestMemory
 from tiered.object_keys import ObjectKeys
@@ -43,6 +44,7 @@ from tiered.tier import (
     ChunkResult,
     CopyResult,
     Fault,
+    FoundChunks,
     IndexesResult,
     SegmentFiles,
     SideFile,
@@ -211,6 +213,34 @@ class RemoteStorageManager:
                 counters.bytes_down += downloaded
                 crc = opened.manifest.chunk_crcs[chunk]
                 return ChunkResult(size, crc, downloaded, in_place)
+
+    async def refer_to_chunks(
+        self,
+        metadata: RemoteLogSegmentMetadata,
+        manifest: str,
+        chunks: Sequence[int],
+        directory: str,
+    ) -> FoundChunks:
+        """As `Tier`."""
+        with self._call("refer_to_chunks") as counters:
+            keys = self._keys.segment_keys(metadata)
+            place = self._store.local_path(keys.log)
+            if place is None:
+                return NOTHING_FOUND
+            opened = await self._reader.opened(metadata, keys, manifest)
+            if not opened.transform.is_plain:
+                return NOTHING_FOUND
+            begin_ms = self._clock.monotonic_ms()
+            found = await self._threads.run(
+                refer_to_chunks, self._filesystem, opened, metadata, place, chunks, directory
+            )
+            sizes = [chunk.length for chunk in found.chunks]
+            counters.bytes_down += sum(sizes)
+            # To whoever counts, the object was asked for so many ranges, as it was.
+            self._store.statistics.count_together(
+                "get_range", sizes, self._clock.monotonic_ms() - begin_ms
+            )
+            return found
 
     async def fetch_side_file(self, metadata: RemoteLogSegmentMetadata, kind: SideFile) -> bytes:
         """As `Tier`."""

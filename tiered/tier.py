@@ -98,6 +98,30 @@ class ChunkResult(NamedTuple):
     is_reference: bool = False
 
 
+class FoundChunk(NamedTuple):
+    """A chunk that lies on this machine as it is, at a position in the object's file."""
+
+    chunk: int
+    length: int
+    crc: int
+    position: int
+
+
+class FoundChunks(NamedTuple):
+    """Chunks of one object that were compared where they lie.
+
+    Attributes:
+        path: Of the object's file; empty where the segment is stored in another form, or elsewhere.
+        size, modified_ns: Of the file before it was read (`chunk_reference`).
+        chunks: Those that are what the manifest says.
+    """
+
+    path: str
+    size: int
+    modified_ns: int
+    chunks: Sequence[FoundChunk]
+
+
 class Fault(NamedTuple):
     """Something wrong with a remote segment; `position` in the object, -1 if it cannot be told."""
 
@@ -148,6 +172,25 @@ class Tier(Protocol):
 
         Raises:
             CorruptRemoteDataError: The checksum does not fit; nothing was written.
+        """
+        ...
+
+    async def refer_to_chunks(
+        self,
+        metadata: RemoteLogSegmentMetadata,
+        manifest: str,
+        chunks: Sequence[int],
+        directory: str,
+    ) -> FoundChunks:
+        """Compare chunks where they lie, if that is on this machine, and write references to them.
+
+        Args:
+            metadata: Of the segment.
+            manifest: Path of the manifest that `fetch_indexes` wrote.
+            chunks: Counted from 0.
+            directory: Of the chunk cache, where references are written under their names
+                (`chunk_file`). Which are there afterwards the result says, whatever it leaves out:
+                what is missing in it is to be fetched.
         """
         ...
 

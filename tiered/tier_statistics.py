@@ -31,6 +31,7 @@ OPERATIONS: Final = (
     "copy_segment",
     "fetch_indexes",
     "fetch_chunk",
+    "refer_to_chunks",
     "fetch_side_file",
     "delete_segment",
     "is_complete",

@@ -29,6 +29,7 @@ from tiered.tier import (
     ChunkResult,
     CopyResult,
     Fault,
+    FoundChunks,
     IndexesResult,
     SegmentFiles,
     SideFile,
@@ -198,6 +199,15 @@ class BucketTier:
     async def fetch_chunk(
         self, metadata: RemoteLogSegmentMetadata, manifest: str, chunk: int, path: str
     ) -> ChunkResult:
+        raise AssertionError("nothing here reads")
+
+    async def refer_to_chunks(
+        self,
+        metadata: RemoteLogSegmentMetadata,
+        manifest: str,
+        chunks: Sequence[int],
+        directory: str,
+    ) -> FoundChunks:
         raise AssertionError("nothing here reads")
 
     def statistics(self) -> Mapping[str, Any]:

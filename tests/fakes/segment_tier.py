@@ -8,6 +8,7 @@ tier.remove(metadata)                the segment has expired
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -15,9 +16,10 @@ from protocol.records.batch import crc32c
 from storage.filesystem import Filesystem
 from tests.fakes.tier import FakeTier
 from tiered.errors import ObjectNotFoundError
+from tiered.in_place import NOTHING_FOUND
 from tiered.manifest_layout import seal
 from tiered.segment_metadata import RemoteLogSegmentMetadata
-from tiered.tier import ChunkResult, IndexesResult
+from tiered.tier import ChunkResult, FoundChunks, IndexesResult
 
 
 @dataclass
@@ -109,6 +111,16 @@ class SegmentTier(FakeTier):
         assert data, key
         self._write(path, data)
         return ChunkResult(len(data), crc32c(data), len(data))
+
+    async def refer_to_chunks(
+        self,
+        metadata: RemoteLogSegmentMetadata,
+        manifest: str,
+        chunks: Sequence[int],
+        directory: str,
+    ) -> FoundChunks:
+        """They are not on this machine."""
+        return NOTHING_FOUND
 
     def _write(self, path: str, data: bytes) -> None:
         file = self.filesystem.open(path + ".tmp", create=True)

@@ -16,6 +16,8 @@ from tiered.tier import (
     ChunkResult,
     CopyResult,
     Fault,
+    FoundChunk,
+    FoundChunks,
     IndexesResult,
     SegmentFiles,
     SideFile,
@@ -88,6 +90,16 @@ class FakeTier:
     ) -> ChunkResult:
         await self._enter("fetch_chunk", metadata, manifest, chunk, path)
         return ChunkResult(4096, 0xFFFFFFFF, chunk)
+
+    async def refer_to_chunks(
+        self,
+        metadata: RemoteLogSegmentMetadata,
+        manifest: str,
+        chunks: Sequence[int],
+        directory: str,
+    ) -> FoundChunks:
+        await self._enter("refer_to_chunks", metadata, manifest, list(chunks), directory)
+        return FoundChunks("/object", 9, 5, [FoundChunk(chunk, 3, 7, 4) for chunk in chunks])
 
     async def fetch_side_file(self, metadata: RemoteLogSegmentMetadata, kind: SideFile) -> bytes:
         await self._enter("fetch_side_file", metadata, kind)

@@ -5,7 +5,7 @@ written by one thread, the loop that makes the calls; reading it elsewhere may b
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -126,6 +126,13 @@ class StoreStatistics:
             counters.bytes += size
         finally:
             counters.ended(self._clock.monotonic_ms() - begin_ms)
+
+    def count_together(self, call: str, sizes: Sequence[int], duration_ms: float) -> None:
+        """Count calls of so many bytes each that were done one after the other."""
+        counters = self.by_call[call]
+        for size in sizes:
+            counters.bytes += size
+            counters.ended(duration_ms / len(sizes))
 
     def as_dict(self) -> dict[str, Any]:
         """A copy of plain values, to be sent between processes."""

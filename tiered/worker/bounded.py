@@ -7,6 +7,7 @@ Three lanes, so that a burst of one kind never holds up another: readers do not 
                                                              or three chunks if that is more
     fetching  fetch_chunk, fetch_indexes, fetch_side_file    three chunks: as stored, decrypted,
                                                              as it was
+    fetching  refer_to_chunks                                a block
     objects   put_object, get_object                         the object; unknown: the largest
 
 Each lane's size is its tasks' shares, at most LANE_BYTES_MAX. Listing and deleting hold no payload.
@@ -15,6 +16,7 @@ Each lane's size is its tasks' shares, at most LANE_BYTES_MAX. Listing and delet
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from tiered.in_place import BLOCK_BYTES
 from tiered.object_store.base import ObjectPage, PendingUpload
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.settings import MIB, TierSettings
@@ -22,6 +24,7 @@ from tiered.tier import (
     ChunkResult,
     CopyResult,
     Fault,
+    FoundChunks,
     IndexesResult,
     SegmentFiles,
     SideFile,
@@ -81,6 +84,17 @@ class BoundedTier:
         """As `Tier`."""
         async with self._fetching.share(self._fetch_share):
             return await self._tier.fetch_chunk(metadata, manifest, chunk, path)
+
+    async def refer_to_chunks(
+        self,
+        metadata: RemoteLogSegmentMetadata,
+        manifest: str,
+        chunks: Sequence[int],
+        directory: str,
+    ) -> FoundChunks:
+        """As `Tier`."""
+        async with self._fetching.share(BLOCK_BYTES):
+            return await self._tier.refer_to_chunks(metadata, manifest, chunks, directory)
 
     async def fetch_side_file(self, metadata: RemoteLogSegmentMetadata, kind: SideFile) -> bytes:
         """As `Tier`."""

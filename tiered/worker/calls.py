@@ -4,6 +4,7 @@
     copy_segment     metadata, files, topic                 leader epochs  [bytes, custom metadata]
     fetch_indexes    metadata, directory, stem                             [4 numbers]
     fetch_chunk      metadata, manifest, chunk, path                       [3 numbers, reference?]
+    refer_to_chunks  metadata, manifest, chunks, directory                 -; what was found, JSON
     fetch_side_file  metadata, kind                                        -; the file
     delete_segment   metadata
     is_complete      metadata                                              true or false
@@ -28,6 +29,8 @@ from tiered.tier import (
     ChunkResult,
     CopyResult,
     Fault,
+    FoundChunk,
+    FoundChunks,
     IndexesResult,
     SegmentFiles,
     SideFile,
@@ -144,6 +147,15 @@ def _decode_page(_: Any, data: bytes) -> ObjectPage:
     return ObjectPage([ObjectInfo(*found) for found in objects], continuation)
 
 
+def _encode_found(found: FoundChunks) -> Encoded:
+    return None, _dump(found)
+
+
+def _decode_found(_: Any, data: bytes) -> FoundChunks:
+    path, size, modified_ns, chunks = json.loads(data)
+    return FoundChunks(path, size, modified_ns, [FoundChunk(*chunk) for chunk in chunks])
+
+
 def _rows(result: Sequence[Any]) -> Encoded:
     return None, _dump(list(result))
 
@@ -158,6 +170,7 @@ CALLS: Final[Mapping[str, CallCodec]] = {
     "fetch_chunk": _SEGMENT._replace(
         encode_result=_numbers, decode_result=lambda result, _: ChunkResult(*result)
     ),
+    "refer_to_chunks": _SEGMENT._replace(encode_result=_encode_found, decode_result=_decode_found),
     "fetch_side_file": CallCodec(_encode_side_file, _decode_side_file, _bytes, _as_bytes),
     "delete_segment": _SEGMENT,
     "is_complete": _SEGMENT._replace(

@@ -26,6 +26,7 @@ from tiered.tier import (
     ChunkResult,
     CopyResult,
     Fault,
+    FoundChunks,
     IndexesResult,
     SegmentFiles,
     SideFile,
@@ -204,6 +205,19 @@ class TierClient:
         """As `Tier`."""
         result: ChunkResult = await self._call(
             "fetch_chunk", metadata, manifest, chunk, path, calls=2
+        )
+        return result
+
+    async def refer_to_chunks(
+        self,
+        metadata: RemoteLogSegmentMetadata,
+        manifest: str,
+        chunks: Sequence[int],
+        directory: str,
+    ) -> FoundChunks:
+        """As `Tier`."""
+        result: FoundChunks = await self._call(
+            "refer_to_chunks", metadata, manifest, chunks, directory, calls=1 + len(chunks)
         )
         return result
 

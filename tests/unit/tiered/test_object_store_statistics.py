@@ -72,3 +72,12 @@ def test_the_copy_is_plain_and_has_every_call_and_kind() -> None:
     assert tuple(copied["calls"]["list"]["errors"]) == ERROR_KINDS
     copied["calls"]["list"]["errors"]["other"] = 9
     assert statistics.by_call["list"].errors["other"] == 0
+
+
+def test_calls_done_together_share_their_time() -> None:
+    statistics = StoreStatistics(ManualClock())
+    statistics.count_together("get_range", [100, 50], 3000)
+    statistics.count_together("get_range", [], 1)
+    counters = statistics.by_call["get_range"]
+    assert (counters.calls, counters.seconds, counters.bytes) == (2, 3.0, 150)
+    assert counters.latency_counts[LATENCY_BOUNDS_MS.index(2_000)] == 2

@@ -69,6 +69,31 @@ async def test_all_of_it_is_read_without_waiting_at_the_borders() -> None:
     assert history.reader.chunks.wasted_bytes == 0
 
 
+@pytest.mark.parametrize(("run_chunks", "issued"), [(1, 2), (4, 4)])
+async def test_chunks_that_cost_one_question_are_asked_for_together(
+    run_chunks: int, issued: int
+) -> None:
+    """A run is asked for whole, as far as the segment goes."""
+    history = _world(chunk_bytes=128, prefetch_max_bytes=100 * 128)
+    history.reader.chunks.run_chunks = run_chunks
+    offset = await _next(history, 0)
+    while not history.reader.prefetcher.issued:
+        offset = await _next(history, offset)
+    assert history.reader.prefetcher.issued == issued
+    if run_chunks > 1:
+        await settle()
+        assert set(history.tier.chunk_calls) == {(0, chunk) for chunk in range(7)}
+
+
+async def test_a_run_ends_where_one_reader_may_not_be_further_ahead() -> None:
+    history = _world(chunk_bytes=128, prefetch_max_bytes=2 * 128)
+    history.reader.chunks.run_chunks = 4
+    offset = await _next(history, 0)
+    while not history.reader.prefetcher.issued:
+        offset = await _next(history, offset)
+    assert history.reader.prefetcher.issued <= 2
+
+
 async def test_nothing_local_is_read_ahead() -> None:
     history = _world()
     await history.replay(max_bytes=200)

@@ -8,7 +8,16 @@ import pytest
 
 from tests.unit.tiered.worker.turns import FACTS, FILES, SEGMENT
 from tiered.object_store.base import ObjectInfo, ObjectPage, PendingUpload
-from tiered.tier import ChunkResult, CopyResult, Fault, IndexesResult, SideFile, Tier
+from tiered.tier import (
+    ChunkResult,
+    CopyResult,
+    Fault,
+    FoundChunk,
+    FoundChunks,
+    IndexesResult,
+    SideFile,
+    Tier,
+)
 from tiered.worker.calls import CALLS
 from tiered.worker.frames import FRAME_SIZE_MAX, Kind, encode
 
@@ -21,6 +30,13 @@ EXAMPLES: dict[str, tuple[tuple[Any, ...], list[Any]]] = {
     ),
     "fetch_indexes": ((SEGMENT, "/dir\udcff", "stem"), [IndexesResult(1, 2, 3, 4)]),
     "fetch_chunk": ((SEGMENT, "/m", 3, "/p"), [ChunkResult(1, 0xFFFFFFFF, 2)]),
+    "refer_to_chunks": (
+        (SEGMENT, "/m", [3, 4], "/dir\udcff"),
+        [
+            FoundChunks("", 0, 0, []),
+            FoundChunks("/é", 9, 5, [FoundChunk(3, 1, 0xFFFFFFFF, 2)]),
+        ],
+    ),
     "fetch_side_file": ((SEGMENT, SideFile.PRODUCER_SNAPSHOT), [b"", b"\x00\xff" * 99]),
     "delete_segment": ((SEGMENT,), [None]),
     "is_complete": ((SEGMENT,), [True, False]),
