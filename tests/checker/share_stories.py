@@ -68,6 +68,18 @@ def share_redelivered(s: Script, *, bad: bool) -> None:
     s.final(t_0=[(0, "v0")])
 
 
+def share_redelivered_at_once(s: Script, *, bad: bool) -> None:
+    """Somebody has it once more, or somebody who had it before has stood still."""
+    _share(s)
+    if not bad:
+        _deliver(s, "m", 0, 2)
+        s.add("k", "acknowledge", "info", group="g", key=A, acks=[(0, "ACCEPT")])
+    _deliver(s, "m", 0, 1 if bad else 3)
+    _say(s, "m", 0)
+    _deliver(s, "n", 0, 2 if bad else 1, old=True)
+    s.final(t_0=[(0, "v0")])
+
+
 def share_redelivered_after_a_kill(s: Script, *, bad: bool) -> None:
     """An answer of before the kill may come in the first poll after it, in no later one."""
     _share(s)

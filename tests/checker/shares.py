@@ -10,6 +10,11 @@ A record is done when an ACCEPT or REJECT of it was answered with success: also 
 late is, if the record is done already. A count may come again after a restart of the broker, which
 does not write down whom it has given what; nor does a crash of a member finish anything.
 
+A delivery whose member has noted it late, because it stood still, may come after that. But whoever
+finishes a record has noted his own before, and it has a greater count than all that were acquired
+earlier: a count greater than those noted until then is one that was acquired later. Unless the
+broker was killed meanwhile; and the last one that the limit allows needs nobody to finish it.
+
 Deliveries that no member has noted - it was killed, the answer was lost - count for the broker:
 near the limit a record may have been given up with them.
 
@@ -82,11 +87,17 @@ def deliveries(versions: Versions) -> Iterator[Anomaly]:
     for record, several in _delivered(versions).items():
         group, key, offset = record
         known: dict[int, _Delivery] = {}
+        done_ns = done.get(record)
+        highest = max((one.times for one in several if _is_before(one, done_ns)), default=0)
         for one in several:
             where = f"{one.op.name}: {group}, {key}@{offset}"
             if not 1 <= one.times <= limits[group]:
                 yield Anomaly("share-delivery-count", f"{where} has the count {one.times}")
-            if one.since_ns > done.get(record, one.since_ns):
+            is_restarted = _any_between(restarts, one.since_ns, one.until_ns)
+            is_later = highest < one.times < limits[group] and not is_restarted
+            if done_ns is not None and (
+                one.since_ns > done_ns or (is_later and one.until_ns > done_ns)
+            ):
                 yield Anomaly("share-redelivered", f"{where} was done before, count {one.times}")
             before = known.get(one.times)
             if before is not None and not _any_between(
@@ -97,6 +108,10 @@ def deliveries(versions: Versions) -> Iterator[Anomaly]:
                     f"{where} has the count {one.times}, as had {before.op.name}",
                 )
             known[one.times] = one
+
+
+def _is_before(one: _Delivery, time_ns: int | None) -> bool:
+    return time_ns is not None and one.until_ns <= time_ns
 
 
 def _any_between(times: list[int], begin: int, end: int) -> bool:

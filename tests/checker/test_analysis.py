@@ -226,6 +226,7 @@ CASES: list[tuple[Callable[..., None], dict[str, int]]] = [
     (share_stories.share_unfinished, {"share-unfinished": 2}),
     (share_stories.share_unfinished_before_the_limit, {"share-unfinished": 1}),
     (share_stories.share_redelivered, {"share-redelivered": 1}),
+    (share_stories.share_redelivered_at_once, {"share-redelivered": 1}),
     (share_stories.share_redelivered_after_a_kill, {"share-redelivered": 1}),
     (share_stories.share_delivery_count, {"share-delivery-count": 1}),
     (share_stories.share_count_repeated, {"share-count-repeated": 1}),
