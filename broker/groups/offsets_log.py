@@ -20,6 +20,7 @@ from typing import Final, NamedTuple, Protocol
 from broker.timer import Timer, TimerHandle
 from protocol.error_codes import ErrorCode
 from protocol.records.builder import build_batch
+from protocol.records.compression import Codec
 from storage.clock import Clock
 from storage.topic_partition import TopicPartition
 
@@ -144,10 +145,13 @@ class OffsetsLog:
             self.flush()
         self._append(records, _Write(committed, done, refused))
 
-    def batch_of(self, records: Sequence[KeyValue]) -> bytearray:
+    def batch_of(self, records: Sequence[KeyValue], *, codec: int | None = None) -> bytearray:
         """The batch that records become; may be called on any thread."""
         now_ms = self._clock.now_ms()
-        return build_batch([(key, value, (), now_ms) for key, value in records], codec=self._codec)
+        return build_batch(
+            [(key, value, (), now_ms) for key, value in records],
+            codec=self._codec if codec is None else codec,
+        )
 
     def append_batch(
         self, batch: bytearray, committed: Committed, done: Done, *, refused: Callable[[], None]
@@ -159,6 +163,37 @@ class OffsetsLog:
         if self._gathered is not None:
             self.flush()
         self._append_built(batch, _Write(committed, done, refused))
+
+    def append_whole(
+        self,
+        records: Sequence[KeyValue],
+        committed: Committed,
+        done: Done,
+        *,
+        refused: Callable[[], None],
+    ) -> bool:
+        """As `append`, of a change so large that it may have to be compressed.
+
+        Returns:
+            False if it is too large for one batch all the same; then nothing has happened.
+        """
+        if self._is_closed:
+            done(ErrorCode.NOT_COORDINATOR)
+            return True
+        self.flush()
+        is_too_large = False
+
+        def too_large() -> None:
+            nonlocal is_too_large
+            is_too_large = True
+
+        for codec in (self._codec, Codec.ZSTD):
+            is_too_large = False
+            batch = self.batch_of(records, codec=codec)
+            self._append_built(batch, _Write(committed, done, refused), too_large)
+            if not is_too_large:
+                return True
+        return False
 
     def gather(self, records: Sequence[KeyValue], committed: Committed, done: Done) -> None:
         """Write records in one batch with others that come in this turn of the loop.

@@ -77,6 +77,22 @@ class Journal:
             self._append([_Change(group, batch, 0, _nobody, self._give_up)])
         self._append([_Change(group, batches[-1], 0, done, self._give_up)])
 
+    def write_whole(self, group: Journaled, records: Sequence[KeyValue], done: Done) -> bool:
+        """Append records as one batch, all or none of which a crash leaves.
+
+        Returns:
+            False if the topic takes no batch as large; then nothing has happened, and is not to.
+        """
+        self._append_gathered()
+        group.work.unwritten += 1
+        change = _Change(group, (), 0, done, self._give_up)
+        is_taken = self._log.append_whole(
+            records, change.committed, change.written, refused=change.refused
+        )
+        if not is_taken:
+            group.work.unwritten -= 1
+        return is_taken
+
     def write_prepared(self, group: Journaled, batches: Sequence[bytearray]) -> None:
         """Append batches; what is written next is answered behind them."""
         self._append_gathered()

@@ -1,7 +1,9 @@
 """Puts a group of the other kind in the place of one whose members go on (KIP-848).
 
-Both ways are one change in memory and one write: tombstones of all that the group was, then all
-that it is now.
+Both ways are one change in memory and one batch in the log: tombstones of all that the group was,
+then all that it is now. A crash leaves the one group or the other. Where the topic takes no batch
+as large, not even a compressed one (max.message.bytes; several thousand members), the group stays
+what it is, as it does in Kafka.
 
     upgrade     whoever waits in JoinGroup or SyncGroup joins again, to the new group
     downgrade   everybody is told to join again, and the first generation is agreed upon
@@ -72,6 +74,7 @@ class GroupMigration:
         """
         try:
             made = self._checked(group)
+            self._write_upgrade(group, made)
         except ApiError as error:
             logger.info(
                 "group stays a classic group group=%s error=%s",
@@ -79,15 +82,10 @@ class GroupMigration:
                 log_value(error.message or error.code.name),
             )
             raise
-        made.metadata_hash = self._consumers.hashes.of(made, self._image())
-        changes = Changes(made)
-        changes.records += group.tombstones()
-        changes.put_everything()
         self._classic.abandon(group, ErrorCode.REBALANCE_IN_PROGRESS)
         # Classic from now on only where it is still spoken of, as by a write under way.
         self._shard.groups[group.group_id] = made
         self._consumers.start_timers(made)
-        self._consumers.journal.write(made, changes.records, _nobody)
         logger.info(
             "group is a consumer group now group=%s epoch=%d members=%d",
             log_value(group.group_id),
@@ -95,6 +93,18 @@ class GroupMigration:
             len(made.members),
         )
         return made
+
+    def _write_upgrade(self, group: ClassicGroup, made: ConsumerGroup) -> None:
+        made.metadata_hash = self._consumers.hashes.of(made, self._image())
+        changes = Changes(made)
+        changes.records += group.tombstones()
+        changes.put_everything()
+        if not self._consumers.journal.write_whole(made, changes.records, _nobody):
+            raise ApiError(
+                ErrorCode.GROUP_ID_NOT_FOUND,
+                f"Cannot upgrade classic group {group.group_id} to consumer group because its "
+                f"{len(group.members)} members do not fit into one batch of records.",
+            )
 
     def _checked(self, group: ClassicGroup) -> ConsumerGroup:
         check_upgrade(group, self._policy, self._consumer_max_size)
@@ -149,7 +159,8 @@ class GroupMigration:
             is_rebalancing: Whether everybody has to join again.
 
         Returns:
-            False if members' metadata cannot be read: the group stays, `records` are written.
+            False if members' metadata cannot be read, or they do not fit into one batch: the group
+            stays, `records` are written.
         """
         staying = {
             member_id: member
@@ -173,13 +184,22 @@ class GroupMigration:
             if records:
                 self._consumers.journal.write(group, records, done)
             return False
-        parked, group.work.parked = group.work.parked, []
         written = [*records, *group.tombstones(), group_record(made)]
+        if not self._consumers.journal.write_whole(group, written, done):
+            logger.warning(
+                "group stays a consumer group group=%s members=%d error=%s",
+                log_value(group.group_id),
+                len(staying),
+                "its members do not fit into one batch of records",
+            )
+            if records:
+                self._consumers.journal.write(group, records, done)
+            return False
+        parked, group.work.parked = group.work.parked, []
         group.die(self._clock.now_ms())
         self._shard.groups[group.group_id] = made
         for member in made.members.values():
             member.session.set(member.session_timeout_ms)
-        self._consumers.journal.write(group, written, done)
         for waiting in parked:
             # Classic members join again, others are gone.
             stays = waiting.member_id in made.members

@@ -8,6 +8,7 @@ from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.consumer.migration import PROTOCOLS_SIZE_MAX
 from protocol.error_codes import ErrorCode
 from protocol.messages.leave_group import MemberIdentity
+from protocol.records.record import iterate_records
 from tests.unit.broker.groups.consumer.migration_harness import (
     MigrationHarness,
     of_topic,
@@ -40,6 +41,10 @@ def assert_in_the_log(h: MigrationHarness) -> None:
         }
 
 
+def keys_of(batch: bytes) -> list[bytes | None]:
+    return [record.key for record in iterate_records(memoryview(batch), max_size=1 << 20)]
+
+
 # -- upgrade --
 
 
@@ -64,6 +69,46 @@ def test_a_member_of_the_new_protocol_makes_it_a_consumer_group() -> None:
     assert late.partitions
     assert group.state_name == "Stable"
     assert h.heartbeat(one, group.group_epoch) is ErrorCode.NONE
+    assert_in_the_log(h)
+
+
+def test_an_upgrade_is_one_batch_and_if_need_be_a_compressed_one() -> None:
+    """A crash leaves the one group or the other."""
+    h = MigrationHarness()
+    h.classic_pair()
+    before = len(h.log.batches[0])
+    h.joined_new("new")
+    plain = h.log.batches[0][before]
+    assert len(keys_of(plain)) == 1 + 2 * 3 + 2
+    h = MigrationHarness()
+    h.classic_pair()
+    h.log.batch_size_max = len(plain) - 1
+    h.joined_new("new")
+    packed = h.log.batches[0][before]
+    assert len(packed) < len(plain)
+    assert keys_of(packed) == keys_of(plain)
+    assert_in_the_log(h)
+
+
+def test_a_group_too_large_for_a_batch_is_not_upgraded() -> None:
+    h = MigrationHarness()
+    one, _, generation = h.classic_pair()
+    h.log.batch_size_max = 200
+    refused = h.beat("new", 0)
+    assert refused.error is ErrorCode.GROUP_ID_NOT_FOUND
+    assert "do not fit" in refused.response.error_message
+    assert h.classic.generation == generation
+    assert h.heartbeat(one, generation) is ErrorCode.NONE
+    assert_in_the_log(h)
+
+
+def test_a_group_too_large_for_a_batch_is_not_downgraded() -> None:
+    h = MigrationHarness()
+    one, two, epoch = mixed_group(h)
+    h.log.batch_size_max = 230
+    assert h.beat("new", -1).error is ErrorCode.NONE
+    assert h.modern.group_epoch == epoch + 1
+    assert set(h.modern.members) == {one, two}
     assert_in_the_log(h)
 
 
