@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.checker.brokers import BROKERS
 from tests.checker.nemesis import FAULTS
-from tests.checker.run import RunOptions, run
+from tests.checker.run import RunOptions, end_orderly_on_sigterm, run
 from tests.checker.workloads import EVERYBODY, PLAIN, SHARING, TRANSACTIONAL
 
 WORKLOADS = {"all": EVERYBODY, "without-java": TRANSACTIONAL, "plain": PLAIN, "share": SHARING}
@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     directory = given.keep or Path(tempfile.mkdtemp(prefix="varve-checker-"))
     outcome = None
+    end_orderly_on_sigterm()
     try:
         outcome = run(options, directory)
     finally:

@@ -143,13 +143,15 @@ def jtxn(worker: Worker) -> None:
             records = [[*key, value] for key, value in planned]
             java.ask("send", records=records[:first])
             offsets = java.ask("flush")["offsets"]
+            dwell_s, is_early = worker.dwell_s(), draw.random() < 0.5
             if draw.random() < 0.7:
+                time.sleep(dwell_s if is_early else 0.0)
                 polls = keyed(java.ask("poll", ms=50)["records"])
             java.ask("send", records=records[first:])
             offsets += java.ask("flush")["offsets"]
             for one, offset in zip(sends, offsets, strict=True):
                 one[2] = offset
-            time.sleep(worker.dwell_s())
+            time.sleep(0.0 if is_early else dwell_s)
         except JavaError:
             # Nobody has asked for a commit; what the poll had is in no later one.
             outcome, alive = producer.end(commit=False)

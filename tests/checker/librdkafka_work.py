@@ -137,16 +137,18 @@ def txn(worker: Worker) -> None:
             transaction = Transaction(producer)
             for key, value in planned[:first]:
                 transaction.produce(key, value)
+            dwell_s, is_early = worker.dwell_s(), draw.random() < 0.5
             if draw.random() < 0.7:
                 # Between its sends: whoever reads first can be part of no cycle.
                 producer.flush(0.5)
+                time.sleep(dwell_s if is_early else 0.0)
                 polls = read(consumer.consume(100, timeout=0.05))
             for key, value in planned[first:]:
                 transaction.produce(key, value)
         except (KafkaException, BufferError):
             outcome, alive = "fail", False
         else:
-            time.sleep(worker.dwell_s())
+            time.sleep(0.0 if is_early else dwell_s)
             outcome, alive = transaction.end(commit=draw.random() < 0.8)
             for one in sends:
                 one[2] = transaction.offsets.get(one[1])

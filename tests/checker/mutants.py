@@ -11,7 +11,7 @@ from typing import Any, Final
 from storage.append_info import AppendInfo
 from tests.checker import order_mutants, share_mutants
 from tests.checker.seeding import RANDOM, replace
-from tests.checker.workloads import SHARING, TRANSACTIONAL
+from tests.checker.workloads import CIRCLING, SHARING, TRANSACTIONAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,8 +377,12 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "generation-not-checked": Mutant(generation_not_checked),
     "member-epoch-not-checked": Mutant(member_epoch_not_checked),
     "partition-given-before-revoked": Mutant(partition_given_before_revoked, ("clients",)),
-    "only-newest-transaction-counts": Mutant(order_mutants.only_newest_transaction_counts),
-    "impatient-last-stable-offset": Mutant(order_mutants.impatient_last_stable_offset),
+    "only-newest-transaction-counts": Mutant(
+        order_mutants.only_newest_transaction_counts, workload=CIRCLING
+    ),
+    "impatient-last-stable-offset": Mutant(
+        order_mutants.impatient_last_stable_offset, workload=CIRCLING
+    ),
     "answered-before-written": Mutant(order_mutants.answered_before_written),
     "share-state-not-replayed": Mutant(
         share_mutants.state_not_replayed, ("kill",), workload=SHARING

@@ -19,7 +19,7 @@ from tests.checker import delayed
 from tests.checker.brokers import PROPERTIES
 from tests.checker.mutants import MUTANTS, Mutant
 from tests.checker.raw import GaveUpError, RefusedError
-from tests.checker.run import RunOptions, run
+from tests.checker.run import RunOptions, end_orderly_on_sigterm, run
 
 
 class MutantNode(VarveNode):
@@ -91,6 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     names = given.mutants or list(MUTANTS)
     caught = 0
+    end_orderly_on_sigterm()
     for name in names:
         directory = Path(tempfile.mkdtemp(prefix=f"varve-{name}-"))
         try:

@@ -204,6 +204,11 @@ class _Clients:
                 process.wait()
 
 
+def end_orderly_on_sigterm() -> None:
+    """For programs: whoever ends a run ends its clients and its broker."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, number)

@@ -4,7 +4,8 @@
                                   told by commitSync, or with the next poll
 
 Most records are accepted, some released or rejected, and one in two hundred is always released,
-until the broker gives it up. Now and then a member takes longer than its lock lasts.
+until the broker gives it up. Now and then a member takes longer than its lock lasts, or leaves
+without a word of what it has.
 """
 
 import time
@@ -185,18 +186,22 @@ def jshare(worker: Worker, *, accepts_all: bool = False) -> None:
             member = Member(worker.recorder, java)
             until = time.monotonic() + draw.uniform(15, 60)
             while not worker.stopping and (time.monotonic() < until or accepts_all):
-                _work(worker, member, accepts_all=accepts_all)
+                if not _work(worker, member, accepts_all=accepts_all):
+                    break
             member.close()
         except JavaError as error:
             worker.recorder.note("crash", error=str(error))
     java.close()
 
 
-def _work(worker: Worker, member: Member, *, accepts_all: bool) -> None:
+def _work(worker: Worker, member: Member, *, accepts_all: bool) -> bool:
+    """A poll and what is said of it; False when the member is to leave with it unsaid."""
     draw = worker.random
     deliveries = member.poll(500)
-    if not accepts_all and deliveries and draw.random() < 0.03:
+    if not accepts_all and deliveries and draw.random() < 0.06:
         time.sleep(draw.uniform(0.5, 1.5) * LOCK_MS / 1000)
+    if not accepts_all and deliveries and draw.random() < 0.03:
+        return False
     for key, records in deliveries.items():
         acks = []
         for offset, value, _count in records:
@@ -209,3 +214,4 @@ def _work(worker: Worker, member: Member, *, accepts_all: bool) -> None:
         member.say(key, acks)
     if deliveries and draw.random() < 0.5:
         member.commit()
+    return True

@@ -18,6 +18,9 @@ EVERYBODY: Final = (*TRANSACTIONAL, *JAVA)
 SHARING: Final = ("send", "txn", "rawtxn", "jtxn", "jshare", "jshare", "jshare")
 """A share group and who writes what it reads."""
 
+CIRCLING: Final = ("send", "txn", "txn", "txn", "rawtxn", "jtxn", "jtxn", "read")
+"""Transactions that read each other."""
+
 BRIEF: Final = (
     *("send", "txn", "rawtxn", "read", "subscribe", "mixed"),
     *("nextsubscribe", "nextsubscribe", "job", "nextjob", "nextjob", "rawjob", "ask"),
