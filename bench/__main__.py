@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from bench.group_rows import GROUP_ROWS
+from bench.group_shape_rows import GROUP_SHAPE_ROWS
 from bench.kafka_release import KAFKA_VERSION, KafkaReleaseError
 from bench.node import Node, NodeError, RunningNode
 from bench.report import RowResult, write
@@ -20,7 +21,14 @@ from bench.tier_rows import TIER_ROWS
 from bench.tier_s3_rows import TIER_S3_ROWS
 from bench.transaction_rows import TRANSACTION_ROWS
 
-ROWS = (*LOCAL_ROWS, *GROUP_ROWS, *TRANSACTION_ROWS, *TIER_ROWS, *TIER_S3_ROWS)
+ROWS = (
+    *LOCAL_ROWS,
+    *GROUP_ROWS,
+    *GROUP_SHAPE_ROWS,
+    *TRANSACTION_ROWS,
+    *TIER_ROWS,
+    *TIER_S3_ROWS,
+)
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -67,6 +67,7 @@ class ClassicMember:
         group: ClassicGroup,
         *,
         laps: list[float] | None = None,
+        session_timeout_ms: int = 45_000,
     ) -> None:
         self.member_id = ""
         self.generation = -1
@@ -74,6 +75,7 @@ class ClassicMember:
         self.partitions: list[int] = []
         self._loop, self._connection, self._group = loop, connection, group
         self._laps = laps
+        self._session_timeout_ms = session_timeout_ms
         self._number = len(group.members)
         self._is_beating = False
         group.members.append(self)
@@ -87,7 +89,11 @@ class ClassicMember:
         """Join, or join again."""
         self.state = MemberState.JOINING
         frame = group_wire.join_frame(
-            self._group.name, self.member_id, self._group.topic, self._number
+            self._group.name,
+            self.member_id,
+            self._group.topic,
+            self._number,
+            session_timeout_ms=self._session_timeout_ms,
         )
         self._connection.send(frame, self._on_joined)
 

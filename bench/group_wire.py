@@ -31,14 +31,20 @@ def find_coordinator_frame(key: str, number: int, *, kind: int = 0) -> bytes:
 
 
 def join_frame(
-    group: str, member_id: str, topic: str, number: int, *, rebalance_timeout_ms: int = 60_000
+    group: str,
+    member_id: str,
+    topic: str,
+    number: int,
+    *,
+    rebalance_timeout_ms: int = 60_000,
+    session_timeout_ms: int = 45_000,
 ) -> bytes:
     """JoinGroup v5 of a consumer that subscribes to one topic."""
     subscription = struct.pack(">h", 1) + wire.array([wire.string(topic)])
     subscription += wire.blob(b"") + wire.array([])
     body = (
         wire.string(group)
-        + struct.pack(">ii", 45_000, rebalance_timeout_ms)
+        + struct.pack(">ii", session_timeout_ms, rebalance_timeout_ms)
         + wire.string(member_id)
         + wire.string(None)
         + wire.string("consumer")
@@ -140,6 +146,7 @@ class Subscription:
     topics: Sequence[str]
     rebalance_timeout_ms: int = 300_000
     assignor: str | None = None
+    regex: str | None = None
 
 
 def consumer_heartbeat_frame(
@@ -152,10 +159,11 @@ def consumer_heartbeat_frame(
     owned: Assignment | None = None,
 ) -> bytes:
     """ConsumerGroupHeartbeat v1; what is None has not changed since it was last said."""
-    topics = assignor = None
+    topics = assignor = regex = None
     timeout_ms = -1
     if subscription is not None:
         topics, assignor = subscription.topics, subscription.assignor
+        regex = subscription.regex
         timeout_ms = subscription.rebalance_timeout_ms
     body = (
         flexible.string(group)
@@ -165,7 +173,7 @@ def consumer_heartbeat_frame(
         + flexible.string(None)  # rack
         + struct.pack(">i", timeout_ms)
         + flexible.array(None if topics is None else map(flexible.string, topics))
-        + flexible.string(None)  # regular expression
+        + flexible.string(regex)
         + flexible.string(assignor)
         + flexible.array(
             None

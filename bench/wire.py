@@ -24,6 +24,7 @@ CLIENT_ID = b"varve-bench"
 PRODUCE, FETCH, LIST_OFFSETS, METADATA = 0, 1, 2, 3
 FIND_COORDINATOR, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = 10, 11, 12, 13, 14
 API_VERSIONS, CREATE_TOPICS, DELETE_TOPICS, INIT_PRODUCER_ID = 18, 19, 20, 22
+CREATE_PARTITIONS = 37
 
 PRODUCE_VERSION = 9
 FETCH_VERSION = 12
@@ -217,16 +218,38 @@ def create_topic(
     configs: Mapping[str, str] | None = None,
 ) -> None:
     """Create a topic with one replica and wait until it has leaders (CreateTopics v4)."""
-    settings = array(string(key) + string(value) for key, value in (configs or {}).items())
-    topic = string(name) + struct.pack(">ih", partitions, 1) + array([]) + settings
-    reader = call(connection, CREATE_TOPICS, 4, array([topic]) + struct.pack(">ib", 60_000, 0))
+    create_topics(connection, [name], partitions, configs)
+    wait_until_led(connection, name, partitions)
+
+
+def create_topics(
+    connection: socket.socket,
+    names: Sequence[str],
+    partitions: int = 1,
+    configs: Mapping[str, str] | None = None,
+) -> None:
+    """Create topics with one replica in one request, and do not wait for their leaders."""
+    reader = call(connection, CREATE_TOPICS, 4, create_topics_body(names, partitions, configs))
     reader.int32()
     for _ in reader.times():
-        reader.string()
-        code, message = reader.int16(), reader.string()
+        name, code, message = reader.string(), reader.int16(), reader.string()
         if code:
             raise WireError(f"CreateTopics {name}: error {code} {message or ''}")
-    wait_until_led(connection, name, partitions)
+
+
+def create_topics_body(
+    names: Sequence[str], partitions: int = 1, configs: Mapping[str, str] | None = None
+) -> bytes:
+    """CreateTopics v4, without its header."""
+    settings = array(string(key) + string(value) for key, value in (configs or {}).items())
+    shape = struct.pack(">ih", partitions, 1) + array([]) + settings
+    return array(string(name) + shape for name in names) + struct.pack(">ib", 60_000, 0)
+
+
+def create_partitions_body(name: str, count: int) -> bytes:
+    """CreatePartitions v1, without its header."""
+    topic = string(name) + struct.pack(">i", count) + b"\xff\xff\xff\xff"
+    return array([topic]) + struct.pack(">ib", 60_000, 0)
 
 
 def wait_until_led(
