@@ -102,9 +102,9 @@ def check_reachable(addresses: str) -> None:
 def open_admin(**settings: Any) -> Any:
     """A `KafkaAdminClient`; raises CommandError when nobody listens."""
     check_reachable(settings["bootstrap_servers"])
-    from cli.consumer_group_describe import AdminClient
+    from cli.share_group_requests import ShareAdminClient
 
-    return AdminClient(**settings)
+    return ShareAdminClient(**settings)
 
 
 def open_producer(**settings: Any) -> Any:

@@ -8,14 +8,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from kafka.protocol.api_message import ApiMessage
-
 from cli import kafka_schemas
 from cli.kafka_library import KafkaAdminClient
 
 with warnings.catch_warnings():
     # The library reads message schemas by a deprecated call.
     warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka.protocol.api_message import ApiMessage
 
     class ConsumerGroupDescribeRequest(ApiMessage, load_json=kafka_schemas):  # type: ignore[call-arg,misc]  # the library has no types
         """Made of the schema of this name."""

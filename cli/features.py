@@ -7,7 +7,7 @@ import argparse
 from typing import Any
 
 from cli.actions import Action, add_actions, run_action
-from cli.connection import ClientFactory, client, open_admin
+from cli.connection import FAILED, ClientFactory, answer_text, client, complain
 from cli.table import format_json, format_table
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
@@ -18,7 +18,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_actions(parser, ACTIONS)
 
 
-def run(args: argparse.Namespace, *, connect: ClientFactory = open_admin) -> int:
+def _open_admin(**settings: Any) -> Any:
+    # Loads the client library.
+    from cli.feature_updates import open_feature_admin
+
+    return open_feature_admin(**settings)
+
+
+def run(args: argparse.Namespace, *, connect: ClientFactory = _open_admin) -> int:
     """Do the action."""
     return run_action(ACTIONS, args, connect)
 
@@ -72,16 +79,21 @@ def _downgrade_arguments(parser: argparse.ArgumentParser) -> None:
 def _update(args: argparse.Namespace, connect: ClientFactory, upgrade_type: int) -> int:
     levels = dict(args.levels)
     with client(connect, args) as admin:
-        admin.update_features(
+        refusals = admin.update_feature_levels(
             {name: (upgrade_type, level) for name, level in levels.items()},
             validate_only=args.dry_run,
         )
+    refused = {refusal.feature for refusal in refusals}
+    done = {name: level for name, level in levels.items() if not refused & {name, None}}
     if args.json:
-        print(format_json({"levels": levels, "dry_run": args.dry_run}))
+        print(format_json({"levels": done, "dry_run": args.dry_run}))
     else:
-        for name, level in levels.items():
+        for name, level in done.items():
             print(f"{name} {'would be' if args.dry_run else 'is'} at level {level}")
-    return 0
+    for feature, error_code, message in refusals:
+        subject = "features" if feature is None else f"feature {feature!r}"
+        complain(answer_text(subject, error_code, message))
+    return FAILED if refusals else 0
 
 
 def _upgrade(args: argparse.Namespace, connect: ClientFactory) -> int:

@@ -1,90 +1,20 @@
-"""What a broker knows about a consumer group: members, assignments, offsets, lag.
+"""What a broker knows about a group: members, assignments, offsets, lag.
 
-Groups of both protocols: what DescribeGroups calls dead may be a group of KIP-848, which only
-ConsumerGroupDescribe knows.
+Groups of all protocols: what DescribeGroups calls dead may be a group of KIP-848, which only
+ConsumerGroupDescribe knows, or a share group (`share_group_descriptions`).
 
 The group comes from its coordinator, the end offsets from the leaders of the partitions; the
 answers are not of one moment, so a lag may be a little off, but it is never shown below 0.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from cli.connection import CommandError, answer_text
-from cli.table import ranges
+from cli.group_answers import by_topic, coordinator_of, sorted_members
+from cli.group_description import GroupDescription, MemberDescription, OffsetDescription
+from cli.share_group_descriptions import describe_share_group
 from protocol.error_codes import ErrorCode
-
-
-@dataclass(frozen=True, slots=True)
-class MemberDescription:
-    """A member and the partitions it was given, by topic."""
-
-    member_id: str
-    instance_id: str | None
-    """Of a static member (KIP-345)."""
-    client_id: str
-    host: str
-    assignment: dict[str, tuple[int, ...]]
-    target: dict[str, tuple[int, ...]] | None = None
-    """What the coordinator wants it to have; None in a classic group."""
-    epoch: int | None = None
-    """Of the member; None in a classic group."""
-    protocol: str | None = None
-    """`classic` or `consumer`: both may be in one group while it migrates; None if not known."""
-
-    @property
-    def assignment_text(self) -> str:
-        """`first:0-3,7 second:0`."""
-        return _partitions_text(self.assignment)
-
-    @property
-    def target_text(self) -> str:
-        """As `assignment_text`."""
-        return _partitions_text(self.target or {})
-
-
-def _partitions_text(assignment: dict[str, tuple[int, ...]]) -> str:
-    return " ".join(f"{topic}:{ranges(held)}" for topic, held in assignment.items())
-
-
-@dataclass(frozen=True, slots=True)
-class OffsetDescription:
-    """A partition the group has committed or has been given."""
-
-    topic: str
-    partition: int
-    committed: int | None
-    end_offset: int | None
-    """None where the partition is gone or has no leader."""
-    lag: int | None
-    client_id: str | None
-    """Whose assignment it is part of."""
-    member_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class GroupDescription:
-    """A consumer group."""
-
-    group: str
-    state: str
-    protocol_type: str
-    protocol: str
-    """The assignor its members agreed on; empty without members."""
-    coordinator: str
-    """Broker id with host and port."""
-    members: tuple[MemberDescription, ...]
-    offsets: tuple[OffsetDescription, ...]
-    type: str = "classic"
-    epoch: int | None = None
-    """Of the group; None for a classic group."""
-    target_epoch: int | None = None
-    """Of the target assignment."""
-
-    def as_document(self) -> dict[str, object]:
-        """For JSON."""
-        return asdict(self)
 
 
 def describe_group(admin: Any, group: str) -> GroupDescription:
@@ -96,7 +26,7 @@ def describe_group(admin: Any, group: str) -> GroupDescription:
     answer = admin.describe_groups([group])[group]
     if answer["group_state"] == "Dead":
         # An unknown group is described as dead; from version 6 with an error beside it (KIP-1043).
-        return _describe_consumer_group(admin, group)
+        return _describe_newer_group(admin, group)
     if answer["error"] is not None:
         raise CommandError(f"group {group!r}: {answer['error']}")
     members = tuple(map(_member, answer["members"]))
@@ -105,8 +35,8 @@ def describe_group(admin: Any, group: str) -> GroupDescription:
         state=answer["group_state"],
         protocol_type=answer["protocol_type"],
         protocol=answer["protocol_data"],
-        coordinator=_coordinator(admin, group),
-        members=_sorted(members),
+        coordinator=coordinator_of(admin, group),
+        members=sorted_members(members),
         offsets=_offsets(admin, group, members),
     )
 
@@ -141,10 +71,13 @@ def _consumer_answers(admin: Any, groups: Sequence[str]) -> dict[str, dict[str, 
     return answers
 
 
-def _describe_consumer_group(admin: Any, group: str) -> GroupDescription:
+def _describe_newer_group(admin: Any, group: str) -> GroupDescription:
     answer = _consumer_answers(admin, [group]).get(group)
     if answer is None or answer["error_code"] == ErrorCode.GROUP_ID_NOT_FOUND:
-        raise CommandError(f"group {group!r} does not exist")
+        shared = describe_share_group(admin, group)
+        if shared is None:
+            raise CommandError(f"group {group!r} does not exist")
+        return shared
     if answer["error_code"] != 0:
         said = answer_text(f"group {group!r}", answer["error_code"], answer["error_message"])
         raise CommandError(said)
@@ -154,17 +87,13 @@ def _describe_consumer_group(admin: Any, group: str) -> GroupDescription:
         state=answer["group_state"],
         protocol_type="consumer",
         protocol=answer["assignor_name"],
-        coordinator=_coordinator(admin, group),
-        members=_sorted(members),
+        coordinator=coordinator_of(admin, group),
+        members=sorted_members(members),
         offsets=_offsets(admin, group, members),
         type="consumer",
         epoch=answer["group_epoch"],
         target_epoch=answer["assignment_epoch"],
     )
-
-
-def _sorted(members: Iterable[MemberDescription]) -> tuple[MemberDescription, ...]:
-    return tuple(sorted(members, key=lambda m: (m.client_id, m.host, m.member_id)))
 
 
 def _member(answer: dict[str, Any]) -> MemberDescription:
@@ -177,7 +106,7 @@ def _member(answer: dict[str, Any]) -> MemberDescription:
         client_id=answer["client_id"],
         # Kafka writes an address with the slash of Java's InetAddress.
         host=answer["client_host"].removeprefix("/"),
-        assignment=_by_topic(topics, "topic"),
+        assignment=by_topic(topics, "topic"),
     )
 
 
@@ -190,27 +119,11 @@ def _consumer_member(answer: dict[str, Any]) -> MemberDescription:
         instance_id=answer["instance_id"],
         client_id=answer["client_id"],
         host=answer["client_host"].removeprefix("/"),
-        assignment=_by_topic(answer["assignment"]["topic_partitions"], "topic_name"),
-        target=_by_topic(answer["target_assignment"]["topic_partitions"], "topic_name"),
+        assignment=by_topic(answer["assignment"]["topic_partitions"], "topic_name"),
+        target=by_topic(answer["target_assignment"]["topic_partitions"], "topic_name"),
         epoch=answer["member_epoch"],
         protocol=_MEMBER_TYPES.get(answer.get("member_type", -1)),
     )
-
-
-def _by_topic(topics: Iterable[dict[str, Any]], name: str) -> dict[str, tuple[int, ...]]:
-    return {
-        held[name]: tuple(sorted(held["partitions"]))
-        for held in sorted(topics, key=lambda held: str(held[name]))
-    }
-
-
-def _coordinator(admin: Any, group: str) -> str:
-    # A broker lists the groups it coordinates.
-    for broker in admin.describe_cluster()["brokers"]:
-        listed = admin.list_groups(broker_ids=[broker["broker_id"]])
-        if any(one["group_id"] == group for one in listed):
-            return f"{broker['broker_id']} ({broker['host']}:{broker['port']})"
-    return "none"
 
 
 def _offsets(

@@ -1,4 +1,4 @@
-"""`varve groups`: list, describe and delete consumer groups, remove members, handle offsets.
+"""`varve groups`: list, describe and delete groups, remove members, handle offsets.
 
 Exit status: 0 done, 1 the broker is out of reach or has refused, 2 mistaken options.
 """
@@ -16,7 +16,8 @@ from cli.connection import (
     complain,
     open_admin,
 )
-from cli.group_descriptions import GroupDescription, describe_group
+from cli.group_description import GroupDescription
+from cli.group_descriptions import describe_group
 from cli.groups_reset import reset, reset_arguments
 from cli.options import topic_partitions
 from cli.table import Cell, format_json, format_table
@@ -33,11 +34,12 @@ STATES = (
 )
 """States a group can be listed by (KIP-518, KIP-848)."""
 
-TYPES = ("classic", "consumer")
-"""Protocols a group can be listed by (KIP-848)."""
+TYPES = ("classic", "consumer", "share")
+"""Protocols a group can be listed by (KIP-848, KIP-932)."""
 
 MEMBER_HEADINGS = ("CLIENT", "HOST", "MEMBER", "INSTANCE", "ASSIGNMENT")
 VERBOSE_MEMBER_HEADINGS = (*MEMBER_HEADINGS, "PROTOCOL", "EPOCH", "TARGET")
+SHARE_OFFSET_HEADINGS = ("TOPIC", "PARTITION", "START", "LAG")
 OFFSET_HEADINGS = ("TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "CLIENT")
 
 
@@ -181,6 +183,11 @@ def _members_text(group: GroupDescription, *, verbose: bool) -> str:
 def _offsets_text(group: GroupDescription) -> str:
     if not group.offsets:
         return "no offsets"
+    if group.type == "share":
+        starts: list[list[Cell]] = [
+            [o.topic, o.partition, o.committed, o.lag] for o in group.offsets
+        ]
+        return format_table(SHARE_OFFSET_HEADINGS, starts)
     rows: list[list[Cell]] = [
         [o.topic, o.partition, o.committed, o.end_offset, o.lag, o.client_id] for o in group.offsets
     ]

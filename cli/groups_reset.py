@@ -144,7 +144,12 @@ def reset(args: argparse.Namespace, connect: ClientFactory) -> int:
 
 def _inactive_groups(admin: Any) -> list[str]:
     listed = admin.list_groups(states_filter=["Empty"])
-    return sorted(str(group["group_id"]) for group in listed)
+    # Share groups commit no offsets.
+    return sorted(
+        str(group["group_id"])
+        for group in listed
+        if str(group.get("group_type")).lower() != "share"
+    )
 
 
 def _show(args: argparse.Namespace, done: Sequence[tuple[str, list[OffsetChange]]]) -> None:

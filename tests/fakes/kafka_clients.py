@@ -61,7 +61,9 @@ class FakeGroup:
     members: list[dict[str, Any]] = field(default_factory=list)
     offsets: dict[Any, int] = field(default_factory=dict)
     type: str = "classic"
-    """Or `consumer`; its members are then as ConsumerGroupDescribe has them."""
+    """Or `consumer`, `share`; members are then as ConsumerGroupDescribe, ShareGroupDescribe say."""
+    starts: dict[Any, tuple[int, int]] = field(default_factory=dict)
+    """Start offset and lag of a share group's partitions."""
 
 
 class FakeCluster:
@@ -71,6 +73,7 @@ class FakeCluster:
         self.topics: dict[str, FakeTopic] = {}
         self.groups: dict[str, FakeGroup] = {}
         self.broker_configs: dict[str, str] = {}
+        self.has_share_groups = True
         self.auto_create = True
         self.opened: list[dict[str, Any]] = []
         """Settings of every client so far."""
@@ -310,6 +313,33 @@ class FakeAdmin(FakeClient):
             "assignor_name": "uniform",
             "members": group.members,
         }
+
+    def describe_share_groups(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+        if not self.cluster.has_share_groups:
+            raise error_class(35)()
+        return {name: self._share_group(name) for name in names}
+
+    def _share_group(self, name: str) -> dict[str, Any]:
+        group = self.cluster.groups.get(name)
+        if group is None or group.type != "share":
+            return {"error_code": 69, "error_message": f"Group {name} not found."}
+        return {
+            "error_code": 0,
+            "error_message": None,
+            "group_state": group.state,
+            "group_epoch": 5,
+            "assignment_epoch": 4,
+            "assignor_name": "simple",
+            "members": group.members,
+        }
+
+    def share_group_offsets(self, name: str) -> dict[str, Any]:
+        topics: dict[str, list[dict[str, int]]] = {}
+        for at, (start, lag) in self.cluster.groups[name].starts.items():
+            one = {"partition_index": at.partition, "start_offset": start, "lag": lag}
+            topics.setdefault(at.topic, []).append(one | {"error_code": 0})
+        listed = [{"topic_name": topic, "partitions": found} for topic, found in topics.items()]
+        return {"error_code": 0, "error_message": None, "topics": listed}
 
     def remove_group_members(self, name: str, members: Sequence[Any]) -> dict[Any, Any]:
         group = self.cluster.groups[name]

@@ -133,3 +133,20 @@ def test_verifiable_share_consumer(node: OwnedNode, topic: str, kafka_tools: Kaf
     consumed = sum(e["count"] for e in told if e["name"] == "records_consumed")
     acknowledged = sum(e["count"] for e in told if e["name"] == "offsets_acknowledged")
     assert (consumed, acknowledged) == (3 * count, 3 * count)
+    described = json.loads(
+        subprocess.run(
+            [
+                str(Path(sys.executable).parent / "varve"),
+                *("groups", "--bootstrap-server", node.address, "--json", "describe", topic),
+            ],
+            check=True,
+            capture_output=True,
+            timeout=60,
+        ).stdout
+    )
+    assert (described["type"], described["state"]) == ("share", "Empty")
+    told_by_tool = Tool(kafka_tools, node, topic).offsets()
+    told_by_us = {
+        str(at["partition"]): (str(at["committed"]), str(at["lag"])) for at in described["offsets"]
+    }
+    assert told_by_us == told_by_tool

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from cli import features
+from cli.feature_updates import Refusal
 from tests.unit.cli.commands import Shell
 
 
@@ -13,6 +14,7 @@ class FakeAdmin:
 
     def __init__(self, **_settings: Any) -> None:
         self.updates: list[tuple[dict[str, Any], bool]] = []
+        self.refusals: list[Refusal] = []
 
     def describe_features(self) -> dict[str, dict[str, Any]]:
         return {
@@ -24,8 +26,11 @@ class FakeAdmin:
             "group.version": {"supported": (0, 1)},
         }
 
-    def update_features(self, updates: dict[str, Any], *, validate_only: bool) -> None:
+    def update_feature_levels(
+        self, updates: dict[str, Any], *, validate_only: bool
+    ) -> list[Refusal]:
         self.updates.append((updates, validate_only))
+        return self.refusals
 
     def close(self) -> None:
         pass
@@ -78,3 +83,21 @@ def test_a_dry_run(shell: Shell, admin: FakeAdmin) -> None:
 def test_mistaken_levels(shell: Shell, text: str) -> None:
     """Refused before anybody is asked."""
     assert shell("upgrade", text).status == 2
+
+
+def test_the_brokers_reason_is_told(shell: Shell, admin: FakeAdmin) -> None:
+    """Nothing is said to be done when all was refused."""
+    admin.refusals = [Refusal(None, 95, "Since group.version is in use, it stays.")]
+    outcome = shell("downgrade", "group.version=0", "transaction.version=1")
+    assert (outcome.status, outcome.out) == (1, "")
+    assert (
+        outcome.err == "varve: Since group.version is in use, it stays (INVALID_UPDATE_VERSION)\n"
+    )
+
+
+def test_one_of_two_is_refused(shell: Shell, admin: FakeAdmin) -> None:
+    """As brokers of old answer, one by one."""
+    admin.refusals = [Refusal("group.version", 95, None)]
+    outcome = shell("upgrade", "group.version=7", "transaction.version=2")
+    assert (outcome.status, outcome.out) == (1, "transaction.version is at level 2\n")
+    assert outcome.err.startswith("varve: feature 'group.version': ")
