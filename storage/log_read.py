@@ -72,10 +72,12 @@ class LogReads(LogState):
 
         Args:
             start: Offset that was fetched.
-            end: Exclusive; or the slice that `read` gave for `start`.
+            end: Exclusive; or the slice that `read` gave for `start` and what is stable.
         """
         if not isinstance(end, int):
-            end = self._end_of_slice(start, end)
+            # What is open holds back all that was aborted since: without this bound a reader who
+            # has come up to it is told of them again and again.
+            end = min(self._end_of_slice(start, end), self.last_stable_offset)
         found: list[tuple[int, int]] = []
         for segment in self._segments.from_offset(start):
             transactions, complete = segment.transaction_index.collect(start, end)

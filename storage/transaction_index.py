@@ -15,6 +15,11 @@ A consumer that reads committed records gets, with each fetch, the aborted trans
 it. They may have ended in a later segment, so a search goes on into the next one until an entry's
 last stable offset reaches the end of the fetch: no later abort can begin below it.
 
+A transaction that stays open for long holds the last stable offset of all that are aborted
+meanwhile, and so the search back: each fetch below it must know that none of perhaps a hundred
+thousand began in its range. What has been searched once is remembered by blocks, as the least first
+offset in each, and passed over from then on.
+
 Source: Kafka, TransactionIndex.java, AbortedTxn.java.
 """
 
@@ -31,7 +36,8 @@ VERSION: Final = 0
 ENTRY_SIZE: Final = 34
 
 _ENTRY: Final = Struct(">hqqqq")
-_ENTRIES_PER_READ: Final = 120
+BLOCK_ENTRIES: Final = 1024
+"""Entries that are read, and remembered, together: 34 KiB, a tenth of a millisecond."""
 
 
 class AbortedTxn(NamedTuple):
@@ -53,7 +59,7 @@ class TransactionIndex:
         path: The file, whether it exists or not.
     """
 
-    __slots__ = ("_count", "_filesystem", "_last_offset", "path")
+    __slots__ = ("_blocks", "_count", "_filesystem", "_last_offset", "path")
 
     def __init__(self, path: str, filesystem: Filesystem, *, exists: bool | None = None) -> None:
         """Touch nothing yet.
@@ -68,6 +74,9 @@ class TransactionIndex:
         # Whole entries in the file; None until looked at.
         self._count: int | None = 0 if exists is False else None
         self._last_offset = -1
+        # Whole blocks that were searched: the least first offset, and the last stable offset of
+        # the last entry.
+        self._blocks: dict[int, tuple[int, int]] = {}
 
     @property
     def entry_count(self) -> int:
@@ -110,12 +119,29 @@ class TransactionIndex:
         with self._opened() as file:
             at = self._first_ending_at(file, start)
             while at < count:
-                for txn in self._read(file, at, min(_ENTRIES_PER_READ, count - at)):
-                    if txn.first_offset < end:
-                        found.append(txn)
-                    if txn.last_stable_offset >= end:
+                block, before = divmod(at, BLOCK_ENTRIES)
+                known = None if before else self._blocks.get(block)
+                if known is not None and known[0] >= end:
+                    if known[1] >= end:
                         return found, True
-                    at += 1
+                    at += BLOCK_ENTRIES
+                    continue
+                size = min(BLOCK_ENTRIES - before, count - at)
+                least = stable = -1
+                for version, producer_id, first, last, stable in _ENTRY.iter_unpack(
+                    self._read_bytes(file, at, size)
+                ):
+                    if version != VERSION:
+                        raise self._unknown_version(version)
+                    if first < end:
+                        found.append(AbortedTxn(producer_id, first, last, stable))
+                    if stable >= end:
+                        return found, True
+                    if first < least or least < 0:
+                        least = first
+                if size == BLOCK_ENTRIES:
+                    self._blocks[block] = (least, stable)
+                at += size
         return found, False
 
     def entries(self) -> list[AbortedTxn]:
@@ -134,6 +160,7 @@ class TransactionIndex:
             keep = self._first_ending_at(file, offset)
             file.truncate(keep * ENTRY_SIZE)
             self._count = keep
+            self._blocks.clear()
             self._last_offset = self._read(file, keep - 1, 1)[0].last_offset if keep else -1
 
     def reset(self) -> None:
@@ -141,6 +168,7 @@ class TransactionIndex:
         if self._count != 0 and self._filesystem.exists(self.path):
             with self._opened() as file:
                 file.truncate(0)
+        self._blocks.clear()
         self._count = 0
         self._last_offset = -1
 
@@ -194,6 +222,7 @@ class TransactionIndex:
         """Delete the file, if there is one."""
         if self._count != 0:
             self._filesystem.unlink(self.path, missing_ok=True)
+        self._blocks.clear()
         self._count = 0
         self._last_offset = -1
 
@@ -217,15 +246,22 @@ class TransactionIndex:
         return closing(self._filesystem.open(self.path, create=create))
 
     def _read(self, file: File, first: int, count: int) -> list[AbortedTxn]:
-        data = file.read_at(count * ENTRY_SIZE, first * ENTRY_SIZE)
-        if len(data) != count * ENTRY_SIZE:
-            raise CorruptFileError(f"transaction index {self.path} has shrunk")
+        data = self._read_bytes(file, first, count)
         entries = []
         for version, producer_id, first_offset, last_offset, stable in _ENTRY.iter_unpack(data):
             if version != VERSION:
-                raise CorruptFileError(f"transaction index {self.path} has version {version}")
+                raise self._unknown_version(version)
             entries.append(AbortedTxn(producer_id, first_offset, last_offset, stable))
         return entries
+
+    def _read_bytes(self, file: File, first: int, count: int) -> bytes:
+        data = file.read_at(count * ENTRY_SIZE, first * ENTRY_SIZE)
+        if len(data) != count * ENTRY_SIZE:
+            raise CorruptFileError(f"transaction index {self.path} has shrunk")
+        return data
+
+    def _unknown_version(self, version: int) -> CorruptFileError:
+        return CorruptFileError(f"transaction index {self.path} has version {version}")
 
     def _first_ending_at(self, file: File, offset: int) -> int:
         """Index of the first entry whose marker lies at `offset` or above."""

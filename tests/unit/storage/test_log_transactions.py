@@ -2,6 +2,7 @@
 
 import pytest
 
+from config.topic import TopicConfig
 from protocol.records.control import build_end_transaction_marker
 from storage.append_origin import AppendOrigin
 from storage.errors import BatchTooLargeError, InvalidProducerEpochError
@@ -207,3 +208,23 @@ def test_a_marker_is_never_too_large() -> None:
     with pytest.raises(BatchTooLargeError):
         write(log, 1)
     assert end(log) == 2
+
+
+def test_readers_are_told_of_no_abort_above_what_is_stable() -> None:
+    """It is held back with its records, by one that is open for long; then it is told."""
+    log = open_log(FakeFilesystem(), TopicConfig())
+    plain(log)
+    write(log, pid=1)
+    for pid in range(2, 7):
+        write(log, pid=pid)
+        assert end(log, pid=pid) == 1
+    told = []
+    for _ in range(2):
+        records = log.read(
+            0, max_bytes=1 << 20, end_offset=log.last_stable_offset, min_one_batch=True
+        )
+        assert records is not None
+        told.append(log.aborted_transactions(0, records))
+        end(log, pid=1)
+    assert told[0] == []
+    assert sorted(told[1]) == [(pid, 1 if pid == 1 else 2 * pid - 2) for pid in range(1, 7)]

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from storage import transaction_index
 from storage.errors import CorruptFileError, DiskError
 from storage.transaction_index import ENTRY_SIZE, AbortedTxn, TransactionIndex
 from tests.fakes.filesystem import FakeFile, FakeFilesystem
@@ -175,3 +176,65 @@ def test_nothing_stays_open(filesystem: FakeFilesystem, monkeypatch: pytest.Monk
     index.sanity_check(0)
     assert len(opened) > len(TXNS)
     assert all(file.closed for file in opened)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_blocks_that_were_searched_change_no_answer(data: st.DataObject) -> None:
+    """Whatever is asked in whatever order, while entries come and go."""
+    filesystem = FakeFilesystem()
+    filesystem.mkdir("/d")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transaction_index, "BLOCK_ENTRIES", 4)
+        index = TransactionIndex(PATH, filesystem)
+        txns: list[AbortedTxn] = []
+        offset = stable = 0
+        for _ in range(data.draw(st.integers(1, 6))):
+            more = []
+            for _ in range(data.draw(st.integers(1, 12))):
+                offset += data.draw(st.integers(1, 5))
+                stable = max(stable, data.draw(st.integers(max(offset - 12, 0), offset + 1)))
+                first = data.draw(st.integers(max(offset - 30, 0), offset))
+                more.append(AbortedTxn(1, first, offset, stable))
+            index.extend(more)
+            txns += more
+            for _ in range(3):
+                start = data.draw(st.integers(0, offset + 2))
+                end = start + data.draw(st.integers(1, 40))
+                mine = index.collect(start, end)
+                fresh = TransactionIndex(PATH, filesystem).collect(start, end)
+                assert mine == fresh
+                expected = [t for t in txns if t.last_offset >= start and t.first_offset < end]
+                if not mine[1]:
+                    assert mine[0] == expected
+                else:
+                    assert mine[0] == expected[: len(mine[0])]
+            if data.draw(st.booleans()):
+                cut = data.draw(st.integers(0, offset + 1))
+                index.truncate_to(cut)
+                txns = [t for t in txns if t.last_offset < cut]
+                offset = max((t.last_offset for t in txns), default=0)
+                stable = txns[-1].last_stable_offset if txns else 0
+
+
+def test_a_hundred_thousand_aborts_are_searched_once(
+    filesystem: FakeFilesystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A transaction was open from offset 50 on all the while; readers are below and above it."""
+    index = TransactionIndex(PATH, filesystem)
+    index.extend([AbortedTxn(1, n, n + 1, 50) for n in range(100, 200_100, 2)])
+    read = FakeFile.read_at
+    sizes: list[int] = []
+
+    def counted(file: FakeFile, size: int, position: int) -> bytes:
+        sizes.append(size)
+        return read(file, size, position)
+
+    monkeypatch.setattr(FakeFile, "read_at", counted)
+    assert index.collect(0, 50) == ([], True)
+    assert sum(sizes) < 40_000
+    assert index.collect(0, 90) == ([], False)
+    assert sum(sizes) > 3_000_000
+    sizes.clear()
+    assert index.collect(0, 90) == ([], False)
+    assert sum(sizes) < 40_000
