@@ -27,6 +27,14 @@ LOGGER = logging.getLogger(__name__)
 EXIT_OK = 0
 EXIT_FAILED = 1
 
+COLLECT_AFTER = (20_000, 2, 25)
+"""Thresholds of the garbage collector: new objects, and collections of the younger generation.
+
+What is freed by its count alone never gets there. A few hundred requests that wait for their answer
+are ten thousand objects, which Python's own 700 made it look through again and again: a fifth of
+what a gathered commit costs. Looking through 60,000 takes the loop three milliseconds.
+"""
+
 SWITCH_INTERVAL_S = 0.001
 """How long a thread may keep the interpreter from the loop; Python's default is 5 ms."""
 
@@ -75,6 +83,7 @@ async def serve(loaded: "LoadedConfig") -> int:
     # What lives now lives for good: the collector need not look at it again.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
     broker.failed.add_done_callback(lambda _: stop.set())
     try:
         await stop.wait()

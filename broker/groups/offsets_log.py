@@ -203,7 +203,9 @@ class OffsetsLog:
         if self._at_turn_end is None or self._is_closed:
             self.append(records, committed, done)
             return
-        size = sum(len(key) + len(value or b"") for key, value in records)
+        size = 0
+        for key, value in records:
+            size += len(key) + (0 if value is None else len(value))
         gathered = self._gathered
         if gathered is not None and not gathered.has_room(len(records), size):
             self.flush()
