@@ -235,6 +235,7 @@ class Broker:
         self.replicas.is_known = lambda topic, index: (
             controller.image.partition(topic, index) is not None
         )
+        self.replicas.known_name = lambda topic_id: controller.image.name_of(topic_id)
         controller.subscribe(lifecycle.apply)
         self.groups = GroupCoordinator(
             settings,

@@ -57,6 +57,7 @@ class ReplicaManager:
         "delayed_produce",
         "delayed_remote_fetch",
         "is_known",
+        "known_name",
         "names_by_id",
         "on_disk_failure",
         "preparation_budget",
@@ -77,6 +78,7 @@ class ReplicaManager:
         self._topics: dict[str, list[Partition | None]] = {}
         self._ready_to_wake: list[Partition] = []
         self.is_known: Callable[[str, int], bool] = _nothing_known
+        self.known_name: Callable[[bytes], str | None] = _no_name_known
         self.on_disk_failure: Callable[[Log, DiskError], None] = _nobody_told
         self.names_by_id: dict[bytes, str] = {}
         self.preparation_budget = PreparationBudget()
@@ -142,6 +144,14 @@ class ReplicaManager:
         self.names_by_id[topic_id.bytes] = topic
         log.update_high_watermark(log.log_end_offset)
         return partition
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """The name of a topic, also while none of its partitions is served; None: there is none.
+
+        Whoever asks in vain is told UNKNOWN_TOPIC_ID, and Java clients then take the topic for
+        deleted: that must not be said of logs that are still being recovered.
+        """
+        return self.names_by_id.get(topic_id) or self.known_name(topic_id)
 
     def missing_error(self, topic: str, index: int) -> ErrorCode:
         """What a client is told of a partition that is not here.
@@ -434,6 +444,10 @@ def _release(partition: Partition, code: ErrorCode) -> None:
         partition.fetch_watchers.check()
     if partition.produce_watchers is not None:
         partition.produce_watchers.check()
+
+
+def _no_name_known(_topic_id: bytes) -> str | None:
+    return None
 
 
 def _nothing_known(_topic: str, _index: int) -> bool:

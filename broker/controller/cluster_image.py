@@ -116,6 +116,11 @@ class ClusterImage:
             return None
         return found.partitions[index]
 
+    def name_of(self, topic_id: bytes) -> str | None:
+        """A topic's name by the sixteen bytes of its id, None when there is no such."""
+        found = self.topics_by_id.get(UUID(bytes=topic_id))
+        return found.name if found else None
+
     def config(self, resource: ConfigResource) -> Mapping[str, str]:
         """What was set for a resource at run time."""
         if resource.type is ResourceType.TOPIC:

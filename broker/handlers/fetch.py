@@ -256,7 +256,9 @@ class FetchHandler:
         if isinstance(topic, bytes):
             name = replicas.names_by_id.get(topic)
             if name is None:
-                return failure(wanted.partition, ErrorCode.UNKNOWN_TOPIC_ID)
+                name = replicas.known_name(topic)
+                if name is None:
+                    return failure(wanted.partition, ErrorCode.UNKNOWN_TOPIC_ID)
         else:
             name = topic
         partition = replicas.get_partition(name, wanted.partition)

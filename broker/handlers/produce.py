@@ -222,7 +222,7 @@ class ProduceHandler:
         """
         name = topic.name
         if name is None:
-            name = self._replicas.names_by_id.get(topic.topic_id)
+            name = self._replicas.topic_name(topic.topic_id)
             if name is None:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
         partition = self._replicas.get_partition(name, index)

@@ -133,12 +133,9 @@ class SharePartitions:
         Raises:
             ApiError: UNKNOWN_TOPIC_ID, or why it is not here.
         """
-        name = self._replicas.names_by_id.get(key.topic_id.bytes)
+        name = self._replicas.topic_name(key.topic_id.bytes)
         if name is None:
-            topic = self._controller.image.topics_by_id.get(key.topic_id)
-            if topic is None:
-                raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
-            name = topic.name
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
         partition = self._replicas.get_partition(name, key.partition)
         if partition is None:
             raise ApiError(self._replicas.missing_error(name, key.partition))

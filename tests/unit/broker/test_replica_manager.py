@@ -64,6 +64,16 @@ async def test_missing_partitions_that_exist_are_worth_a_retry(world: World) -> 
     assert world.replicas.missing_error("t", 2) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+async def test_topics_that_are_not_served_yet_have_a_name(world: World) -> None:
+    """Their logs are being recovered."""
+    world.add("t")
+    unserved, absent = topic_id("unserved").bytes, topic_id("absent").bytes
+    world.replicas.known_name = {unserved: "unserved"}.get
+    assert world.replicas.topic_name(topic_id("t").bytes) == "t"
+    assert world.replicas.topic_name(unserved) == "unserved"
+    assert world.replicas.topic_name(absent) is None
+
+
 async def test_a_removed_topic_leaves_nothing(world: World) -> None:
     """Who waits looks again, and finds it gone already; other topics stay."""
     one, two, other = world.add("t", 0), world.add("t", 1), world.add("other")

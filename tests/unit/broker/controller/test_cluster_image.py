@@ -43,6 +43,12 @@ def test_order_of_keys_does_not_matter() -> None:
     assert forwards.topics["t"].overrides == {"a": "1"}
 
 
+def test_names_of_ids() -> None:
+    image = ClusterImage.empty().updated(keys_of("t", ID, 1), 2)
+    assert image.name_of(ID.bytes) == "t"
+    assert image.name_of(UUID(int=8).bytes) is None
+
+
 def test_update_leaves_the_old_image_alone() -> None:
     old = ClusterImage.empty().updated(keys_of("t", ID, 2), 2)
     new = old.updated([(topic_key("t"), None)], 3)

@@ -161,6 +161,15 @@ async def test_unknown_partitions_are_errors_at_once(world: World) -> None:
     assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_ID
 
 
+async def test_partitions_in_recovery_are_worth_a_retry_also_by_id(world: World) -> None:
+    """A Java client takes UNKNOWN_TOPIC_ID for a topic that was deleted."""
+    world.replicas.is_known = lambda topic, _index: topic == "t"
+    world.replicas.known_name = {topic_id("t").bytes: "t"}.get
+    for version in (12, 13):
+        answer = only(world.ask(ApiKey.FETCH, version, request({"t": {0: 0}}, max_wait_ms=500)))
+        assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 async def test_leader_epochs_fence(world: World) -> None:
     partition = world.add("t")
     partition.leader_epoch = 5

@@ -103,9 +103,11 @@ async def test_a_partition_that_still_recovers_is_worth_another_try(
 ) -> None:
     replicas: ReplicaManager = world.replicas
     replicas.is_known = lambda topic, index: (topic, index) == ("t", 0)
-    answer = only(world.ask(ApiKey.PRODUCE, 9, request(batch(b"a"))))
-    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert ErrorCode(answer.error_code).retriable
+    replicas.known_name = {topic_id("t").bytes: "t"}.get
+    for version in (9, 13):
+        answer = only(world.ask(ApiKey.PRODUCE, version, request(batch(b"a"))))
+        assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert ErrorCode(answer.error_code).retriable
 
 
 @pytest.mark.parametrize("acks", [-2, 2, 100])
