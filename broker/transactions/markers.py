@@ -41,8 +41,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PARTITIONS_PER_SLICE: Final = 100
-"""Markers written before the loop gets its turn: a few milliseconds if all partitions differ."""
+PARTITIONS_PER_SLICE: Final = 250
+"""Markers written before the loop gets its turn: a millisecond, or a few if all partitions differ.
+
+What does not fit may come after the producer's next request, which then has to wait.
+"""
 
 MARKER_TIMEOUT_MS: Final = 30_000.0
 """Default of `request.timeout.ms`, which Kafka waits for a marker to be committed."""
