@@ -5,7 +5,7 @@ right; every line of ours has to be the same, unless `DIFFERENCES` says why not,
 """
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -34,6 +34,11 @@ AT_ONCE = 8
 ONE_BY_ONE = {transactions.__name__, producers.__name__}
 """Modules whose scripts run after each other on Kafka: verifications that it makes at the same time
 share a batch, and with it the error code that the first one's client understands."""
+
+TRIES = 3
+"""How often a script runs before a difference counts. Many wait for time-outs of a second or less,
+and a machine that stands still as long changes what comes first; a broker that answers otherwise
+does so every time. Further tries are made alone, under another name, and told in the summary."""
 
 LONGEST = ("regular_expressions",)
 """Scripts that begin first, so that nobody waits for them at the end."""
@@ -152,9 +157,10 @@ def answers(
             pool.shutdown(cancel_futures=True)
 
 
-def transcript(node: Node, name: str) -> list[str]:
+def transcript(node: Node, name: str, attempt: int = 1) -> list[str]:
     """What a broker answers to a script; ends with the exception if the script could not go on."""
-    dialogue = Dialogue(node, name)
+    unused = name if attempt == 1 else f"{name}-try{attempt}"
+    dialogue = Dialogue(node, unused)
     try:
         dialogue.wait_for_coordinators()
         SCRIPTS[name](dialogue)
@@ -162,7 +168,7 @@ def transcript(node: Node, name: str) -> list[str]:
         dialogue.transcript.append(f"{name} could not go on: {type(error).__name__}: {error}")
     finally:
         dialogue.close()
-    return dialogue.transcript
+    return [line.replace(unused, name) for line in dialogue.transcript]
 
 
 def equal_length(one: str, other: str) -> int:
@@ -173,7 +179,7 @@ def equal_length(one: str, other: str) -> int:
 
 def differences(name: str, expected: list[str], found: list[str]) -> list[str]:
     """Where the transcripts part, but for what is known; of long lines only where they do."""
-    told = []
+    told = [line for line in expected if "could not go on" in line]
     for theirs, ours in zip_longest(expected, found, fillvalue="(nothing)"):
         step = theirs.partition(":")[0]
         known = DIFFERENCES.get((name, step))
@@ -192,11 +198,27 @@ def differences(name: str, expected: list[str], found: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_same_answers(answers: dict[str, Both], ran: Callable[[str], None], name: str) -> None:
-    expected = answers[name].theirs.result()
-    assert not any("could not go on" in line for line in expected), expected[-1]
+def test_same_answers(
+    answers: dict[str, Both],
+    released: OwnedNode,
+    coordinators: OwnedNode,
+    ran: Callable[[str], None],
+    name: str,
+) -> None:
+    expected, found = answers[name].theirs.result(), answers[name].ours.result()
+    told = differences(name, expected, found)
+    for attempt in range(2, TRIES + 1):
+        if not told:
+            break
+        for other in answers.values():
+            wait(other)
+        ran(f"{name} tried again, which differed: {told[0]}")
+        expected, found = (
+            transcript(released, name, attempt),
+            transcript(coordinators, name, attempt),
+        )
+        told = differences(name, expected, found)
     ran(f"raw requests beside Kafka {KAFKA_VERSION}")
-    told = differences(name, expected, answers[name].ours.result())
     if told:
         pytest.fail("\n".join(told), pytrace=False)
 
