@@ -246,7 +246,8 @@ def test_performance_tools(broker: OwnedNode, topic: str, kafka_tools: KafkaRele
     ).stdout
     assert produced.startswith("20000 records sent")
     consumed = kafka_tools.tool(
-        CONSUMER_PERFORMANCE, *server, "--topic", topic, "--num-records", "20000"
+        CONSUMER_PERFORMANCE,
+        *(*server, "--topic", topic, "--num-records", "20000", "--timeout", "60000"),
     ).stdout
     assert int(consumed.splitlines()[1].split(",")[4]) == 20000
     latency = kafka_tools.tool(
