@@ -266,6 +266,7 @@ class Side:
 
     def seen(self) -> list[object]:
         shard, again = self.h.shard, self.h.reloaded()
+        compacted = self.h.reloaded(self.h.log.compacted())
         return [
             [outcome() for outcome in self.outcomes],
             self.told,
@@ -273,6 +274,7 @@ class Side:
             {g: (x.state_name, x.generation_or_epoch) for g, x in shard.groups.items()},
             [stored(shard, g) for g in "ab"],
             [stored(again, g) for g in "ab"],
+            [stored(compacted, g) for g in "ab"],
         ]
 
 
