@@ -16,6 +16,7 @@ Source: Kafka, ReplicaManager.scala (handleProduceAppend).
 import logging
 from collections import deque
 from collections.abc import Callable
+from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from broker.errors import ApiError
@@ -30,7 +31,7 @@ from broker.transactions.verification import (
 )
 from protocol.error_codes import ErrorCode
 from protocol.hot.produce import ProduceRequest, ProduceTopic
-from protocol.records.batch import HEADER, HEADER_SIZE, TRANSACTIONAL_BIT
+from protocol.records.batch import HEADER_SIZE, TRANSACTIONAL_BIT
 from storage.topic_partition import TopicPartition
 from storage.verification import TransactionTerms
 
@@ -58,6 +59,10 @@ many small ones a client has waiting."""
 
 WORKED_OFF_PER_SLICE: Final = 50
 """Requests of a queue that are appended before the loop gets its turn."""
+
+PRODUCER_POSITION: Final = 43
+_producer_of = Struct(">qhi").unpack_from
+"""Where a batch says who wrote it: producer id, epoch, base sequence."""
 
 _UNVERIFIED = "Unable to verify the partition has been added to the transaction. Underlying error: "
 
@@ -186,19 +191,19 @@ class TransactionalProduce:
             for index, records in topic.partitions:
                 if records is None or len(records) < HEADER_SIZE or not is_transactional(records):
                     continue
-                fields = HEADER.unpack_from(records)
-                found = ProducerIdAndEpoch(fields[9], fields[10])
-                if found.producer_id < 0:
+                producer_id, epoch, sequence = _producer_of(records, PRODUCER_POSITION)
+                if producer_id < 0:
                     continue
-                if producer is not None and found != producer:
+                if producer is None:
+                    producer = ProducerIdAndEpoch(producer_id, epoch)
+                elif producer != (producer_id, epoch):
                     raise ApiError(
                         ErrorCode.INVALID_PRODUCER_ID_MAPPING,
                         "Transactional records contained more than one producer ID",
                     )
-                producer = found
                 partition = None if name is None else self._replicas.get_partition(name, index)
                 if partition is not None:
-                    batches.append((partition, fields[11]))
+                    batches.append((partition, sequence))
         return producer, batches
 
     # -- waiting ---------------------------------------------------------------------------------
