@@ -64,14 +64,15 @@ class ShareChanges:
 
     def set_target(self, member_id: str, assignment: Assignment) -> None:
         """Say what a member shall own."""
+        self.take_target(
+            member_id, assignment, target_record(self.group.group_id, member_id, assignment)
+        )
+
+    def take_target(self, member_id: str, assignment: Assignment, record: KeyValue) -> None:
+        """Say what a member shall own, the record being there already."""
         self.group.target[member_id] = assignment
         self.group.may_lack_partitions = True
-        self._put(
-            r.ShareGroupTargetAssignmentMemberKey(self.group.group_id, member_id),
-            r.encode_share_group_target_assignment_member_value(
-                r.ShareGroupTargetAssignmentMemberValue(assignment)
-            ),
-        )
+        self.records.append(record)
 
     def set_assignment_epoch(self, epoch: int) -> None:
         """Say which group epoch the target is for; after the targets themselves."""
@@ -93,3 +94,13 @@ class ShareChanges:
 
     def _put(self, record_key: r.ShareGroupKey, value: bytes) -> None:
         self.records.append((key(record_key), value))
+
+
+def target_record(group_id: str, member_id: str, assignment: Assignment) -> KeyValue:
+    """The record that says what a member shall own."""
+    return (
+        key(r.ShareGroupTargetAssignmentMemberKey(group_id, member_id)),
+        r.encode_share_group_target_assignment_member_value(
+            r.ShareGroupTargetAssignmentMemberValue(assignment)
+        ),
+    )

@@ -39,16 +39,27 @@ class ShareGroupWork:
         unwritten: Writes that are not yet committed.
         behind_writes: Answers that must not be seen before these are.
         metadata_hash: The hash of the topics, and what it was computed from.
+        is_assigning: A target is being computed in another thread.
+        waiting_for_target: Who wants to hear when it is there, or why not.
         is_altered: Its offsets are being changed, or it is being deleted: nobody may join.
     """
 
-    __slots__ = ("behind_writes", "is_altered", "metadata_hash", "unwritten")
+    __slots__ = (
+        "behind_writes",
+        "is_altered",
+        "is_assigning",
+        "metadata_hash",
+        "unwritten",
+        "waiting_for_target",
+    )
 
     def __init__(self) -> None:
         self.unwritten = 0
         self.behind_writes: list[Done] = []
         self.metadata_hash: tuple[tuple[int, int, int], int] | None = None
         self.is_altered = False
+        self.is_assigning = False
+        self.waiting_for_target: list[Done] = []
 
 
 class ShareGroup(Group):

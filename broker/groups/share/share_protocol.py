@@ -5,7 +5,7 @@ One heartbeat:
     who is it?        create or find the member, check its epoch          FENCED_MEMBER_EPOCH, ...
     what has changed? subscriptions, topics, partitions whose share       a new group epoch
                       state is there now
-    target            compute it when the group epoch is ahead of it      `simple_assignor`
+    target            compute it when the group epoch is ahead of it      `targets`
     give              the member its target, all at once
     answer            when all this is in the log                         `journal`
     then              have share state of new partitions initialized      `initializer`
@@ -29,6 +29,7 @@ from broker.groups.consumer.consumer_protocol import Client
 from broker.groups.consumer.group_hashes import GroupHashes
 from broker.groups.consumer.journal import Journal
 from broker.groups.consumer.member import JOIN_EPOCH, LEAVE_EPOCH, Assignment
+from broker.groups.consumer.offload import Offload, ThreadOffload
 from broker.groups.deadline import Deadline
 from broker.groups.log_value import log_value
 from broker.groups.shard import GroupShard, TooManyGroupsError
@@ -38,7 +39,8 @@ from broker.groups.share.initializer import Initializer
 from broker.groups.share.kept_state import Topics
 from broker.groups.share.member import ShareGroupMember
 from broker.groups.share.share_group import ShareGroup
-from broker.groups.share.simple_assignor import ASSIGNORS, ShareMemberSpec
+from broker.groups.share.simple_assignor import ASSIGNORS
+from broker.groups.share.targets import ShareTargets
 from broker.share.persister import UNINITIALIZED_OFFSET, SharePersister
 from broker.timer import Timer
 from config.broker import BrokerConfig
@@ -75,8 +77,11 @@ class ShareProtocol:
         persister: Callable[[], SharePersister | None],
         state_altered: Callable[[str], None],
         give_up: Callable[[], None],
+        offload: Offload | None = None,
     ) -> None:
         """`give_up` is called when the log has refused what was changed in memory already.
+
+        `offload` runs what takes long; threads of the running loop's unless another is given.
 
         `state_altered` is called with a group whose share state was begun anew or deleted.
         """
@@ -90,9 +95,14 @@ class ShareProtocol:
             settings.group_share_initialize_retry_interval_ms, settings.offsets_commit_timeout_ms
         )
         self._stats = shard.stats
-        self._assignor = ASSIGNORS[settings.group_share_assignors[0]]
         self._hashes = GroupHashes()
         self._journal = Journal(shard.log, give_up)
+        self._targets = ShareTargets(
+            ASSIGNORS[settings.group_share_assignors[0]],
+            image=image,
+            offload=offload or ThreadOffload(),
+            journal=self._journal,
+        )
         self._initializer = Initializer(self._journal, persister, timer)
         self.administration = ShareGroupAdministration(
             shard, self._journal, self._initializer, persister, state_altered, timer, clock, image
@@ -147,18 +157,51 @@ class ShareProtocol:
             )
         settings = self._group_settings(group.group_id)
         group.sessions[member_id].set(settings.session_timeout_ms)
-        if group.group_epoch > group.assignment_epoch:
-            self._assign(group, changes)
-        reached = self._reconcile(group, changes, updated, is_forced=has_new_epoch)
+        is_there = group.group_epoch <= group.assignment_epoch or self._targets.update(
+            group, changes
+        )
+        wants_place = is_joining or updated.subscribed_topic_names != member.subscribed_topic_names
+        if is_there or not wants_place:
+            self._give(group, changes, request, member, updated, reply, is_forced=has_new_epoch)
+            return
+        # What it said is written now; it is answered when there is a target with a place for it.
+        self._journal.write(group, changes.records, lambda _: None)
+
+        def ready(code: ErrorCode) -> None:
+            found = group.members.get(member_id)
+            if code is not ErrorCode.NONE:
+                reply(_refusal(ApiError(code)))
+            elif found is None:
+                reply(_refusal(_unknown_member(group, member_id)))
+            else:
+                self._give(
+                    group, ShareChanges(group), request, member, found, reply, is_forced=True
+                )
+
+        self._targets.wait(group, ready)
+
+    def _give(
+        self,
+        group: ShareGroup,
+        changes: ShareChanges,
+        request: ShareGroupHeartbeatRequest,
+        before: ShareGroupMember,
+        member: ShareGroupMember,
+        reply: HeartbeatReply,
+        *,
+        is_forced: bool,
+    ) -> None:
+        """Give the member its target, and answer when that is written."""
+        reached = self._reconcile(group, changes, member, is_forced=is_forced)
         response = ShareGroupHeartbeatResponse(
-            member_id=member_id,
+            member_id=member.member_id,
             member_epoch=reached.member_epoch,
-            heartbeat_interval_ms=settings.heartbeat_interval_ms,
+            heartbeat_interval_ms=self._group_settings(group.group_id).heartbeat_interval_ms,
         )
         if (
-            is_joining
+            request.member_epoch == JOIN_EPOCH
             or request.subscribed_topic_names is not None
-            or reached.assigned != member.assigned
+            or reached.assigned != before.assigned
         ):
             response.assignment = _assignment_message(reached.assigned)
         missing = self._ask_for_state(group, changes)
@@ -219,28 +262,6 @@ class ShareProtocol:
         changes.set_epoch(group.group_epoch + 1, metadata_hash)
         self._stats.share_group_rebalances += 1
         return True
-
-    def _assign(self, group: ShareGroup, changes: ShareChanges) -> None:
-        """Compute the target for the present group epoch."""
-        image = self._image()
-        ids_of: dict[frozenset[str], frozenset[UUID]] = {}
-        specs: dict[str, ShareMemberSpec] = {}
-        for member_id, member in group.members.items():
-            names = member.subscribed_topic_names
-            ids = ids_of.get(names)
-            if ids is None:
-                found = (image.topics.get(name) for name in names)
-                ids = frozenset(topic.topic_id for topic in found if topic is not None)
-                ids_of[names] = ids
-            specs[member_id] = ShareMemberSpec(ids, group.target_of(member_id))
-        assignable = {
-            topic_id: tuple(sorted(topic.partitions))
-            for topic_id, topic in group.kept.initialized.items()
-        }
-        for member_id, assignment in self._assignor.assign(specs, assignable).items():
-            if member_id not in group.target or group.target[member_id] != assignment:
-                changes.set_target(member_id, assignment)
-        changes.set_assignment_epoch(group.group_epoch)
 
     def _reconcile(
         self,

@@ -1,0 +1,157 @@
+"""Computes target assignments of share groups: large ones in another thread.
+
+    small    with the heartbeat that finds the group epoch ahead
+    large    one at a time in another thread, from a picture of the group; whoever joins or asks
+             for other topics is answered when it is there, everybody else as things stand
+
+A group that has changed meanwhile takes what was computed all the same, without those who have
+left: the group epoch is ahead again, so the next heartbeat has the next target computed.
+
+Source: Kafka, TargetAssignmentBuilder.java; the thread is Varve's.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+from uuid import UUID
+
+from broker.controller.cluster_image import ClusterImage
+from broker.groups.consumer.journal import Journal
+from broker.groups.consumer.member import Assignment
+from broker.groups.consumer.offload import Offload
+from broker.groups.log_value import log_value
+from broker.groups.offsets_log import KeyValue
+from broker.groups.share.changes import ShareChanges, target_record
+from broker.groups.share.share_group import ShareGroup
+from broker.groups.share.simple_assignor import ShareMemberSpec, SimpleAssignor
+from protocol.error_codes import ErrorCode
+
+logger = logging.getLogger(__name__)
+
+INLINE_SIZE_MAX = 1_000
+"""Members and partitions of a target that is computed on the loop: about four milliseconds."""
+
+WAITING_MAX = 2_000
+"""Answers of one group that wait for a target; a group has at most a thousand members."""
+
+Ready = Callable[[ErrorCode], None]
+
+
+class _Given(NamedTuple):
+    """All that a target depends on, as it was; what is in it never changes."""
+
+    group_id: str
+    epoch: int
+    names: dict[str, frozenset[str]]
+    target: dict[str, Assignment]
+    initialized: dict[UUID, tuple[int, ...]]
+    image: ClusterImage
+
+
+_Changed = tuple[str, Assignment, KeyValue]
+
+
+class ShareTargets:
+    """Computes the targets of one shard's share groups."""
+
+    def __init__(
+        self,
+        assignor: SimpleAssignor,
+        *,
+        image: Callable[[], ClusterImage],
+        offload: Offload,
+        journal: Journal,
+    ) -> None:
+        self._assignor = assignor
+        self._image = image
+        self._offload = offload
+        self._journal = journal
+
+    def update(self, group: ShareGroup, changes: ShareChanges) -> bool:
+        """Compute the target for the present group epoch; whether it is there already."""
+        if group.work.is_assigning:
+            return False
+        given = self._given(group)
+        if _is_small(given):
+            _take(changes, given.epoch, self._run(given))
+            return True
+        group.work.is_assigning = True
+
+        def done(changed: list[_Changed]) -> None:
+            group.work.is_assigning = False
+            if group.is_dead:
+                self._answer(group, ErrorCode.NOT_COORDINATOR)
+                return
+            late = ShareChanges(group)
+            _take(late, given.epoch, changed)
+            self._journal.write(group, late.records, lambda _: None)
+            self._answer(group, ErrorCode.NONE)
+
+        def failed(error: BaseException) -> None:
+            # The next heartbeat tries again.
+            group.work.is_assigning = False
+            logger.error("no target share group=%s", log_value(group.group_id), exc_info=error)
+            self._answer(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+        self._offload.run(lambda: self._run(given), done, failed)
+        return False
+
+    @staticmethod
+    def wait(group: ShareGroup, ready: Ready) -> None:
+        """Have `ready` called when the target that is being computed is there, or why not."""
+        waiting = group.work.waiting_for_target
+        if len(waiting) >= WAITING_MAX:
+            ready(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        else:
+            waiting.append(ready)
+
+    @staticmethod
+    def _answer(group: ShareGroup, code: ErrorCode) -> None:
+        waiting, group.work.waiting_for_target = group.work.waiting_for_target, []
+        for ready in waiting:
+            ready(code)
+
+    def _given(self, group: ShareGroup) -> _Given:
+        return _Given(
+            group.group_id,
+            group.group_epoch,
+            {member_id: m.subscribed_topic_names for member_id, m in group.members.items()},
+            group.target.copy(),
+            {
+                topic_id: tuple(sorted(topic.partitions))
+                for topic_id, topic in group.kept.initialized.items()
+            },
+            self._image(),
+        )
+
+    def _run(self, given: _Given) -> list[_Changed]:
+        """What changes, and the records that say so; touches nothing else."""
+        topics = given.image.topics
+        ids_of: dict[frozenset[str], frozenset[UUID]] = {}
+        specs: dict[str, ShareMemberSpec] = {}
+        for member_id, names in given.names.items():
+            ids = ids_of.get(names)
+            if ids is None:
+                found = (topics.get(name) for name in names)
+                ids = frozenset(topic.topic_id for topic in found if topic is not None)
+                ids_of[names] = ids
+            specs[member_id] = ShareMemberSpec(ids, given.target.get(member_id, {}))
+        return [
+            (member_id, assignment, target_record(given.group_id, member_id, assignment))
+            for member_id, assignment in self._assignor.assign(specs, given.initialized).items()
+            if member_id not in given.target or given.target[member_id] != assignment
+        ]
+
+
+def _is_small(given: _Given) -> bool:
+    partitions = sum(map(len, given.initialized.values()))
+    return len(given.names) + partitions <= INLINE_SIZE_MAX
+
+
+def _take(changes: ShareChanges, epoch: int, changed: list[_Changed]) -> None:
+    members = changes.group.members
+    for member_id, assignment, record in changed:
+        # It may have left since.
+        if member_id in members:
+            changes.take_target(member_id, assignment, record)
+    changes.set_assignment_epoch(epoch)

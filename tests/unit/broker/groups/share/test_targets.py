@@ -1,0 +1,149 @@
+"""Targets of share groups that are computed in another thread."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from broker.groups.shard import GroupShard
+from broker.groups.share import targets
+from broker.groups.share.share_protocol import ShareProtocol
+from protocol.error_codes import ErrorCode
+from tests.unit.broker.groups.share.harness import Reply, ShareHarness
+
+
+class HeldOffload:
+    """Does the work when the test says so."""
+
+    def __init__(self) -> None:
+        self.held: list[tuple[Callable[[], Any], Callable[[Any], None], Callable[[Any], None]]] = []
+
+    def run(
+        self,
+        work: Callable[[], Any],
+        done: Callable[[Any], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self.held.append((work, done, failed))
+
+    def finish(self) -> None:
+        work, done, _ = self.held.pop(0)
+        done(work())
+
+    def fail(self) -> None:
+        *_, failed = self.held.pop(0)
+        failed(ValueError("no"))
+
+
+class LargeHarness(ShareHarness):
+    """Every target counts as large."""
+
+    offload: HeldOffload
+
+    def new_shares(self, shard: GroupShard) -> ShareProtocol:
+        self.offload = HeldOffload()
+        return ShareProtocol(
+            shard,
+            settings=self.settings,
+            clock=self.clock,
+            timer=self.timer,
+            image=lambda: self.image,
+            group_settings=lambda _: self.group_settings,
+            persister=lambda: self.persister,
+            state_altered=self.altered.append,
+            give_up=self._give_up,
+            offload=self.offload,
+        )
+
+
+@pytest.fixture
+def shard(monkeypatch: pytest.MonkeyPatch) -> LargeHarness:
+    monkeypatch.setattr(targets, "INLINE_SIZE_MAX", 0)
+    return LargeHarness()
+
+
+def entered(shard: LargeHarness, member_id: str) -> Reply:
+    """A member that has joined and been answered."""
+    reply = shard.enter(member_id)
+    shard.offload.finish()
+    return reply
+
+
+def test_who_joins_is_answered_with_the_target(shard: LargeHarness) -> None:
+    reply = shard.enter("m1")
+    assert reply.response is None
+    assert len(shard.offload.held) == 1
+    shard.offload.finish()
+    assert reply.error is ErrorCode.NONE
+    # Share state of the topic is there now: the next target has its partitions.
+    assert shard.follow("m1").assignment is None
+    shard.offload.finish()
+    assert shard.follow("m1").assignment == {"foo": [0, 1, 2, 3]}
+
+
+def test_others_are_answered_as_things_stand(shard: LargeHarness) -> None:
+    """One target at a time, whoever joins meanwhile."""
+    entered(shard, "m1")
+    shard.follow("m1")
+    shard.offload.finish()
+    second = shard.enter("m2")
+    third = shard.enter("m3")
+    assert len(shard.offload.held) == 1
+    before = shard.member("m1").member_epoch
+    assert shard.follow("m1").error is ErrorCode.NONE
+    assert shard.member("m1").member_epoch >= before
+    assert (second.response, third.response) == (None, None)
+    shard.offload.finish()
+    assert second.error is ErrorCode.NONE
+    # It came too late for this one, and is in the next.
+    assert third.assignment == {}
+    assert shard.follow("m3").error is ErrorCode.NONE
+    shard.offload.finish()
+    group = shard.share_group()
+    assert group.assignment_epoch == group.group_epoch
+    assert set(group.target) == {"m1", "m2", "m3"}
+
+
+def test_who_has_left_is_not_in_it(shard: LargeHarness) -> None:
+    entered(shard, "m1")
+    reply = shard.enter("m2")
+    shard.exit("m2")
+    shard.offload.finish()
+    assert reply.error is ErrorCode.UNKNOWN_MEMBER_ID
+    assert "m2" not in shard.share_group().target
+
+
+def test_the_coordinator_goes(shard: LargeHarness) -> None:
+    reply = shard.enter("m1")
+    shard.shares.close()
+    shard.offload.finish()
+    assert reply.error is ErrorCode.NOT_COORDINATOR
+
+
+def test_an_assignor_that_fails_is_asked_again(
+    shard: LargeHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    reply = shard.enter("m1")
+    shard.offload.fail()
+    assert reply.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert "no target share group=" in caplog.text
+    again = entered(shard, "m1")
+    assert again.error is ErrorCode.NONE
+
+
+def test_waiting_is_bounded(shard: LargeHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(targets, "WAITING_MAX", 1)
+    first = shard.enter("m1")
+    assert shard.enter("m2").error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    shard.offload.finish()
+    assert first.error is ErrorCode.NONE
+
+
+def test_what_is_written_is_read_back(shard: LargeHarness) -> None:
+    entered(shard, "m1")
+    shard.follow("m1")
+    shard.offload.finish()
+    before = shard.share_group()
+    shard.restart()
+    after = shard.share_group()
+    assert (after.target, after.assignment_epoch) == (before.target, before.assignment_epoch)
