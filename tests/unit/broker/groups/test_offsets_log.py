@@ -254,3 +254,49 @@ def test_closing_writes_what_was_gathered(gathering: Gathering) -> None:
     assert gathering.calls[2:] == [("b", "NOT_COORDINATOR")]
     gathering.end_turn()
     assert gathering.batches == [["a0"]]
+
+
+@pytest.mark.parametrize(("size_max", "codec"), [(10_000, 0), (1_000, 4)])
+def test_whole_change_is_compressed_where_it_would_not_fit(
+    write: Write, size_max: int, codec: int
+) -> None:
+    write.manager.batch_size_max = size_max
+    records = [(b"k%d" % number, bytes(20)) for number in range(100)]
+    assert write.log.append_whole(records, write.calls.append, write.calls.append, refused=_never)
+    (batch,) = write.manager.batches[0]
+    assert read_header(memoryview(batch)).codec == codec
+    assert len(list(iterate_records(memoryview(batch), max_size=10_000))) == 100
+    assert write.calls == [0, ErrorCode.NONE]
+
+
+def test_whole_change_that_fits_nowhere_leaves_nothing(write: Write) -> None:
+    write.manager.batch_size_max = 50
+    assert not write.log.append_whole(
+        RECORDS, write.calls.append, write.calls.append, refused=_never
+    )
+    assert not write.manager.batches[0]
+    assert not write.calls
+    assert write.timer.pending == 0
+
+
+def test_batch_built_elsewhere_is_appended_behind_what_was_gathered(gathering: Gathering) -> None:
+    log = gathering.log
+    batch = log.batch_of([(b"b0", b"")])
+    gathering.gather("a")
+    codes: list[ErrorCode] = []
+    log.append_batch(batch, lambda _: None, codes.append, refused=_never)
+    assert gathering.batches == [["a0"], ["b0"]]
+    assert codes == [ErrorCode.NONE]
+
+
+def test_closed_log_takes_no_large_change_either(write: Write) -> None:
+    write.log.close()
+    batch = write.log.batch_of(RECORDS)
+    write.log.append_batch(batch, write.calls.append, write.calls.append, refused=_never)
+    assert write.log.append_whole(RECORDS, write.calls.append, write.calls.append, refused=_never)
+    assert write.calls == [ErrorCode.NOT_COORDINATOR] * 2
+    assert not write.manager.batches[0]
+
+
+def _never() -> None:
+    raise AssertionError("refused")
