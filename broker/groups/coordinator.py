@@ -153,7 +153,7 @@ class GroupCoordinator:
         self._loading: dict[int, _Election] = {}
         self._to_load: deque[int] = deque()
         self._loader: asyncio.Task[None] | None = None
-        self._backlog: Backlog[Heartbeat] = Backlog(timer)
+        self._backlog: Backlog[Heartbeat] = Backlog(timer, clock)
         self._expiry_timer: TimerHandle | None = None
         self._expiry: asyncio.Task[None] | None = None
         self.stats = GroupStats()

@@ -6,7 +6,7 @@ would wait for all of them. So some are served at once, and those that come too 
 with the ticks of the timer, those of one shard with one write:
 
     allowance of a tick left, nobody waits    served where it is read
-    otherwise                                 waits; PER_TICK of those who wait with each tick
+    otherwise                                 waits for ticks, which take half of the time
 
 Source of the idea: Kafka, CoordinatorRuntime.java (coordinators have a queue and threads of their
 own; writes of one turn share a batch).
@@ -17,9 +17,19 @@ from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
 from broker.timer import Timer
+from storage.clock import Clock
 
 PER_TICK = 25
-"""Of a tick of 5 ms they take about two."""
+"""Served at least with each tick: two milliseconds."""
+
+ROUNDS_MAX = 8
+"""So often as many are served with one tick while its time lasts."""
+
+TIME_SHARE = 0.5
+"""Of the time since the tick before: ticks come late when the loop is busy with other things."""
+
+TICK_MAX_MS = 10.0
+"""The longest that a tick's time is."""
 
 WAITING_MAX = 100_000
 """More are refused; the network lets a client have a few hundred under way on a connection."""
@@ -38,8 +48,10 @@ class Served(Protocol[Request]):
 class Backlog(Generic[Request]):
     """Requests of all shards, in the order in which they came."""
 
-    def __init__(self, timer: Timer) -> None:
+    def __init__(self, timer: Timer, clock: Clock) -> None:
         self._timer = timer
+        self._clock = clock
+        self._ticked_ms = 0.0
         self._waiting: deque[tuple[Served[Request], Request]] = deque()
         self._allowance = PER_TICK
         self._is_ticking = False
@@ -51,8 +63,7 @@ class Backlog(Generic[Request]):
     def offer(self, served: Served[Request], request: Request) -> bool:
         """Serve a request now or soon; False when too many wait."""
         if not self._is_ticking:
-            self._is_ticking = True
-            self._timer.call_later_ms(0, self._tick)
+            self._arm(self._clock.monotonic_ms())
         if self._allowance and not self._waiting:
             self._allowance -= 1
             served.serve((request,))
@@ -62,17 +73,30 @@ class Backlog(Generic[Request]):
         self._waiting.append((served, request))
         return True
 
+    def _arm(self, now_ms: float) -> None:
+        self._is_ticking = True
+        self._ticked_ms = now_ms
+        self._timer.call_later_ms(0, self._tick)
+
     def _tick(self) -> None:
         self._is_ticking = False
-        waiting = self._waiting
-        count = min(len(waiting), PER_TICK)
-        self._allowance = PER_TICK - count
-        if not count:
+        if not self._waiting:
+            self._allowance = PER_TICK
             return
-        self._is_ticking = True
-        self._timer.call_later_ms(0, self._tick)
+        self._allowance = 0
+        now_ms = self._clock.monotonic_ms()
+        end_ms = now_ms + min(TIME_SHARE * (now_ms - self._ticked_ms), TICK_MAX_MS)
+        for _ in range(ROUNDS_MAX):
+            self._serve_some()
+            now_ms = self._clock.monotonic_ms()
+            if not self._waiting or now_ms >= end_ms:
+                break
+        self._arm(now_ms)
+
+    def _serve_some(self) -> None:
+        waiting = self._waiting
         together: dict[Served[Request], list[Request]] = {}
-        for _ in range(count):
+        for _ in range(min(len(waiting), PER_TICK)):
             served, request = waiting.popleft()
             together.setdefault(served, []).append(request)
         for served, requests in together.items():

@@ -8,6 +8,7 @@ from broker.groups.consumer import backlog as backlog_module
 from broker.groups.consumer.backlog import PER_TICK, Backlog
 from broker.groups.consumer.consumer_protocol import ConsumerProtocol, Heartbeat
 from protocol.error_codes import ErrorCode
+from tests.fakes.clock import ManualClock
 from tests.fakes.timer import ManualTimer
 from tests.unit.broker.groups.consumer.harness import ConsumerHarness
 
@@ -17,8 +18,10 @@ class Server:
 
     def __init__(self) -> None:
         self.calls: list[list[int]] = []
+        self.takes_ms, self.clock = 0.0, ManualClock()
 
     def serve(self, requests: Sequence[int]) -> None:
+        self.clock.advance(self.takes_ms)
         self.calls.append(list(requests))
 
     @property
@@ -28,7 +31,7 @@ class Server:
 
 def test_few_are_served_where_they_are_read() -> None:
     timer, server = ManualTimer(), Server()
-    backlog = Backlog[int](timer)
+    backlog = Backlog[int](timer, timer.clock)
     for number in range(PER_TICK):
         assert backlog.offer(server, number)
     assert server.calls == [[number] for number in range(PER_TICK)]
@@ -37,7 +40,7 @@ def test_few_are_served_where_they_are_read() -> None:
 
 def test_others_wait_for_ticks_in_order_and_share_a_call() -> None:
     timer, server = ManualTimer(), Server()
-    backlog = Backlog[int](timer)
+    backlog = Backlog[int](timer, timer.clock)
     count = 3 * PER_TICK + 1
     for number in range(count):
         assert backlog.offer(server, number)
@@ -52,7 +55,7 @@ def test_others_wait_for_ticks_in_order_and_share_a_call() -> None:
 
 def test_who_comes_while_others_wait_comes_after_them() -> None:
     timer, first, second = ManualTimer(), Server(), Server()
-    backlog = Backlog[int](timer)
+    backlog = Backlog[int](timer, timer.clock)
     for number in range(PER_TICK + 1):
         backlog.offer(first, number)
     backlog.offer(second, 0)
@@ -64,7 +67,7 @@ def test_who_comes_while_others_wait_comes_after_them() -> None:
 
 def test_allowance_is_there_again_after_a_tick() -> None:
     timer, server = ManualTimer(), Server()
-    backlog = Backlog[int](timer)
+    backlog = Backlog[int](timer, timer.clock)
     for number in range(PER_TICK):
         backlog.offer(server, number)
     timer.advance(0)
@@ -72,9 +75,24 @@ def test_allowance_is_there_again_after_a_tick() -> None:
     assert server.served[-1] == -1
 
 
+def test_late_tick_serves_as_many_as_there_is_time_for() -> None:
+    timer, server = ManualTimer(), Server()
+    backlog = Backlog[int](timer, timer.clock)
+    count = 6 * PER_TICK
+    for number in range(count):
+        backlog.offer(server, number)
+    server.takes_ms, server.clock = 2.0, timer.clock
+    # The loop was busy for twelve milliseconds: six are for those who wait.
+    timer.clock.advance(12.0)
+    timer.advance(0)
+    assert server.served == list(range(4 * PER_TICK))
+    timer.advance(20)
+    assert server.served == list(range(count))
+
+
 def test_too_many_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backlog_module, "WAITING_MAX", 1)
-    backlog = Backlog[int](ManualTimer())
+    backlog = Backlog[int](timer := ManualTimer(), timer.clock)
     server = Server()
     assert all(backlog.offer(server, number) for number in range(PER_TICK + 1))
     assert not backlog.offer(server, -1)
@@ -85,7 +103,7 @@ class BusyHarness(ConsumerHarness):
 
     def __init__(self) -> None:
         super().__init__(group_consumer_assignment_interval_ms=1_000)
-        self.backlog = Backlog[Heartbeat](self.timer)
+        self.backlog = Backlog[Heartbeat](self.timer, self.clock)
         self.consumers = ConsumerProtocol(
             self.shard,
             settings=self.settings,
