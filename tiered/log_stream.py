@@ -16,7 +16,7 @@ appears whole or not at all) never has an object of a corrupt segment.
 
 import asyncio
 from array import array
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from protocol.records.batch import crc32c
 from storage.filesystem import File
@@ -34,6 +34,10 @@ from tiered.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+
+READ_BYTES: Final = 128 * 1024
+"""Most bytes of one read: a system call may keep its CPU from the broker until it ends."""
 
 
 class LogStream:
@@ -132,10 +136,12 @@ class LogStream:
         workspace = self._workspace
         transform = self._transform
         original = workspace.room(number % 2 if transform.is_plain else 0, size)
-        if self._file.read_into(original, position) != size:
-            raise CorruptSegmentError(
-                self._file.path, position, "the log became shorter", rebuildable=False
-            )
+        for begin in range(0, size, READ_BYTES):
+            piece = original[begin : begin + READ_BYTES]
+            if self._file.read_into(piece, position + begin) != len(piece):
+                raise CorruptSegmentError(
+                    self._file.path, position, "the log became shorter", rebuildable=False
+                )
         self._check.feed(original)
         crc = crc32c(original)
         stored = original

@@ -51,6 +51,10 @@ UNFINISHED: Final = re.compile(r"(?P<name>.+)\.(?P<upload_id>[0-9a-f]{32})\.unfi
 
 UNFINISHED_EXTRA_BYTES: Final = len(".") + 32 + len(".unfinished")
 
+WRITE_BYTES: Final = 128 * 1024
+"""Most bytes of one write. The kernel need not leave a system call for another process: one of
+4 MiB, into memory it had to find first, kept a broker on the same CPU waiting for up to 6 ms."""
+
 FOLDER_ATTEMPTS: Final = 100
 """Against folders that are removed as fast as they are made; then the put fails."""
 
@@ -92,9 +96,12 @@ class UnfinishedObject:
         self.size = 0
 
     def write(self, data: Buffer) -> None:
-        """Append."""
-        self.file.write_at(data, self.size)
-        self.size += len(data)
+        """Append, in pieces of `WRITE_BYTES`."""
+        view = memoryview(data)
+        for begin in range(0, len(view), WRITE_BYTES):
+            piece = view[begin : begin + WRITE_BYTES]
+            self.file.write_at(piece, self.size)
+            self.size += len(piece)
 
 
 class DirectoryTree:

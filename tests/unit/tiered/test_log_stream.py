@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.randomness import SeededRandomness
-from tests.fakes.filesystem import FakeFilesystem
+from tests.fakes.filesystem import FakeFile, FakeFilesystem
 from tests.unit.tiered.segments import Segment, make_segment
 from tiered.disk_threads import DiskThreads
 from tiered.encryption import ChunkCipher, new_data_key
 from tiered.errors import CorruptSegmentError
-from tiered.log_stream import LogStream
+from tiered.log_stream import READ_BYTES, LogStream
 from tiered.segment_check import SegmentCheck
 from tiered.transform import ChunkTransform
 from tiered.workspace import Workspace
@@ -104,3 +104,20 @@ async def test_settling_hides_no_thread() -> None:
     await anext(aiter(chunks))
     await chunks.settle()
     assert chunks.error is None
+
+
+async def test_the_log_is_read_in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system call may keep its CPU until it ends, and the broker may want that CPU."""
+    lengths = []
+    read_into = FakeFile.read_into
+
+    def recording(file: FakeFile, buffer: memoryview, position: int) -> int:
+        lengths.append(len(buffer))
+        return read_into(file, buffer, position)
+
+    monkeypatch.setattr(FakeFile, "read_into", recording)
+    segment = make_segment([b"x" * 100_000] * 5)
+    log = b"".join([bytes(stored) async for stored in stream(segment, 400_000)])
+    assert log == segment.log
+    assert max(lengths) == READ_BYTES
+    assert sum(lengths) == len(log)

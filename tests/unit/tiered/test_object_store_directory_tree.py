@@ -25,6 +25,7 @@ from tiered.object_store.directory_tree import (
     SPLIT,
     SPLIT_CHARACTERS,
     UNFINISHED_EXTRA_BYTES,
+    WRITE_BYTES,
     DirectoryTree,
     storage_error,
 )
@@ -359,3 +360,17 @@ def test_an_upload_id_that_leads_elsewhere_removes_nothing() -> None:
         tree.abort(KEY, upload_id)
     assert keys(tree) == [KEY]
     assert filesystem.exists("/data/objects/topic-id/0")
+
+
+def test_a_long_write_is_many_short_ones() -> None:
+    """A system call may keep its CPU until it ends, and the broker may want that CPU."""
+    filesystem, tree = make()
+    data = Random(1).randbytes(3 * WRITE_BYTES + 1)
+    unfinished = tree.begin(KEY, ID)
+    filesystem.events.clear()
+    unfinished.write(data[:1])
+    unfinished.write(memoryview(data)[1:])
+    assert [event.kind for event in filesystem.events] == ["write"] * 4
+    assert unfinished.size == len(data)
+    tree.commit(unfinished)
+    assert tree.read(KEY, len(data)) == data
