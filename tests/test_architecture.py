@@ -76,6 +76,13 @@ TESTED_ELSEWHERE = {
     # Tables, and modules that a program wrote: one test module looks at all of them.
     "config/sections": "tests/unit/config/test_sections.py",
     "protocol/messages": "tests/unit/protocol/test_messages.py",
+    # One format, tested whole: what is encoded is decoded, and both by other hands.
+    "protocol/hot/fetch_decode.py": "tests/unit/protocol/test_hot_fetch.py",
+    "protocol/hot/fetch_encode.py": "tests/unit/protocol/test_hot_fetch.py",
+    "protocol/hot/fetch_request.py": "tests/unit/protocol/test_hot_fetch.py",
+    "protocol/internal/target_assignment.py": (
+        "tests/unit/protocol/internal/test_share_group_records.py"
+    ),
     # What the generator writes is what is tested.
     "protocol/codegen": "tests/unit/protocol/codegen/test_module.py",
     # The composition root is run whole, as a process.

@@ -84,6 +84,14 @@ from protocol.internal.record_fields import (
     tagged_fields,
     unsigned_varint,
 )
+from protocol.internal.target_assignment import (
+    TargetAssignmentMemberValue,
+    TargetAssignmentMetadataValue,
+    decode_target_assignment_member_value,
+    decode_target_assignment_metadata_value,
+    encode_target_assignment_member_value,
+    encode_target_assignment_metadata_value,
+)
 
 _VERSION = b"\x00\x00"
 _INT16 = Struct(">h")
@@ -237,18 +245,6 @@ class ConsumerGroupMemberMetadataValue(NamedTuple):
     classic_member_metadata: ClassicMemberMetadata | None = None
 
 
-class ConsumerGroupTargetAssignmentMetadataValue(NamedTuple):
-    """Group epoch that the target was computed for."""
-
-    assignment_epoch: int
-
-
-class ConsumerGroupTargetAssignmentMemberValue(NamedTuple):
-    """What a member shall own once everybody has reconciled."""
-
-    partitions: Assignment
-
-
 class ConsumerGroupCurrentMemberAssignmentValue(NamedTuple):
     """What a member owns, and what it must give back first."""
 
@@ -265,6 +261,14 @@ class ConsumerGroupRegularExpressionValue(NamedTuple):
     topics: tuple[str, ...]
     version: int
     timestamp_ms: int
+
+
+ConsumerGroupTargetAssignmentMetadataValue = TargetAssignmentMetadataValue
+ConsumerGroupTargetAssignmentMemberValue = TargetAssignmentMemberValue
+encode_consumer_group_target_assignment_metadata_value = encode_target_assignment_metadata_value
+decode_consumer_group_target_assignment_metadata_value = decode_target_assignment_metadata_value
+encode_consumer_group_target_assignment_member_value = encode_target_assignment_member_value
+decode_consumer_group_target_assignment_member_value = decode_target_assignment_member_value
 
 
 def encode_consumer_group_key(key: ConsumerGroupKey) -> bytes:
@@ -445,48 +449,6 @@ def _read_classic_member(content: bytes) -> ClassicMemberMetadata | None:
         reader.tagged_fields()
     reader.tagged_fields()
     return ClassicMemberMetadata(session_timeout_ms, tuple(protocols))
-
-
-def encode_consumer_group_target_assignment_metadata_value(
-    value: ConsumerGroupTargetAssignmentMetadataValue,
-) -> bytes:
-    """Value of a record of key version 6."""
-    return _EPOCH.pack(0, value.assignment_epoch) + NO_TAGGED_FIELDS
-
-
-def decode_consumer_group_target_assignment_metadata_value(
-    data: bytes,
-) -> ConsumerGroupTargetAssignmentMetadataValue:
-    """Read a value of key version 6.
-
-    Raises:
-        DecodeError: The bytes are not such a value.
-    """
-    reader = flexible_value(data)
-    value = ConsumerGroupTargetAssignmentMetadataValue(reader.int32())
-    reader.tagged_fields()
-    return value
-
-
-def encode_consumer_group_target_assignment_member_value(
-    value: ConsumerGroupTargetAssignmentMemberValue,
-) -> bytes:
-    """Value of a record of key version 7; topics in the order of the mapping."""
-    return b"".join((_VERSION, assignment_field(value.partitions), NO_TAGGED_FIELDS))
-
-
-def decode_consumer_group_target_assignment_member_value(
-    data: bytes,
-) -> ConsumerGroupTargetAssignmentMemberValue:
-    """Read a value of key version 7.
-
-    Raises:
-        DecodeError: The bytes are not such a value, or name a topic twice.
-    """
-    reader = flexible_value(data)
-    value = ConsumerGroupTargetAssignmentMemberValue(reader.assignment())
-    reader.tagged_fields()
-    return value
 
 
 def encode_consumer_group_current_member_assignment_value(

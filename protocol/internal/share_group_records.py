@@ -73,10 +73,17 @@ from protocol.internal.record_fields import (
     string,
     unsigned_varint,
 )
+from protocol.internal.target_assignment import (
+    TargetAssignmentMemberValue,
+    TargetAssignmentMetadataValue,
+    decode_target_assignment_member_value,
+    decode_target_assignment_metadata_value,
+    encode_target_assignment_member_value,
+    encode_target_assignment_metadata_value,
+)
 
 _VERSION = b"\x00\x00"
 _INT16 = Struct(">h")
-_EPOCH = Struct(">hi")
 _EPOCH_AND_HASH = Struct(">hiq")
 _CURRENT = Struct(">hiib")
 
@@ -172,18 +179,6 @@ class ShareGroupMetadataValue(NamedTuple):
     metadata_hash: int
 
 
-class ShareGroupTargetAssignmentMetadataValue(NamedTuple):
-    """Group epoch that the target was computed for."""
-
-    assignment_epoch: int
-
-
-class ShareGroupTargetAssignmentMemberValue(NamedTuple):
-    """What a member shall own."""
-
-    partitions: Assignment
-
-
 class ShareGroupCurrentMemberAssignmentValue(NamedTuple):
     """What a member owns; somebody else may own it, too."""
 
@@ -214,6 +209,14 @@ class ShareGroupStatePartitionMetadataValue(NamedTuple):
     initializing: tuple[TopicPartitionsInfo, ...]
     initialized: tuple[TopicPartitionsInfo, ...]
     deleting: tuple[TopicInfo, ...]
+
+
+ShareGroupTargetAssignmentMetadataValue = TargetAssignmentMetadataValue
+ShareGroupTargetAssignmentMemberValue = TargetAssignmentMemberValue
+encode_share_group_target_assignment_metadata_value = encode_target_assignment_metadata_value
+decode_share_group_target_assignment_metadata_value = decode_target_assignment_metadata_value
+encode_share_group_target_assignment_member_value = encode_target_assignment_member_value
+decode_share_group_target_assignment_member_value = decode_target_assignment_member_value
 
 
 def encode_share_group_key(key: ShareGroupKey) -> bytes:
@@ -289,48 +292,6 @@ def decode_share_group_metadata_value(data: bytes) -> ShareGroupMetadataValue:
     """
     reader = flexible_value(data)
     value = ShareGroupMetadataValue(reader.int32(), reader.int64())
-    reader.tagged_fields()
-    return value
-
-
-def encode_share_group_target_assignment_metadata_value(
-    value: ShareGroupTargetAssignmentMetadataValue,
-) -> bytes:
-    """Value of a record of key version 12."""
-    return _EPOCH.pack(0, value.assignment_epoch) + NO_TAGGED_FIELDS
-
-
-def decode_share_group_target_assignment_metadata_value(
-    data: bytes,
-) -> ShareGroupTargetAssignmentMetadataValue:
-    """Read a value of key version 12.
-
-    Raises:
-        DecodeError: The bytes are not such a value.
-    """
-    reader = flexible_value(data)
-    value = ShareGroupTargetAssignmentMetadataValue(reader.int32())
-    reader.tagged_fields()
-    return value
-
-
-def encode_share_group_target_assignment_member_value(
-    value: ShareGroupTargetAssignmentMemberValue,
-) -> bytes:
-    """Value of a record of key version 13; topics in the order of the mapping."""
-    return b"".join((_VERSION, assignment_field(value.partitions), NO_TAGGED_FIELDS))
-
-
-def decode_share_group_target_assignment_member_value(
-    data: bytes,
-) -> ShareGroupTargetAssignmentMemberValue:
-    """Read a value of key version 13.
-
-    Raises:
-        DecodeError: The bytes are not such a value, or name a topic twice.
-    """
-    reader = flexible_value(data)
-    value = ShareGroupTargetAssignmentMemberValue(reader.assignment())
     reader.tagged_fields()
     return value
 
