@@ -13,6 +13,7 @@ Ids are base64url without padding.
 """
 
 import base64
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,13 +44,13 @@ class DirectoryBucket(Bucket):
         self.root = root
 
     def keys(self) -> list[str]:
-        if not self.root.exists():
-            return []
         found = []
-        for path in self.root.rglob("*"):
-            key = str(path.relative_to(self.root))
-            if path.is_file() and not any(part.startswith(".") for part in key.split("/")):
-                found.append(key)
+        # Folders go while they are looked through, which `Path.rglob` does not bear.
+        for folder, _, names in os.walk(self.root):
+            for name in names:
+                key = str((Path(folder) / name).relative_to(self.root))
+                if not any(part.startswith(".") for part in key.split("/")):
+                    found.append(key)
         return sorted(found)
 
     def read(self, key: str) -> bytes:

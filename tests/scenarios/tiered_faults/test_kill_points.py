@@ -100,7 +100,11 @@ class World:
         if self._s3 is not None:
             return [*self._s3.objects, *(one.key for one in self._s3.uploads.values())]
         root = self._bucket
-        return [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()]
+        # Folders go while they are looked through, which `Path.rglob` does not bear.
+        found = os.walk(root)
+        return [
+            str((Path(at) / name).relative_to(root)) for at, _, names in found for name in names
+        ]
 
     async def _start(self) -> tuple[ChildBroker, Client]:
         self._broker = broker = ChildBroker(self._directory, self._settings)
