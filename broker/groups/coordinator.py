@@ -265,6 +265,12 @@ class GroupCoordinator:
             )
         return active
 
+    def _gather_until(self, linger_ms: int) -> AtTurnEnd | None:
+        """When what is gathered is written; None: nothing is gathered."""
+        if linger_ms < 0:
+            return self._at_turn_end
+        return partial(self._timer.call_later_ms, linger_ms) if linger_ms else None
+
     def _new_shard(self, topic_partition: TopicPartition) -> _Active:
         settings = self._settings
         log = OffsetsLog(
@@ -274,7 +280,7 @@ class GroupCoordinator:
             timer=self._timer,
             timeout_ms=settings.offsets_commit_timeout_ms,
             codec=settings.offsets_topic_compression_codec,
-            at_turn_end=self._at_turn_end,
+            at_turn_end=self._gather_until(settings.group_coordinator_append_linger_ms),
         )
         shard = GroupShard(log, self._clock, self.stats)
         protocol = ClassicProtocol(

@@ -34,7 +34,7 @@ Done = Callable[[ErrorCode], None]
 """Called once with what the client is to be told."""
 
 AtTurnEnd = Callable[[Callable[[], None]], object]
-"""Has something done at the end of the loop's turn: `TurnEnd.call`."""
+"""Has something done when the loop's turn ends (`TurnEnd.call`), or after a linger."""
 
 GATHERED_RECORDS_MAX: Final = 250
 """Two milliseconds of applying and answering commits of one partition each."""

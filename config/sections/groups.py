@@ -51,9 +51,10 @@ class GroupSettings(Settings):
         "group.coordinator.append.linger.ms",
         milliseconds(-1, bits=32, special=((-1, "adaptive"),)),
         default=-1,
-        text="How long the coordinator gathers records before it appends them.",
+        text="How long the coordinator gathers records before it appends them. Adaptive: those of "
+        "requests that had arrived already.",
         source="KIP-848",
-        difference="No effect: records are appended as they come.",
+        difference="Only offset commits wait; what else is written comes at once, behind them.",
     )
     group_coordinator_rebalance_protocols: tuple[str, ...] = config_key(
         "group.coordinator.rebalance.protocols",

@@ -1,7 +1,7 @@
 """The coordinator as a whole: shards that come and go, and what handlers are told meanwhile."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, cast
 
 import pytest
@@ -10,6 +10,7 @@ from broker.answer import Answer
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.groups.offset_manager import OffsetCommit
+from broker.groups.offsets_log import AtTurnEnd
 from broker.request import ConnectionInfo, RequestContext
 from config.broker import BrokerConfig
 from protocol.api_keys import ApiKey
@@ -41,7 +42,14 @@ from tests.fakes.timer import ManualTimer
 class Broker:
     """A coordinator on fakes; `restart` is what kill -9 leaves: the log."""
 
-    def __init__(self, manager: FakeReplicaManager | None = None, partitions: int = 2) -> None:
+    def __init__(
+        self,
+        manager: FakeReplicaManager | None = None,
+        partitions: int = 2,
+        *,
+        settings: BrokerConfig | None = None,
+        at_turn_end: AtTurnEnd | None = None,
+    ) -> None:
         self.clock = ManualClock()
         self.timer = ManualTimer(self.clock)
         self.manager = manager or FakeReplicaManager(range(partitions))
@@ -49,12 +57,13 @@ class Broker:
             topic_image(OFFSETS_TOPIC, 99, partitions), topic_image("t", 1, 3)
         )
         self.groups = GroupCoordinator(
-            BrokerConfig(),
+            settings or BrokerConfig(),
             self.clock,
             self.timer,
             SeededRandomness(2),
             cast("Any", self.manager),
             cast("Any", self.controller),
+            at_turn_end=at_turn_end,
         )
 
     async def start(self) -> "Broker":
@@ -462,3 +471,36 @@ async def test_long_logs_are_loaded_without_holding_up_the_loop() -> None:
     assert after.groups.committed_offset_count == 50
     await after.groups.stop()
     await broker.groups.stop()
+
+
+@pytest.mark.parametrize(("linger_ms", "waits_for"), [(-1, "turn"), (0, "nothing"), (20, "time")])
+async def test_commits_are_gathered_as_long_as_the_setting_says(
+    linger_ms: int, waits_for: str
+) -> None:
+    due: list[Callable[[], None]] = []
+    broker = await Broker(
+        settings=BrokerConfig(group_coordinator_append_linger_ms=linger_ms),
+        at_turn_end=due.append,
+    ).start()
+    broker.commit()
+    written = sum(broker.manager.ends.values())
+    assert written == (1 if waits_for == "nothing" else 0)
+    assert len(due) == (1 if waits_for == "turn" else 0)
+    for callback in due:
+        callback()
+    broker.timer.advance(20)
+    assert sum(broker.manager.ends.values()) == 1
+
+
+async def test_what_was_gathered_is_written_before_another_leads() -> None:
+    """It may read the log at once; and whoever committed has its answer."""
+    due: list[Callable[[], None]] = []
+    broker = await Broker(at_turn_end=due.append).start()
+    outcome = broker.commit()
+    assert outcome == []
+    broker.groups.on_resigned(broker.groups.partition_for("g"))
+    assert sum(broker.manager.ends.values()) == 1
+    for callback in due:
+        callback()
+    assert sum(broker.manager.ends.values()) == 1
+    assert outcome == [ErrorCode.NONE]
