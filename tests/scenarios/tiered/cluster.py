@@ -83,7 +83,11 @@ class Cluster:
         directory = self.partition_directory(broker, topic, partition)
         if directory is None:
             return None
-        found = [int(path.stem) for path in directory.glob("*.log")]
+        try:
+            names = os.listdir(directory)
+        except FileNotFoundError:
+            return None  # deleted since it was looked for
+        found = [int(name.removesuffix(".log")) for name in names if name.endswith(".log")]
         return min(found, default=None)
 
     def fetch_counts(self, broker: int) -> Mapping[str, float] | None:

@@ -109,7 +109,9 @@ def children(pid: int) -> list[int]:
     """Processes that a process has started."""
     found = []
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        found += [int(word) for word in path.read_text().split()]
+        # A thread may have ended since it was listed.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found += [int(word) for word in path.read_text().split()]
     return found
 
 
