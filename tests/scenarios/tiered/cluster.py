@@ -8,6 +8,7 @@ many brokers as wanted: it shows that a scenario says what Kafka does, and those
 brokers have been run before there is a cluster of ours.
 """
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
