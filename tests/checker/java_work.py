@@ -24,16 +24,17 @@ _PRODUCER: Final = {
     "enable.idempotence": "true",
     "acks": "all",
     "linger.ms": "1",
-    "max.block.ms": str(int(CLIENT_PATIENCE_S * 1000)),
-    "request.timeout.ms": "8000",
-    "delivery.timeout.ms": "30000",
+    # Each of several sends may wait so long for metadata, all within `ANSWER_S`.
+    "max.block.ms": "4000",
+    "request.timeout.ms": "4000",
+    "delivery.timeout.ms": "25000",
 }
 _CONSUMER: Final = {
     "isolation.level": "read_committed",
     "enable.auto.commit": "false",
     "auto.offset.reset": "earliest",
     "fetch.max.wait.ms": "100",
-    "request.timeout.ms": "8000",
+    "request.timeout.ms": "4000",
     "default.api.timeout.ms": "15000",
 }
 _SESSIONS: Final[dict[str, dict[str, str]]] = {
@@ -51,9 +52,8 @@ def jsend(worker: Worker) -> None:
     """Idempotent sends, some in flight at a time."""
     draw, recorder = worker.random, worker.recorder
     java = JavaClient(worker)
-    settings = {**_PRODUCER, "delivery.timeout.ms": "25000"}
     while not worker.stopping:
-        java.ask("producer", settings=settings)
+        java.ask("producer", settings=_PRODUCER)
         alive = True
         while alive and not worker.stopping:
             planned = [(draw.choice(WRITABLE), worker.value()) for _ in range(draw.randint(1, 8))]
@@ -119,11 +119,15 @@ class Transactions:
             return "ok", True
 
     def _abort(self) -> bool:
-        try:
-            self._java.ask("abort")
-        except JavaError:
-            return False
-        return True
+        deadline = time.monotonic() + CLIENT_PATIENCE_S
+        while True:
+            try:
+                self._java.ask("abort")
+            except JavaError as error:
+                if error.kind == "TimeoutException" and time.monotonic() < deadline:
+                    continue
+                return False
+            return True
 
 
 def jtxn(worker: Worker) -> None:
@@ -184,7 +188,7 @@ def _join(worker: Worker, java: JavaClient, group: str, protocol: str, topics: l
         **_CONSUMER,
         "group.id": group,
         "group.protocol": protocol,
-        "max.poll.records": "100",
+        "max.poll.records": "20",
         **_SESSIONS[protocol],
     }
     while True:

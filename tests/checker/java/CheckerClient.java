@@ -148,6 +148,9 @@ public final class CheckerClient {
         properties.put("bootstrap.servers", address);
         properties.put("reconnect.backoff.ms", "20");
         properties.put("reconnect.backoff.max.ms", "500");
+        // Of a network that swallows everything the defaults think well for ten seconds.
+        properties.put("socket.connection.setup.timeout.ms", "1000");
+        properties.put("socket.connection.setup.timeout.max.ms", "3000");
         properties.put("retry.backoff.ms", "20");
         properties.put("retry.backoff.max.ms", "300");
         task.get("settings").properties().forEach(
@@ -324,7 +327,7 @@ public final class CheckerClient {
         List<AlterConfigOp> changes = new ArrayList<>();
         task.get("settings").properties().forEach(one -> changes.add(new AlterConfigOp(
                 new ConfigEntry(one.getKey(), one.getValue().asText()), AlterConfigOp.OpType.SET)));
-        try (Admin admin = Admin.create(Map.of("bootstrap.servers", address))) {
+        try (Admin admin = Admin.create(Map.of("bootstrap.servers", address, "default.api.timeout.ms", "15000"))) {
             admin.incrementalAlterConfigs(Map.of(resource, changes)).all().get();
         }
     }
