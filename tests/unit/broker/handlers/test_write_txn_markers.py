@@ -1,11 +1,11 @@
 """WriteTxnMarkers: an outcome for every partition of every marker."""
 
-import asyncio
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from broker.answer import Answer
 from broker.handlers import write_txn_markers
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -30,7 +30,7 @@ def ask(world: World, version: int, *markers: WritableTxnMarker) -> WriteTxnMark
     answer = write_txn_markers.handle(
         services, context_of(ApiKey.WRITE_TXN_MARKERS, version), request
     )
-    assert not isinstance(answer, asyncio.Future)
+    assert not isinstance(answer, Answer)
     return messages.decode_response(messages.encode_response(answer, version), version)
 
 
