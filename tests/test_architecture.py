@@ -76,6 +76,11 @@ TESTED_ELSEWHERE = {
     # Tables, and modules that a program wrote: one test module looks at all of them.
     "config/sections": "tests/unit/config/test_sections.py",
     "protocol/messages": "tests/unit/protocol/test_messages.py",
+    # Parts of one class, which needs all of them to do anything.
+    "storage/log_checkpoints.py": "tests/unit/storage/test_log_manager.py",
+    "storage/log_passes.py": "tests/unit/storage/test_log_manager.py",
+    "storage/log_startup.py": "tests/unit/storage/test_log_manager.py",
+    "storage/log_table.py": "tests/unit/storage/test_log_manager.py",
     # One format, tested whole: what is encoded is decoded, and both by other hands.
     "protocol/hot/fetch_decode.py": "tests/unit/protocol/test_hot_fetch.py",
     "protocol/hot/fetch_encode.py": "tests/unit/protocol/test_hot_fetch.py",

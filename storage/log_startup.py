@@ -1,0 +1,268 @@
+"""Start of the log manager: directories are opened and claimed, then one log after the other loads.
+
+    open_directories ─> claim ─> load_jobs ─> jobs run, one log after the other serves
+
+Source: Kafka, LogManager.scala (loadLogs).
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from posixpath import join
+from uuid import UUID
+
+from config.topic import TopicConfig
+from storage.checkpoints import (
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+)
+from storage.errors import (
+    CorruptFileError,
+    DiskError,
+    StorageError,
+)
+from storage.log import Log
+from storage.log_directory import LogDirectory
+from storage.log_jobs import Run, run_one_by_one
+from storage.log_loading import LoadJob, bytes_to_recover
+from storage.log_table import LogTable
+from storage.partition_directory import DirectoryState, PartitionDirectory, marked_name
+from storage.partition_metadata import (
+    PARTITION_METADATA,
+    read_partition_metadata,
+)
+from storage.topic_partition import TopicPartition
+from storage.uuid_text import NIL
+
+_log = logging.getLogger(__name__)
+
+
+class LogStartup(LogTable):
+    """The part of the log manager that finds logs and opens them."""
+
+    def open_directories(self) -> None:
+        """Lock all directories and read their owners.
+
+        Raises:
+            LockedDirectoryError: Another broker uses one of them.
+            CorruptFileError: A meta.properties does not parse.
+            LogDirectoryOfflineError: None of them works.
+        """
+        for directory in self.directories:
+            try:
+                directory.open()
+            except DiskError as error:
+                directory.go_offline(str(error))
+        self._check_any_online()
+
+    @property
+    def stored_cluster_id(self) -> str | None:
+        """The cluster the directories belong to; None: they are fresh."""
+        for directory in self.directories:
+            if directory.meta is not None and directory.meta.cluster_id is not None:
+                return directory.meta.cluster_id
+        return None
+
+    def claim(self, cluster_id: str, node_id: int) -> None:
+        """Check that the directories are ours; mark fresh ones so.
+
+        Raises:
+            InconsistentDirectoryError: One belongs to another cluster or node.
+            LogDirectoryOfflineError: None of them works.
+        """
+        for directory in self._online():
+            try:
+                directory.claim(cluster_id, node_id, self._randomness)
+            except DiskError as error:
+                self._fail(directory, error)
+        self._check_any_online()
+
+    def load_jobs(
+        self,
+        config_for: Callable[[str], TopicConfig],
+        *,
+        on_loaded: Callable[[Log], None] | None = None,
+        is_stray: Callable[[TopicPartition, UUID | None], bool] | None = None,
+    ) -> list[LoadJob]:
+        """Find all partitions; opening each is a job, to be called in any thread.
+
+        What takes long is in the jobs. Directories of deleted partitions are scheduled for
+        removal, those of topics that no longer exist are set aside.
+
+        Args:
+            config_for: Settings of a topic by its name.
+            on_loaded: Called with each log as soon as it serves, in the job's thread.
+            is_stray: Whether a partition with this topic id (None: the directory does not say)
+                belongs to no topic of the cluster. Default: none is.
+
+        Raises:
+            StorageError: Two directories have the same partition: the operator must decide.
+            LogDirectoryOfflineError: None of the directories works.
+        """
+
+        def open_log(job: LoadJob) -> None:
+            self._load(job, config_for, on_loaded)
+
+        jobs: list[LoadJob] = []
+        for directory in self._online():
+            try:
+                jobs.extend(self._jobs_of(directory, is_stray, open_log))
+            except DiskError as error:
+                jobs = [job for job in jobs if job.directory is not directory]
+                self._fail(directory, error)
+        self._check_any_online()
+        jobs.sort(key=lambda job: job.rank)
+        self.progress.add(len(jobs), sum(job.recover_bytes for job in jobs))
+        return jobs
+
+    def load(
+        self,
+        config_for: Callable[[str], TopicConfig],
+        *,
+        on_loaded: Callable[[Log], None] | None = None,
+        is_stray: Callable[[TopicPartition, UUID | None], bool] | None = None,
+        run: Run = run_one_by_one,
+    ) -> None:
+        """Open all logs; arguments and errors as in `load_jobs`."""
+        run(self.load_jobs(config_for, on_loaded=on_loaded, is_stray=is_stray))
+
+    def _jobs_of(
+        self,
+        directory: LogDirectory,
+        is_stray: Callable[[TopicPartition, UUID | None], bool] | None,
+        open_log: Callable[[LoadJob], None],
+    ) -> list[LoadJob]:
+        jobs = []
+        for found in directory.start():
+            path = join(directory.path, found.name)
+            if found.state is DirectoryState.DELETE:
+                self._deleted.append((self._clock.now_ms(), path))
+            elif found.state is not DirectoryState.CURRENT:
+                self.stray.append(path)
+                _log.warning("leaving directory=%s alone", path)
+            elif is_stray is not None and is_stray(found.topic_partition, self._topic_id(path)):
+                self._set_aside(directory, found)
+            else:
+                jobs.append(self._job(directory, found.topic_partition, open_log))
+        directory.listed = True
+        # What no directory is left of must not come back to haunt a partition of that name.
+        known = {tp for offsets in directory.offsets.values() for tp in offsets} - directory.loading
+        directory.forget(known)
+        if not directory.had_clean_shutdown and jobs:
+            _log.warning(
+                "recovering after an unclean shutdown directory=%s partitions=%d",
+                directory.path,
+                len(jobs),
+            )
+        return jobs
+
+    def _job(
+        self,
+        directory: LogDirectory,
+        topic_partition: TopicPartition,
+        open_log: Callable[[LoadJob], None],
+    ) -> LoadJob:
+        other = self._loading.get(topic_partition)
+        if other is not None:
+            raise StorageError(
+                f"partition {topic_partition} is in both {other.path} and {directory.path}: "
+                "delete the older of the two directories"
+            )
+        self._loading[topic_partition] = directory
+        directory.loading.add(topic_partition)
+        directory.partition_count += 1
+        recover_bytes = bytes_to_recover(self._filesystem, directory, topic_partition)
+        return LoadJob(directory, topic_partition, recover_bytes, open_log, self.progress)
+
+    def _topic_id(self, path: str) -> UUID | None:
+        try:
+            return read_partition_metadata(self._filesystem, join(path, PARTITION_METADATA))
+        except CorruptFileError as error:
+            _log.warning("partition without its topic id: %s", error)
+            return None
+
+    def _set_aside(self, directory: LogDirectory, found: PartitionDirectory) -> None:
+        name = marked_name(found.topic_partition, DirectoryState.STRAY, self._randomness.uuid4())
+        path = join(directory.path, name)
+        self._filesystem.rename(join(directory.path, found.name), path)
+        self._filesystem.sync_directory(directory.path)
+        self.stray.append(path)
+        _log.warning("partition belongs to no topic, set aside directory=%s", path)
+
+    def _load(
+        self,
+        job: LoadJob,
+        config_for: Callable[[str], TopicConfig],
+        on_loaded: Callable[[Log], None] | None,
+    ) -> None:
+        directory, topic_partition = job.directory, job.topic_partition
+        try:
+            if not directory.is_online:
+                return
+            path = join(directory.path, str(topic_partition))
+            log = self._open_log(
+                directory,
+                topic_partition,
+                self._topic_id(path) or NIL,
+                config_for(topic_partition.topic),
+                job,
+            )
+            if self._adopt(directory, log) and on_loaded is not None:
+                on_loaded(log)
+        except DiskError as error:
+            self._fail(directory, error)
+        finally:
+            job.finish()
+
+    def _adopt(self, directory: LogDirectory, log: Log) -> bool:
+        """Let a log serve; False if its directory has gone offline meanwhile."""
+        with self._lock:
+            if not directory.is_online:
+                log.close(clean=False)
+                return False
+            self._logs[log.topic_partition] = log
+            self._loading.pop(log.topic_partition, None)
+            directory.loading.discard(log.topic_partition)
+            return True
+
+    def _open_log(
+        self,
+        directory: LogDirectory,
+        topic_partition: TopicPartition,
+        topic_id: UUID,
+        config: TopicConfig,
+        job: LoadJob | None,
+    ) -> Log:
+        """Open a log; without a job a new one, which no checkpoint knows."""
+
+        def checkpointed(name: str) -> int:
+            return (job and directory.checkpointed(name, topic_partition)) or 0
+
+        return Log.open(
+            join(directory.path, str(topic_partition)),
+            topic_partition,
+            topic_id=topic_id,
+            config=config,
+            filesystem=self._filesystem,
+            clock=self._clock,
+            randomness=self._randomness,
+            recovery_point=checkpointed(RECOVERY_POINT_CHECKPOINT),
+            log_start_offset=checkpointed(LOG_START_OFFSET_CHECKPOINT),
+            high_watermark=checkpointed(HIGH_WATERMARK_CHECKPOINT),
+            clean_shutdown=job is None or directory.had_clean_shutdown,
+            producer_id_expiration_ms=self._settings.producer_id_expiration_ms,
+            requires_verification=self._settings.transaction_partition_verification_enable,
+            on_progress=None if job is None else job.advance,
+        )
+
+    # -- logs --------------------------------------------------------------------------------
+
+    def require_verification(self, enabled: bool) -> None:
+        """`transaction.partition.verification.enable` has changed: for all logs, and those to come.
+
+        On the thread that appends.
+        """
+        self._settings = replace(self._settings, transaction_partition_verification_enable=enabled)
+        for log in self.logs():
+            log.producer_state.requires_verification = enabled

@@ -1,0 +1,225 @@
+"""The logs of a broker and the directories they are in: what every part of the log manager shares.
+
+One lock guards the map of logs, held only for moments. A directory whose disk fails goes offline,
+its partitions with it.
+
+Source: Kafka, LogManager.scala.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from posixpath import dirname
+from typing import Final
+
+from config.broker import BrokerConfig
+from storage.checkpoints import (
+    HIGH_WATERMARK_CHECKPOINT,
+)
+from storage.cleaner import Cleaner
+from storage.cleaner_manager import CleanerManager
+from storage.clock import Clock
+from storage.errors import (
+    DiskError,
+    LogDirectoryOfflineError,
+)
+from storage.filesystem import Filesystem
+from storage.log import Log
+from storage.log_directory import LogDirectory
+from storage.log_loading import LoadProgress
+from storage.owner import OnOwner, in_this_thread
+from storage.producer_state import PRODUCER_ID_EXPIRATION_MS
+from storage.randomness import Randomness
+from storage.topic_partition import TopicPartition
+
+CLEANER_DEDUPE_BUFFER_BYTES: Final = 128 << 20
+"""Default of `log.cleaner.dedupe.buffer.size`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogManagerSettings:
+    """Broker settings that concern all logs, by Kafka's names."""
+
+    producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS
+    transaction_partition_verification_enable: bool = False
+    log_cleaner_enable: bool = True
+    log_cleaner_dedupe_buffer_size: int = CLEANER_DEDUPE_BUFFER_BYTES
+    log_cleaner_io_buffer_size: int = 512 * 1024
+    log_cleaner_io_buffer_load_factor: float = 0.9
+
+    @classmethod
+    def of(cls, config: BrokerConfig) -> "LogManagerSettings":
+        """Those of a broker. One cleaner runs, whatever `log.cleaner.threads` says."""
+        return cls(
+            producer_id_expiration_ms=config.producer_id_expiration_ms,
+            transaction_partition_verification_enable=(
+                config.transaction_partition_verification_enable
+            ),
+            log_cleaner_enable=config.log_cleaner_enable,
+            log_cleaner_dedupe_buffer_size=config.log_cleaner_dedupe_buffer_size,
+            log_cleaner_io_buffer_size=config.log_cleaner_io_buffer_size,
+            log_cleaner_io_buffer_load_factor=config.log_cleaner_io_buffer_load_factor,
+        )
+
+
+def _unthrottled(_size: int) -> None:
+    pass
+
+
+def _ignore_failure(_directory: str, _partitions: list[TopicPartition]) -> None:
+    pass
+
+
+class LogTable:
+    """State of the log manager, and what its parts do alike.
+
+    Attributes:
+        directories: All of `log.dirs`, also those offline.
+        progress: Of loading.
+        cleaning: Who is compacted and who may not be.
+        stray: Directories set aside because their topic no longer exists.
+        on_directory_failure: Called with a directory's path and its partitions when it goes
+            offline, from whatever thread saw the failure.
+    """
+
+    def __init__(
+        self,
+        filesystem: Filesystem,
+        clock: Clock,
+        randomness: Randomness,
+        log_dirs: Sequence[str],
+        *,
+        settings: LogManagerSettings | None = None,
+        cleaner_throttle: Callable[[int], None] = _unthrottled,
+        on_owner: OnOwner = in_this_thread,
+    ) -> None:
+        """Touch nothing yet.
+
+        Args:
+            filesystem: Where the logs are.
+            clock: For retention, expiry, delayed deletion.
+            randomness: For identifiers.
+            log_dirs: Absolute paths.
+            settings: See there; default: all defaults.
+            cleaner_throttle: See `Cleaner`.
+            on_owner: See there; used by all that changes a log which serves.
+        """
+        self._filesystem = filesystem
+        self._clock = clock
+        self._randomness = randomness
+        self._settings = settings or LogManagerSettings()
+        self.directories = [LogDirectory(path, filesystem) for path in log_dirs]
+        self.progress = LoadProgress()
+        self.cleaning = CleanerManager()
+        self.stray: list[str] = []
+        self.on_directory_failure: Callable[[str, list[TopicPartition]], None] = _ignore_failure
+        self._cleaner = Cleaner(
+            filesystem,
+            dedupe_buffer_bytes=self._settings.log_cleaner_dedupe_buffer_size,
+            load_factor=self._settings.log_cleaner_io_buffer_load_factor,
+            read_bytes=self._settings.log_cleaner_io_buffer_size,
+            throttle=cleaner_throttle,
+        )
+        self._on_owner = on_owner
+        self._lock = threading.RLock()
+        # So that what a log is told to be on disk is what was written last.
+        self._log_start_lock = threading.Lock()
+        self._logs: dict[TopicPartition, Log] = {}
+        self._loading: dict[TopicPartition, LogDirectory] = {}
+        # Partitions that were seen in a directory which is offline now.
+        self._offline: dict[TopicPartition, str] = {}
+        # Directories to remove: (when, path).
+        self._deleted: list[tuple[int, str]] = []
+
+    # -- who is where --
+
+    def get(self, topic_partition: TopicPartition) -> Log | None:
+        """The partition's log, if it is here and serves."""
+        return self._logs.get(topic_partition)
+
+    def logs(self) -> list[Log]:
+        """All logs that serve."""
+        return list(self._logs.values())
+
+    def logs_in(self, directory: LogDirectory) -> list[Log]:
+        """All logs that serve from one directory."""
+        return [log for log in self.logs() if dirname(log.directory) == directory.path]
+
+    def directory_of(self, log: Log) -> LogDirectory | None:
+        """The log directory a log is in."""
+        path = dirname(log.directory)
+        return next((d for d in self.directories if d.path == path), None)
+
+    def high_watermark_checkpoint(self, topic_partition: TopicPartition) -> int | None:
+        """The partition's high watermark as of the last checkpoint, None without one."""
+        for directory in self.directories:
+            offset = directory.checkpointed(HIGH_WATERMARK_CHECKPOINT, topic_partition)
+            if offset is not None:
+                return offset
+        return None
+
+    def _each(self, act: Callable[[Log], int]) -> int:
+        total = 0
+        for log in self.logs():
+            if self._logs.get(log.topic_partition) is not log:
+                continue
+            try:
+                total += act(log)
+            except DiskError as error:
+                self.fail_log(log, error)
+        return total
+
+    # -- failure --
+
+    @property
+    def offline_directories(self) -> list[LogDirectory]:
+        """Directories that serve no longer."""
+        return [directory for directory in self.directories if not directory.is_online]
+
+    def fail_log(self, log: Log, error: DiskError) -> None:
+        """A log's disk refused: its whole directory goes offline."""
+        directory = self.directory_of(log)
+        if directory is not None:
+            self._fail(directory, error)
+
+    def _fail(self, directory: LogDirectory, error: DiskError) -> None:
+        with self._lock:
+            if not directory.is_online:
+                return
+            directory.go_offline(str(error))
+            logs = self.logs_in(directory)
+            partitions = [log.topic_partition for log in logs]
+            for log in logs:
+                log.fail(error)
+                self._logs.pop(log.topic_partition, None)
+            for topic_partition in directory.loading:
+                self._loading.pop(topic_partition, None)
+            partitions.extend(directory.loading)
+            self._offline.update(dict.fromkeys(partitions, directory.path))
+        self.on_directory_failure(directory.path, partitions)
+
+    def _failing(self, directory: LogDirectory | None) -> "_Failing":
+        return _Failing(self, directory)
+
+    def _online(self) -> list[LogDirectory]:
+        return [directory for directory in self.directories if directory.is_online]
+
+    def _check_any_online(self) -> None:
+        if not self._online():
+            reasons = "; ".join(d.offline_reason or "" for d in self.directories)
+            raise LogDirectoryOfflineError(f"no log directory works ({reasons})", "log.dirs")
+
+
+class _Failing:
+    """While it is entered, a DiskError takes the directory offline, and goes on up."""
+
+    def __init__(self, table: LogTable, directory: LogDirectory | None) -> None:
+        self._table = table
+        self._directory = directory
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, DiskError) and self._directory is not None:
+            self._table._fail(self._directory, error)
