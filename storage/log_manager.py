@@ -29,7 +29,6 @@ Its parts: `log_table` (what all share), `log_startup`, `log_passes`, `log_check
 Source: Kafka, LogManager.scala.
 """
 
-import logging
 from collections.abc import Iterable
 from functools import partial
 from posixpath import dirname, join
@@ -58,8 +57,6 @@ from storage.topic_partition import TopicPartition
 from storage.uuid_text import NIL
 
 __all__ = ["LogManager", "LogManagerSettings"]
-
-_log = logging.getLogger(__name__)
 
 
 class LogManager(LogStartup, LogPasses, LogCheckpoints):
