@@ -13,16 +13,12 @@ Below it all are done; above it nobody has seen any.
 What members say of records is written to the share coordinator before they are told that it holds.
 That they were acquired is not: after a crash records are delivered again that were in work.
 
-A record that was delivered several times without success goes out in ever smaller company, the
-last time alone, so that it takes nobody with it.
-
 Source: Kafka, SharePartition.java; KIP-932, KIP-1206, KIP-1222.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 from functools import partial
-from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -36,6 +32,7 @@ from broker.share.persister import (
     SharePersister,
     ShareState,
 )
+from broker.share.redelivery import Redelivery
 from broker.share.settlement import (
     ACCEPT as ACCEPT,  # also for tests that have records forgotten
 )
@@ -60,8 +57,6 @@ _OUTCOMES = {
     REJECT: RecordState.ARCHIVED,
 }
 """What becomes of records; of released ones it depends on how often they were delivered."""
-
-THROTTLE_FROM_MIN = 2
 
 ChooseOffset = Callable[[Callable[[ErrorCode, int], None]], None]
 """Finds where a group begins whose start offset nobody has chosen."""
@@ -102,7 +97,7 @@ class SharePartition:
         "_lock_ms",
         "_may_be_available",
         "_persister",
-        "_throttle_from",
+        "_redelivery",
         "_timer",
         "end_offset",
         "key",
@@ -148,9 +143,9 @@ class SharePartition:
         self._persister = persister
         self._timer = timer
         self._in_flight = InFlight()
+        self._redelivery = Redelivery(self._in_flight, limits.max_deliveries)
         # False when a look has shown that nothing is, until something is given back.
         self._may_be_available = False
-        self._throttle_from = max(THROTTLE_FROM_MIN, -(-limits.max_deliveries // 2))
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -294,7 +289,7 @@ class SharePartition:
         first = max(first, self.start_offset)
         align = partial(_end_of_batch, batches) if not is_exact else _same
         taken: list[Run] = []
-        left, is_throttled = self._take_available(taken, first, last, limit, align, is_exact)
+        left, is_throttled = self._redelivery.take(taken, first, last, limit, align, is_exact)
         if left > 0 and not is_throttled and last >= self.end_offset:
             self._take_new(
                 taken, max(first, self.end_offset), last, left, batches, batch_size, is_exact
@@ -320,67 +315,6 @@ class SharePartition:
         self._advance_start()
         self._in_flight.tidy()
         return acquired
-
-    def _take_available(
-        self,
-        taken: list[Run],
-        first: int,
-        last: int,
-        limit: int,
-        align: Callable[[int], int],
-        is_exact: bool,
-    ) -> tuple[int, bool]:
-        """What was given back; returns how many more may be taken, and whether to stop."""
-        left = limit
-        found = [run for run in self._in_flight.between(first, last) if run.is_available]
-        for (_, is_new), batch in groupby(found, _batch_of):
-            if left <= 0:
-                break
-            runs = list(batch)
-            is_throttled = max(run.delivery_count for run in runs) >= self._throttle_from
-            if is_throttled and left < limit:
-                return left, True
-            most = left
-            if not is_exact:
-                # What nobody has had is taken by the log's batches, the rest all at once.
-                lowest = max(runs[0].first, first)
-                most = align(lowest + left - 1) - lowest + 1 if is_new else last - first + 1
-            count = self._take_again(taken, runs, first, last, most)
-            left -= count
-            if is_throttled and count:
-                return left, True
-        return left, False
-
-    def _take_again(
-        self, taken: list[Run], runs: Sequence[Run], first: int, last: int, most: int
-    ) -> int:
-        """Available runs of a batch that went out before, or a part of them; returns the records.
-
-        All of them, whoever has the rest of the batch, unless one was delivered in vain often: then
-        half as many with each time, and what has its last chance alone.
-        """
-        last_chance = self._limits.max_deliveries - 1
-        count = 0
-        company: int | None = None
-        for run in runs:
-            is_last_chance = last_chance > 1 and run.delivery_count >= last_chance
-            if is_last_chance and count:
-                break
-            if company is None and run.delivery_count >= self._throttle_from:
-                shift = run.delivery_count - self._throttle_from + 1
-                company = max(1, run.batch_size >> shift)
-            room = most if company is None else min(most, company)
-            room = 1 if is_last_chance else room - count
-            if room <= 0:
-                break
-            lowest, highest = max(run.first, first), min(run.last, last)
-            allowed = min(highest, lowest + room - 1)
-            for part in self._in_flight.cut(lowest, allowed):
-                taken.append(part)
-                count += len(part)
-            if allowed < highest or is_last_chance:
-                break
-        return count
 
     def _take_new(
         self,
@@ -593,11 +527,6 @@ def _ranges(runs: Iterable[Run]) -> list[Acquired]:
             ranges.append(Acquired(run.first, run.last, run.delivery_count))
         before = run
     return ranges
-
-
-def _batch_of(run: Run) -> tuple[int, bool]:
-    """What it went out with before, and whether it ever did."""
-    return run.batch_first, not run.delivery_count
 
 
 def _same(offset: int) -> int:
