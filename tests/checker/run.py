@@ -32,9 +32,6 @@ DRAIN_S: Final = 60.0
 SHARE_QUIET_S: Final = 8.0
 """Longer than locks and sessions of share groups: who has had nothing for so long has had all."""
 
-SHARE_LAST_S: Final = 6.0
-"""The member after them has nobody's sessions to wait for, only a virtual machine's start."""
-
 MakeBroker = Callable[[Path, int | None], OwnedNode]
 
 
@@ -267,16 +264,20 @@ def _prepare(options: RunOptions, node: OwnedNode) -> None:
         subprocess.run(command, check=True, timeout=60, stdout=subprocess.DEVNULL)
 
 
-def _share_drained(clients: _Clients, drain_s: float) -> None:
-    """Until the share group has got all, then see with a new member what it still gets."""
-    for kind, quiet_s in (("jshare", SHARE_QUIET_S), ("jsharelast", SHARE_LAST_S)):
-        begin, deadline = time.time(), time.monotonic() + drain_s
-        if kind == "jsharelast":
-            clients.stop(frozenset({"jshare"}))
-            clients.add(kind)
-        while clients.quiet_s(kind, begin) < quiet_s and time.monotonic() < deadline:
-            clients.watch()
-            time.sleep(0.2)
+def _share_drained(clients: _Clients, drain_s: float) -> list[str]:
+    """Until a new member, which never dawdles, gets no more; returns whose group does not end.
+
+    It sees, too, what it should not get any more.
+    """
+    clients.stop(frozenset({"jshare"}))
+    clients.add("jsharelast")
+    begin, deadline = time.time(), time.monotonic() + max(drain_s, 60.0)
+    while clients.quiet_s("jsharelast", begin) < SHARE_QUIET_S:
+        if time.monotonic() > deadline:
+            return ["share group: still being delivered to"]
+        clients.watch()
+        time.sleep(0.2)
+    return []
 
 
 def run(options: RunOptions, directory: Path) -> RunOutcome:
@@ -318,7 +319,7 @@ def run(options: RunOptions, directory: Path) -> RunOutcome:
         groups = sorted({group for kind, group in JOBS.items() if kind in options.workload})
         undrained = asyncio.run(_drained(address, groups, options.drain_s, clients.watch))
         if "jshare" in options.workload:
-            _share_drained(clients, options.drain_s)
+            undrained += _share_drained(clients, options.drain_s)
         time.sleep(1.0)  # for one more question after the groups' offsets
         clients.stop()
         final = directory / "final.jsonl"
