@@ -191,6 +191,7 @@ def jshare(worker: Worker, *, accepts_all: bool = False) -> None:
             member.close()
         except JavaError as error:
             worker.recorder.note("crash", error=str(error))
+            worker.pause()
     java.close()
 
 

@@ -30,6 +30,10 @@ def test_obeys_reports_and_ends() -> None:
     with pytest.raises(JavaError) as refused:
         java.ask("producer", settings=settings)
     assert refused.value.kind == "TimeoutException"
+    # Each client is made with settings that it takes.
+    java.ask("consumer", settings={"group.id": "g"}, topics=["t"])
+    java.ask("share", settings={"group.id": "g"}, topics=["t"])
+    assert java.ask("sharePoll", ms=1) == {"records": [], "said": []}
     pid = java.pid
     java.close()
     assert not Path(f"/proc/{pid}").exists()

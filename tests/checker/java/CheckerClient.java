@@ -327,7 +327,8 @@ public final class CheckerClient {
         List<AlterConfigOp> changes = new ArrayList<>();
         task.get("settings").properties().forEach(one -> changes.add(new AlterConfigOp(
                 new ConfigEntry(one.getKey(), one.getValue().asText()), AlterConfigOp.OpType.SET)));
-        try (Admin admin = Admin.create(Map.of("bootstrap.servers", address, "default.api.timeout.ms", "15000"))) {
+        try (Admin admin = Admin.create(Map.of("bootstrap.servers", address,
+                "default.api.timeout.ms", "15000", "request.timeout.ms", "5000"))) {
             admin.incrementalAlterConfigs(Map.of(resource, changes)).all().get();
         }
     }
