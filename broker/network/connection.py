@@ -17,6 +17,7 @@ more reasons, a bit each; it reads again when the last bit is cleared:
     PAUSED_BY_BACKLOG   too many unanswered requests, or       cleared when answers have left
                         answers that the peer does not take
     PAUSED_BY_TURN      its requests took their turn's time    cleared in the loop's next turn
+    PAUSED_BY_ROUND     too many sockets are readable at once  cleared in the loop's next turns
     PAUSED_BY_STOP      the broker stops                       never cleared
 
 What had been received before the pause waits: bytes in `_unparsed`, at most one shared buffer's
@@ -49,6 +50,7 @@ PAUSED_BY_MEMORY = 2
 PAUSED_BY_BACKLOG = 4
 PAUSED_BY_STOP = 8
 PAUSED_BY_TURN = 16
+PAUSED_BY_ROUND = 32
 
 TURN_MS = 1.0
 """How long the requests of one receive may take before other connections get their turn: 256 KiB
@@ -130,6 +132,22 @@ class Connection:
 
     def on_readable(self) -> None:
         """The socket has bytes, or the peer has closed it."""
+        if self.processor.loop_turn.admits(self):
+            self._read()
+
+    def put_aside(self) -> None:
+        """Others are read first."""
+        self.pause(PAUSED_BY_ROUND)
+
+    def take_up(self) -> None:
+        """Read what has come since `put_aside`."""
+        if self.closed:
+            return
+        self.resume(PAUSED_BY_ROUND)
+        if not self._paused and not self.closed:
+            self._read()
+
+    def _read(self) -> None:
         processor = self.processor
         frame = self._frame
         try:

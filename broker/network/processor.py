@@ -15,6 +15,7 @@ from broker.network.connection import (
     TURN_MS,
     Connection,
 )
+from broker.network.loop_turn import LoopTurn
 from broker.network.receive_buffers import ReceiveBuffers
 from broker.network.response import ResponseMemory
 from broker.network.stream import Poller, Stream
@@ -52,6 +53,7 @@ class Processor:
         "frame_size_max",
         "index",
         "listener_name",
+        "loop_turn",
         "poller",
         "responses",
         "shared",
@@ -73,6 +75,7 @@ class Processor:
         on_closed: "Callable[[Connection, str | None], None]",
         responses: ResponseMemory | None = None,
         turn_end: TurnEnd | None = None,
+        loop_turn: LoopTurn | None = None,
     ) -> None:
         self.index = index
         self.listener_name = listener_name
@@ -81,6 +84,7 @@ class Processor:
         self.buffers = buffers
         self.responses = responses or ResponseMemory(1 << 62)
         self.turn_end = turn_end or TurnEnd(poller.call_soon, clock)
+        self.loop_turn = loop_turn or LoopTurn(poller.call_soon, clock)
         self.shared = shared
         self.frame_size_max = frame_size_max
         self.connections: set[Connection] = set()

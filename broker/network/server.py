@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker.network.acceptor import Acceptor, ConnectionLimits
 from broker.network.connection import Connection
+from broker.network.loop_turn import LoopTurn
 from broker.network.processor import Processor
 from broker.network.receive_buffers import ReceiveBuffers
 from broker.network.request_channel import RequestChannel, Router
@@ -105,6 +106,7 @@ class NetworkServer:
         )
         self.acceptors: list[Acceptor] = []
         shared = memoryview(bytearray(SHARED_BUFFER_SIZE))
+        loop_turn = LoopTurn(loop.call_soon, clock)
         self.processors = [
             Processor(
                 index,
@@ -119,6 +121,7 @@ class NetworkServer:
                 on_closed=self._closed,
                 responses=self.responses,
                 turn_end=turn_end,
+                loop_turn=loop_turn,
             )
             for listener in settings.listeners
             for index in range(settings.num_network_threads)

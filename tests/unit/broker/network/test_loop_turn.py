@@ -1,0 +1,78 @@
+"""Sockets that are readable at the same moment."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import cast
+
+from broker.network.connection import Connection
+from broker.network.loop_turn import CHECK_MASK, ROUND_MS, LoopTurn
+from tests.fakes.clock import ManualClock
+
+
+class World:
+    """Connections that take a millisecond each, and a loop that is turned by hand."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.soon: deque[Callable[[], None]] = deque()
+        self.turn = LoopTurn(self.soon.append, self.clock)
+        self.read: list[int] = []
+        self.aside: list[int] = []
+
+    def readable(self, number: int) -> None:
+        world = self
+
+        class Socket:
+            def put_aside(self) -> None:
+                world.aside.append(number)
+
+            def take_up(self) -> None:
+                world.take(number)
+
+        if self.turn.admits(cast("Connection", Socket())):
+            self.take(number)
+
+    def take(self, number: int) -> None:
+        self.read.append(number)
+        self.clock.advance(1.0)
+
+    def next_turn(self) -> None:
+        for _ in range(len(self.soon)):
+            self.soon.popleft()()
+
+
+def test_few_cost_the_loop_nothing() -> None:
+    world = World()
+    for number in range(CHECK_MASK):
+        world.readable(number)
+    assert world.read == list(range(CHECK_MASK))
+    assert not world.soon
+
+
+def test_many_are_read_in_order_and_newcomers_in_between() -> None:
+    world = World()
+    count = 20 * (CHECK_MASK + 1)
+    for number in range(count):
+        world.readable(number)
+    first = len(world.read)
+    assert world.read == list(range(first))
+    assert first < count
+    assert world.aside == list(range(first, count))
+    world.next_turn()
+    read = len(world.read)
+    assert first < read < count
+    world.readable(-1)
+    assert world.read[-1] == -1
+    for _ in range(count):
+        world.next_turn()
+    assert [number for number in world.read if number >= 0] == list(range(count))
+    assert not world.soon
+
+
+def test_each_turn_ends_soon_after_its_time() -> None:
+    world = World()
+    for number in range(1_000):
+        world.readable(number)
+    before = world.clock.monotonic_ms()
+    world.next_turn()
+    assert world.clock.monotonic_ms() - before <= ROUND_MS + CHECK_MASK + 1
