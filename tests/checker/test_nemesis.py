@@ -23,7 +23,7 @@ def test_kills_are_noted_and_whether_answers_may_be_under_way(
     path, anything = tmp_path / "history", Everything()
     faults = Nemesis(
         anything,  # type: ignore[arg-type]  # a stand-in
-        anything,  # type: ignore[arg-type]
+        anything,  # type: ignore[arg-type]  # likewise
         anything,
         faults=("kill", "proxy"),
         seed=1,

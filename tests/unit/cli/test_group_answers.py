@@ -1,12 +1,14 @@
 """Parts of answers about groups."""
 
+from typing import Any
+
 from cli.group_answers import by_topic, coordinator_of, sorted_members
 from cli.group_description import MemberDescription
 from tests.fakes.kafka_clients import FakeCluster, FakeGroup
 
 
 def test_topics_and_partitions_are_in_order() -> None:
-    answer = [{"name": "b", "partitions": [2, 0]}, {"name": "a", "partitions": []}]
+    answer: list[dict[str, Any]] = [{"name": "b", "partitions": [2, 0]}, {"name": "a", "partitions": []}]
     found = by_topic(answer, "name")
     assert list(found.items()) == [("a", ()), ("b", (0, 2))]
 

@@ -26,7 +26,7 @@ class InPlaceWorld:
 
     def chunk(self, number: int) -> bytes:
         """What it should be."""
-        return self.segment.log[number * CHUNK : (number + 1) * CHUNK]
+        return bytes(self.segment.log[number * CHUNK : (number + 1) * CHUNK])
 
     def flip(self, position: int) -> None:
         """Change one byte of the object."""

@@ -73,9 +73,9 @@ class Asked:
             return self.answer
         return await self.world.tier.refer_to_chunks(metadata, manifest, chunks, directory)
 
-    async def _run(self, call: Callable[..., T], *arguments: Any) -> T:
-        self.opened.append(str(arguments[0]))
-        return call(*arguments)
+    async def _run(self, function: Callable[..., T], *args: Any) -> T:
+        self.opened.append(str(args[0]))
+        return function(*args)
 
     async def find(self, *chunks: int) -> list[Found | None]:
         key = self.source.metadata.id
