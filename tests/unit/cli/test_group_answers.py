@@ -8,7 +8,10 @@ from tests.fakes.kafka_clients import FakeCluster, FakeGroup
 
 
 def test_topics_and_partitions_are_in_order() -> None:
-    answer: list[dict[str, Any]] = [{"name": "b", "partitions": [2, 0]}, {"name": "a", "partitions": []}]
+    answer: list[dict[str, Any]] = [
+        {"name": "b", "partitions": [2, 0]},
+        {"name": "a", "partitions": []},
+    ]
     found = by_topic(answer, "name")
     assert list(found.items()) == [("a", ()), ("b", (0, 2))]
 
