@@ -183,6 +183,7 @@ class FakePartitions:
         self.aborted: dict[TopicPartition, set[str]] = {}
         self.markers: list[tuple[TopicPartition, TransactionMarker]] = []
         self.on_marker: Callable[[], None] = lambda: None
+        self.on_produce: Callable[[], None] = lambda: None
 
     def produce(self, tp: TopicPartition, producer: ProducerIdAndEpoch, value: str) -> ErrorCode:
         """A transactional batch, after the coordinator was asked."""
@@ -191,6 +192,7 @@ class FakePartitions:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         self.epochs[key] = producer.epoch
         self.open.setdefault(key, set()).add(value)
+        self.on_produce()
         return ErrorCode.NONE
 
     def write(

@@ -40,14 +40,15 @@ class Asked:
 
 @dataclass
 class Fuse:
-    """Burns down with every write of either kind."""
+    """Burns down with every write: of a state, a batch, a marker."""
 
     c: Coordinator
     left: int
     writes: int = 0
 
     def light(self) -> None:
-        self.c.log.on_append = self.c.data.on_marker = self._burn
+        data = self.c.data
+        self.c.log.on_append = data.on_marker = data.on_produce = self._burn
         if self.left == 0:
             self._out()
 
@@ -61,7 +62,8 @@ class Fuse:
         self.c.log.budget = self.c.data.budget = 0
 
     def remove(self) -> None:
-        self.c.log.on_append = self.c.data.on_marker = lambda: None
+        data = self.c.data
+        self.c.log.on_append = data.on_marker = data.on_produce = lambda: None
 
 
 class Script:
@@ -93,8 +95,11 @@ class Script:
             codes = self.c.add_later(producer, tp)
             if codes != [E.NONE] or self.c.log.budget == 0:
                 raise DeadError
-            assert self.c.data.produce(tp, producer, name) is E.NONE
             asked.partitions.append(tp)
+            assert self.c.data.produce(tp, producer, name) is E.NONE
+            if self.c.log.budget == 0:
+                # What is in the partition must not become part of the transaction before.
+                raise DeadError
         if commit is None:
             return producer
         asked.commit = commit
