@@ -14,6 +14,7 @@ Source of the idea: Kafka, CoordinatorRuntime.java (adaptive `group.coordinator.
 which waits for what is queued already and for no more).
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
@@ -23,6 +24,8 @@ from protocol.records.builder import build_batch
 from protocol.records.compression import Codec
 from storage.clock import Clock
 from storage.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
 
 KeyValue = tuple[bytes, bytes | None]
 """A record; without a value it is a tombstone."""
@@ -116,8 +119,9 @@ class OffsetsLog:
 
     def close(self) -> None:
         """Refuse writes from now on: another shard has been, or will be, read from the log."""
-        self.flush()
+        # What was gathered is still written; whoever hears of that writes nothing behind it.
         self._is_closed = True
+        self.flush()
 
     def append(
         self,
@@ -209,7 +213,7 @@ class OffsetsLog:
         gathered = self._gathered
         if gathered is not None and not gathered.has_room(len(records), size):
             self.flush()
-            gathered = None
+            gathered = self._gathered
         if gathered is None:
             gathered = self._gathered = _Gathered()
             if not self._is_due:
@@ -230,13 +234,29 @@ class OffsetsLog:
         parts = gathered.parts
         if len(parts) > 1:
             write = _Write(gathered.committed, gathered.done, None)
-            self._append(gathered.records, write, lambda: self._append_each(parts))
+            self._append_safely(gathered.records, write, lambda: self._append_each(parts))
         else:
             self._append_each(parts)
 
     def _append_each(self, parts: "Sequence[_Part]") -> None:
         for part in parts:
-            self._append(part.records, _Write(part.committed, part.done, None))
+            self._append_safely(part.records, _Write(part.committed, part.done, None))
+
+    def _append_safely(
+        self,
+        records: Sequence[KeyValue],
+        write: "_Write",
+        too_large: Callable[[], None] | None = None,
+    ) -> None:
+        """As `_append`, for those who have left: whatever goes wrong, they are to hear of it.
+
+        Whoever has them written (`flush`) asked for something else, and must not hear of it.
+        """
+        try:
+            self._append(records, write, too_large)
+        except Exception:
+            logger.exception("gathered records not written partition=%s", self.topic_partition)
+            write.break_off()
 
     def _append(
         self,
@@ -273,7 +293,7 @@ class _Part(NamedTuple):
 
 
 class _Gathered:
-    """Writes that become one batch."""
+    """Writes that become one batch; one whose callback fails keeps no other from being told."""
 
     __slots__ = ("_size", "parts", "records")
 
@@ -296,12 +316,18 @@ class _Gathered:
 
     def committed(self, base_offset: int) -> None:
         for part in self.parts:
-            part.committed(base_offset)
+            try:
+                part.committed(base_offset)
+            except Exception:
+                logger.exception("a gathered write cannot be taken in offset=%d", base_offset)
             base_offset += len(part.records)
 
     def done(self, code: ErrorCode) -> None:
         for part in self.parts:
-            part.done(code)
+            try:
+                part.done(code)
+            except Exception:
+                logger.exception("a gathered write cannot be answered code=%s", code.name)
 
 
 class _Write:
@@ -332,6 +358,13 @@ class _Write:
 
     def time_out(self) -> None:
         self._answer(ErrorCode.REQUEST_TIMED_OUT)
+
+    def break_off(self) -> None:
+        """Nobody knows what became of it."""
+        if self.is_complete:
+            self._answer(ErrorCode.UNKNOWN_SERVER_ERROR)
+        else:
+            self.complete(ErrorCode.UNKNOWN_SERVER_ERROR, -1)
 
     def _answer(self, code: ErrorCode) -> None:
         done, self._done = self._done, None

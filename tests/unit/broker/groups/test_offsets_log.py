@@ -256,6 +256,64 @@ def test_closing_writes_what_was_gathered(gathering: Gathering) -> None:
     assert gathering.batches == [["a0"]]
 
 
+def test_who_hears_of_the_last_writes_writes_nothing_behind_them(gathering: Gathering) -> None:
+    gathering.log.gather([(b"a", b"")], lambda _: None, lambda _: gathering.gather("b"))
+    gathering.log.close()
+    assert gathering.calls == [("b", "NOT_COORDINATOR")]
+    gathering.end_turn()
+    assert gathering.batches == [["a"]]
+
+
+def test_what_is_gathered_by_who_hears_of_a_full_batch_is_not_lost(gathering: Gathering) -> None:
+    gathering.log.gather([(b"a", b"")], lambda _: None, lambda _: gathering.gather("b"))
+    gathering.gather("c", GATHERED_RECORDS_MAX - 1)
+    gathering.gather("d")
+    gathering.end_turn()
+    assert gathering.batches[1:] == [["b0", "d0"]]
+
+
+def test_a_callback_that_fails_keeps_nobody_from_being_answered(
+    gathering: Gathering, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("no")
+
+    gathering.log.gather([(b"a", b"")], fail, fail)
+    gathering.gather("b")
+    gathering.end_turn()
+    assert gathering.calls == [("b", 1), ("b", "NONE")]
+    assert gathering.timer.pending == 0
+    gathering.log.gather([(b"c", b"")], fail, gathering.calls.append)
+    gathering.append()
+    assert gathering.calls[2:] == [ErrorCode.UNKNOWN_SERVER_ERROR, 3, "NONE"]
+    assert "a gathered write cannot be taken in offset=0" in caplog.text
+    assert "a gathered write cannot be answered code=NONE" in caplog.text
+
+
+@pytest.mark.parametrize("names", ["a", "ab"])
+def test_a_log_that_breaks_answers_those_whose_writes_were_gathered(
+    gathering: Gathering,
+    names: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """And whoever flushes asked for something else, and gets it."""
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    for name in names:
+        gathering.gather(name)
+    with monkeypatch.context() as broken:
+        broken.setattr(gathering.manager, "append_internal", fail)
+        gathering.log.flush()
+    assert gathering.calls == [(name, "UNKNOWN_SERVER_ERROR") for name in names]
+    assert "gathered records not written partition=__consumer_offsets-0" in caplog.text
+    gathering.gather("c")
+    gathering.end_turn()
+    assert gathering.batches == [["c0"]]
+
+
 @pytest.mark.parametrize(("size_max", "codec"), [(10_000, 0), (1_000, 4)])
 def test_whole_change_is_compressed_where_it_would_not_fit(
     write: Write, size_max: int, codec: int
