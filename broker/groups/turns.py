@@ -26,7 +26,8 @@ def in_turns(
 ) -> None:
     """Call `each` for the items from `start` on, in order; for the first of them now."""
     end = start + PER_TURN
+    if end < len(items):
+        # Before anything can go wrong here: the others must not wait for ever.
+        timer.call_later_ms(0, lambda: in_turns(timer, items, each, start=end))
     for item in items[start:end]:
         each(item)
-    if end < len(items):
-        timer.call_later_ms(0, lambda: in_turns(timer, items, each, start=end))

@@ -12,12 +12,15 @@ Source of the idea: Kafka, CoordinatorRuntime.java (coordinators have a queue an
 own; writes of one turn share a batch).
 """
 
+import logging
 from collections import deque
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
 from broker.timer import Timer
 from storage.clock import Clock
+
+logger = logging.getLogger(__name__)
 
 PER_TICK = 25
 """Served at least with each tick: two milliseconds."""
@@ -100,4 +103,8 @@ class Backlog(Generic[Request]):
             served, request = waiting.popleft()
             together.setdefault(served, []).append(request)
         for served, requests in together.items():
-            served.serve(requests)
+            try:
+                served.serve(requests)
+            except Exception:
+                # One shard's trouble keeps neither the others waiting nor the ticks from coming.
+                logger.exception("requests that waited were not served count=%d", len(requests))

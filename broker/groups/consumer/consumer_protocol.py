@@ -185,6 +185,11 @@ class ConsumerProtocol:
         """Answer a request that `validation` has let through."""
         if self._is_quiet(request, client, reply):
             return
+        if request.member_epoch != JOIN_EPOCH and request.group_id not in self._shard.groups:
+            # It changes nothing either, and may not take the place of one that does. A group that
+            # somebody who waits is about to begin does not have this member.
+            reply(_refusal(_no_such_group(request.group_id, exists=False)))
+            return
         heartbeat = Heartbeat(request, client, reply)
         if self._backlog is None:
             self._serve(heartbeat)
@@ -194,16 +199,19 @@ class ConsumerProtocol:
     def serve(self, requests: Sequence[Heartbeat]) -> None:
         """Answer requests that may change groups; what they change is written together."""
         if len(requests) == 1:
-            self._serve(requests[0])
+            self._serve_safely(requests[0])
             return
         with self.journal.gathering():
             for heartbeat in requests:
-                try:
-                    self._serve(heartbeat)
-                except Exception:
-                    # The others must not wait for ever.
-                    logger.exception("heartbeat failed")
-                    heartbeat.reply(_refusal(ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)))
+                self._serve_safely(heartbeat)
+
+    def _serve_safely(self, heartbeat: Heartbeat) -> None:
+        try:
+            self._serve(heartbeat)
+        except Exception:
+            # The others must not wait for ever, nor must this one.
+            logger.exception("heartbeat failed")
+            heartbeat.reply(_refusal(ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)))
 
     def _serve(self, heartbeat: Heartbeat) -> None:
         request, client, reply = heartbeat
@@ -561,6 +569,9 @@ class ConsumerProtocol:
                 parked.reply(_refusal(ApiError(ErrorCode.NOT_COORDINATOR)))
             return
         now, later = ready[:PER_TURN], ready[PER_TURN:]
+        if later:
+            # Before anything can go wrong here: the others must not wait for ever.
+            self._timer.call_later_ms(0, lambda: self._answer_parked(group, later))
         changes = Changes(group)
         answers = [(parked.reply, parked.finish(group, changes)) for parked in now]
         for parked in now:
@@ -572,8 +583,6 @@ class ConsumerProtocol:
                 _answer(reply, response, code)
 
         self.journal.write(group, changes.records, written)
-        if later:
-            self._timer.call_later_ms(0, lambda: self._answer_parked(group, later))
 
     def _resolved(self, group: ConsumerGroup, changes: Changes) -> None:
         self.journal.write(group, changes.records, _nobody)

@@ -112,23 +112,25 @@ class Journal:
         try:
             yield
         finally:
-            self._append_gathered()
-            self._gathered = None
+            try:
+                self._append_gathered()
+            finally:
+                # Whatever goes wrong: what comes later must not be gathered for ever.
+                self._gathered = None
 
     def _append_gathered(self) -> None:
-        gathered = self._gathered
-        if not gathered:
-            return
-        self._gathered = []
-        together: list[_Change] = []
-        size = 0
-        for change in gathered:
-            if together and size + change.size > GATHERED_SIZE_MAX:
-                self._append(together)
-                together, size = [], 0
-            together.append(change)
-            size += change.size
-        self._append(together)
+        # Whoever hears that something is written may write more, which is behind all of this.
+        while self._gathered:
+            gathered, self._gathered = self._gathered, []
+            together: list[_Change] = []
+            size = 0
+            for change in gathered:
+                if together and size + change.size > GATHERED_SIZE_MAX:
+                    self._append(together)
+                    together, size = [], 0
+                together.append(change)
+                size += change.size
+            self._append(together)
 
     def _append(self, changes: "list[_Change]") -> None:
         if len(changes) == 1:

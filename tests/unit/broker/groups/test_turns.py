@@ -1,5 +1,7 @@
 """Some members at a time."""
 
+import pytest
+
 from broker.groups.turns import PER_TURN, in_turns
 from tests.fakes.timer import ManualTimer
 
@@ -29,3 +31,18 @@ def test_nobody_is_served() -> None:
     in_turns(timer, [], served.append)
     assert not served
     assert not timer.pending
+
+
+def test_one_that_fails_does_not_keep_later_turns_from_coming() -> None:
+    timer = ManualTimer()
+    served: list[int] = []
+
+    def serve(number: int) -> None:
+        if not number:
+            raise RuntimeError("no")
+        served.append(number)
+
+    with pytest.raises(RuntimeError):
+        in_turns(timer, range(PER_TURN + 1), serve)
+    timer.advance(0)
+    assert served == [PER_TURN]

@@ -98,6 +98,24 @@ def test_too_many_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not backlog.offer(server, -1)
 
 
+def test_trouble_of_one_shard_is_not_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Server):
+        def serve(self, requests: Sequence[int]) -> None:
+            raise RuntimeError("no")
+
+    timer, full, broken, server = ManualTimer(), Server(), Broken(), Server()
+    backlog = Backlog[int](timer, timer.clock)
+    for number in range(PER_TICK):
+        backlog.offer(full, number)
+    for number in range(2 * PER_TICK):
+        backlog.offer(server if number % 2 else broken, number)
+    timer.advance(0)
+    assert len(server.served) == PER_TICK
+    assert "RuntimeError" in caplog.text
+    timer.advance(0)
+    assert not timer.pending
+
+
 class BusyHarness(ConsumerHarness):
     """With a backlog, as in a broker."""
 
@@ -180,6 +198,16 @@ def test_quiet_heartbeats_do_not_wait() -> None:
         h.enter(f"m{number}", group="other")
     assert len(h.backlog) == 1
     assert h.beat("quiet", epoch).epoch == epoch
+
+
+def test_heartbeats_of_groups_that_are_not_there_take_nobodys_place() -> None:
+    h = BusyHarness()
+    for epoch in range(-1, 2 * PER_TICK):
+        if epoch:
+            assert h.beat("nobody", epoch, group="gone").error is ErrorCode.GROUP_ID_NOT_FOUND
+    assert not h.timer.pending
+    h.enter("m1")
+    assert "m1" in h.consumer_group().members
 
 
 def test_too_many_members_are_told_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:

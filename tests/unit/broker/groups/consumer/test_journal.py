@@ -1,10 +1,14 @@
 """Writes of groups, and answers that wait for them."""
 
+import pytest
+
 from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.consumer.journal import BATCH_SIZE_MAX, GATHERED_SIZE_MAX, Journal
 from protocol.error_codes import ErrorCode
 from protocol.records.record import iterate_records
 from tests.unit.broker.groups.harness import Harness
+
+LATER = [(b"later", b"")]
 
 
 def test_answers_without_records_wait_for_writes_before_them() -> None:
@@ -142,3 +146,41 @@ def test_batches_that_were_built_elsewhere_come_first() -> None:
     assert h.log.ends[0] == 2
     h.shard.log.close()
     journal.write_prepared(group, journal.prepare([(b"a", b"1")]))
+
+
+def test_what_is_written_by_who_hears_of_a_gathered_write_is_not_lost() -> None:
+    h = Harness()
+    group = ConsumerGroup("g")
+    journal = Journal(h.shard.log, lambda: None)
+    codes: list[ErrorCode] = []
+    with journal.gathering():
+        journal.write(group, [(b"a", b"")], lambda _: journal.write(group, LATER, codes.append))
+        journal.write(group, [(b"b", b"")], codes.append)
+    keys = [
+        [r.key for r in iterate_records(memoryview(batch), max_size=1_000)]
+        for batch in h.log.batches[0]
+    ]
+    assert keys == [[b"a", b"b"], [b"later"]]
+    assert codes == [ErrorCode.NONE] * 2
+    assert group.work.unwritten == 0
+
+
+def test_nothing_is_gathered_for_ever_when_a_write_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    h = Harness()
+    group = ConsumerGroup("g")
+    journal = Journal(h.shard.log, lambda: None)
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    def change() -> None:
+        with journal.gathering():
+            journal.write(group, [(b"a", b"")], lambda _: None)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(h.log, "append_internal", fail)
+        with pytest.raises(MemoryError):
+            change()
+    codes: list[ErrorCode] = []
+    journal.write(ConsumerGroup("other"), LATER, codes.append)
+    assert codes == [ErrorCode.NONE]
