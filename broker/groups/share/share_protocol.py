@@ -102,6 +102,7 @@ class ShareProtocol:
             image=image,
             offload=offload or ThreadOffload(),
             journal=self._journal,
+            timer=timer,
         )
         self._initializer = Initializer(self._journal, persister, timer)
         self.administration = ShareGroupAdministration(
@@ -169,6 +170,9 @@ class ShareProtocol:
 
         def ready(code: ErrorCode) -> None:
             found = group.members.get(member_id)
+            if group.is_dead:
+                # Since the target was there: others were answered before.
+                code = ErrorCode.NOT_COORDINATOR
             if code is not ErrorCode.NONE:
                 reply(_refusal(ApiError(code)))
             elif found is None:

@@ -2,7 +2,8 @@
 
     small    with the heartbeat that finds the group epoch ahead
     large    one at a time in another thread, from a picture of the group; whoever joins or asks
-             for other topics is answered when it is there, everybody else as things stand
+             for other topics is answered when it is there, some members at a time, everybody else
+             as things stand
 
 A group that has changed meanwhile takes what was computed all the same, without those who have
 left: the group epoch is ahead again, so the next heartbeat has the next target computed.
@@ -24,6 +25,8 @@ from broker.groups.offsets_log import KeyValue
 from broker.groups.share.changes import ShareChanges, target_record
 from broker.groups.share.share_group import ShareGroup
 from broker.groups.share.simple_assignor import ShareMemberSpec, SimpleAssignor
+from broker.groups.turns import PER_TURN
+from broker.timer import Timer
 from protocol.error_codes import ErrorCode
 
 logger = logging.getLogger(__name__)
@@ -61,10 +64,12 @@ class ShareTargets:
         image: Callable[[], ClusterImage],
         offload: Offload,
         journal: Journal,
+        timer: Timer,
     ) -> None:
         self._assignor = assignor
         self._image = image
         self._offload = offload
+        self._timer = timer
         self._journal = journal
 
     def update(self, group: ShareGroup, changes: ShareChanges) -> bool:
@@ -105,11 +110,18 @@ class ShareTargets:
         else:
             waiting.append(ready)
 
-    @staticmethod
-    def _answer(group: ShareGroup, code: ErrorCode) -> None:
+    def _answer(self, group: ShareGroup, code: ErrorCode) -> None:
         waiting, group.work.waiting_for_target = group.work.waiting_for_target, []
-        for ready in waiting:
-            ready(code)
+        self._answer_some(waiting, code)
+
+    def _answer_some(self, waiting: list[Ready], code: ErrorCode) -> None:
+        """Each gets its part of the target, which is written: some together, others later."""
+        now, later = waiting[:PER_TURN], waiting[PER_TURN:]
+        if later:
+            self._timer.call_later_ms(0, lambda: self._answer_some(later, code))
+        with self._journal.gathering():
+            for ready in now:
+                ready(code)
 
     def _given(self, group: ShareGroup) -> _Given:
         return _Given(

@@ -8,6 +8,7 @@ import pytest
 from broker.groups.shard import GroupShard
 from broker.groups.share import targets
 from broker.groups.share.share_protocol import ShareProtocol
+from broker.groups.turns import PER_TURN
 from protocol.error_codes import ErrorCode
 from tests.unit.broker.groups.share.harness import Reply, ShareHarness
 
@@ -118,6 +119,30 @@ def test_the_coordinator_goes(shard: LargeHarness) -> None:
     shard.shares.close()
     shard.offload.finish()
     assert reply.error is ErrorCode.NOT_COORDINATOR
+
+
+def test_many_are_answered_some_at_a_time(shard: LargeHarness) -> None:
+    """What changes with each of them is written together."""
+    replies = [shard.enter(f"m{number}") for number in range(2 * PER_TURN + 1)]
+    batches = len(shard.log.batches[0])
+    shard.offload.finish()
+    assert sum(not reply.is_parked for reply in replies) == PER_TURN
+    # The target; then what the first ones have of it, and that share state was asked for.
+    assert len(shard.log.batches[0]) - batches <= 3
+    shard.timer.advance(0)
+    assert {reply.error for reply in replies} == {ErrorCode.NONE}
+    before = shard.share_group()
+    shard.restart()
+    after = shard.share_group()
+    assert (after.members, after.target) == (before.members, before.target)
+
+
+def test_the_coordinator_goes_when_some_were_answered(shard: LargeHarness) -> None:
+    replies = [shard.enter(f"m{number}") for number in range(PER_TURN + 1)]
+    shard.offload.finish()
+    shard.shares.close()
+    shard.timer.advance(0)
+    assert [reply.error for reply in replies[-2:]] == [ErrorCode.NONE, ErrorCode.NOT_COORDINATOR]
 
 
 def test_an_assignor_that_fails_is_asked_again(
