@@ -9,6 +9,7 @@ between what the loop finds in its next turns:
               next turn:      121 ... 240 | then whoever has become readable meanwhile
 """
 
+import logging
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from broker.network.connection import Connection
     from storage.clock import Clock
+
+LOGGER = logging.getLogger(__name__)
 
 ROUND_MS: Final = 8.0
 """How long sockets are read before the loop looks for new ones."""
@@ -62,7 +65,11 @@ class LoopTurn:
         end_ms = self._clock.monotonic_ms() + ROUND_MS
         count = 0
         while waiting:
-            waiting.popleft().take_up()
+            try:
+                waiting.popleft().take_up()
+            except Exception:
+                # As where the loop calls it: all others are still to be read.
+                LOGGER.exception("a connection that was put aside cannot be read")
             count += 1
             if not count & CHECK_MASK and self._clock.monotonic_ms() >= end_ms:
                 break

@@ -4,6 +4,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import cast
 
+import pytest
+
 from broker.network.connection import Connection
 from broker.network.loop_turn import CHECK_MASK, ROUND_MS, LoopTurn
 from tests.fakes.clock import ManualClock
@@ -18,6 +20,7 @@ class World:
         self.turn = LoopTurn(self.soon.append, self.clock)
         self.read: list[int] = []
         self.aside: list[int] = []
+        self.broken: int | None = None
 
     def readable(self, number: int) -> None:
         world = self
@@ -27,6 +30,8 @@ class World:
                 world.aside.append(number)
 
             def take_up(self) -> None:
+                if number == world.broken:
+                    raise MemoryError
                 world.take(number)
 
         if self.turn.admits(cast("Connection", Socket())):
@@ -76,3 +81,18 @@ def test_each_turn_ends_soon_after_its_time() -> None:
     before = world.clock.monotonic_ms()
     world.next_turn()
     assert world.clock.monotonic_ms() - before <= ROUND_MS + CHECK_MASK + 1
+
+
+def test_one_that_fails_does_not_keep_the_others_from_being_read(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World()
+    count = 20 * (CHECK_MASK + 1)
+    for number in range(count):
+        world.readable(number)
+    world.broken = world.aside[0]
+    for _ in range(count):
+        world.next_turn()
+    assert world.read == [number for number in range(count) if number != world.broken]
+    assert not world.soon
+    assert "MemoryError" in caplog.text
