@@ -52,6 +52,8 @@ PAUSED_BY_STOP = 8
 PAUSED_BY_TURN = 16
 PAUSED_BY_ROUND = 32
 
+_PAUSED_BRIEFLY = PAUSED_BY_TURN | PAUSED_BY_ROUND
+
 TURN_MS = 1.0
 """How long the requests of one receive may take before other connections get their turn: 256 KiB
 of the smallest ones take half a second."""
@@ -463,8 +465,11 @@ class Connection:
 
     @property
     def unwatched(self) -> bool:
-        """True when nothing would tell us that the peer has gone: neither reads nor writes wait."""
-        return bool(self._paused) and not self._writing
+        """True when nothing would tell us that the peer has gone: neither reads nor writes wait.
+
+        Not where it is only others' turn: what the peer sent before it went is read in a moment.
+        """
+        return bool(self._paused & ~_PAUSED_BRIEFLY) and not self._writing
 
     @property
     def held_bytes(self) -> int:

@@ -83,6 +83,20 @@ def test_a_peer_that_leaves_while_nobody_reads_is_noticed() -> None:
     assert all(slot.done for _, slot in h.router.parked)
 
 
+def test_what_a_peer_sent_before_it_left_is_read_when_its_turn_comes() -> None:
+    """A producer without acknowledgements may send its last records and go."""
+    h = Harness()
+    h.connection.put_aside()
+    h.stream.incoming += [frame(b"the last"), b""]
+    h.stream.peer_gone = True
+    h.processor.sweep(-1)
+    assert not h.stream.closed
+    h.connection.take_up()
+    assert h.router.seen == [b"the last"]
+    h.poller.readable(h.stream.fd)
+    assert h.stream.closed
+
+
 def test_a_peer_that_is_read_is_not_asked() -> None:
     """Its end comes in order, behind the requests it has sent."""
     h = Harness()
