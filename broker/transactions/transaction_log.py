@@ -37,6 +37,9 @@ HELD_MAX = 100
 HELD_BYTES_MAX = 64 * 1024
 """Records that are held, and their bytes: far below the size a batch may have."""
 
+TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
+"""Told before anything is written, by `max.message.bytes` and `segment.bytes` of the topic."""
+
 FLEXIBLE_FROM = 1
 """The transaction.version from which on records are flexible."""
 
@@ -108,7 +111,7 @@ class TransactionLog:
         if not self._held:
             self._hold(self)
         self._held.append(record)
-        self._held_bytes += len(record[0]) + len(record[1])
+        self._held_bytes += _size(record)
         if len(self._held) >= HELD_MAX or self._held_bytes >= HELD_BYTES_MAX:
             self.write_held()
 
@@ -147,17 +150,24 @@ class TransactionLog:
             if len(records) == 1 and len(records[0][1] or b"") > HELD_BYTES_MAX:
                 # Together they might not fit. If these are refused, so is what comes after them.
                 self.write_held()
+                if self.is_closed:
+                    done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+                    return
                 held = self._held
             self._held = []
             self._held_bytes = 0
-            records = [*held, *records]
-        batch = build_plain_batch(records, self._clock.now_ms())
+        batch = build_plain_batch([*held, *records], self._clock.now_ms())
         self._appender.append_internal(
-            self.topic_partition, batch, partial(self._written, held, done)
+            self.topic_partition, batch, partial(self._written, held, records, done)
         )
 
     def _written(
-        self, held: list[KeyValue], done: Done, code: ErrorCode, _base_offset: int
+        self,
+        held: list[KeyValue],
+        records: Sequence[KeyValue],
+        done: Done,
+        code: ErrorCode,
+        _base_offset: int,
     ) -> None:
         if self.is_closed:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -170,6 +180,9 @@ class TransactionLog:
             done(code)
             self._give_up(code)
             return
+        if code in TOO_LARGE and held and len(held) + len(records) > 1:
+            self._write_apart(held, records, done, code)
+            return
         if held and code is not ErrorCode.NONE:
             logger.warning(
                 "records held back partition=%s count=%d error=%s",
@@ -178,8 +191,28 @@ class TransactionLog:
                 code.name,
             )
             self._held[:0] = held
+            self._held_bytes += sum(map(_size, held))
             self._hold(self)
         done(code)
+
+    def _write_apart(
+        self, held: list[KeyValue], records: Sequence[KeyValue], done: Done, code: ErrorCode
+    ) -> None:
+        """Together they are more than the topic's settings allow; each may fit by itself."""
+        middle = len(held) if records else len(held) // 2
+        rest = held[middle:]
+        self._held = held[:middle]
+        self._write([], _nobody_asks)
+        if self.is_closed:
+            done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        elif self._held:
+            # Refused: nothing may pass them.
+            self._held += rest
+            self._held_bytes += sum(map(_size, rest))
+            done(code)
+        else:
+            self._held = rest
+            self._write(records, done)
 
     def _appended(
         self, metadata: TransactionMetadata, transition: Transition, done: Done, code: ErrorCode
@@ -192,6 +225,10 @@ class TransactionLog:
         else:
             metadata.cancel()
         done(code_for_clients(code))
+
+
+def _size(record: KeyValue) -> int:
+    return len(record[0]) + len(record[1] or b"")
 
 
 def _nobody_asks(_code: ErrorCode) -> None:

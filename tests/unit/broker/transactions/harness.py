@@ -42,8 +42,8 @@ class FakeStateLog:
     """`__transaction_state` in memory: the part of the replica manager that coordinators see.
 
     Appends are committed at once, with `hold` when `commit_held` is called. `fail_with`: refused,
-    nothing is written. `time_out`: written, but nobody is told. `budget`: records that may still be
-    written before the process is dead.
+    nothing is written. `size_max`: larger batches are refused. `time_out`: written, but nobody is
+    told. `budget`: records that may still be written before the process is dead.
     """
 
     def __init__(self, partitions: int = 1) -> None:
@@ -55,6 +55,7 @@ class FakeStateLog:
         self.time_out = False
         self.fail_with: ErrorCode | None = None
         self.fail_next: list[ErrorCode] = []
+        self.size_max = 1 << 20
         self.held: list[tuple[int, int, OnCommitted]] = []
         self.budget: int | None = None
         self.appends = 0
@@ -68,6 +69,8 @@ class FakeStateLog:
         if self.budget == 0:
             return
         failure = self.fail_next.pop(0) if self.fail_next else self.fail_with
+        if len(batch) > self.size_max:
+            failure = ErrorCode.MESSAGE_TOO_LARGE
         if failure is not None:
             on_committed(failure, -1)
             return

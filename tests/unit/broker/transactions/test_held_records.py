@@ -178,3 +178,62 @@ def test_a_large_record_goes_by_itself(c: Coordinator, refused: bool) -> None:
     assert c.add(producer, *many) is E.NONE
     assert counts(c)[-2:] == [1, 1]
     assert c.log.states()[-2:] == [S.COMPLETE_COMMIT, S.ONGOING]
+
+
+def complete_together(c: Coordinator, count: int) -> list[str]:
+    """So many Complete records are held; the names of their transactional ids."""
+    c.data.hold = True
+    names = [f"{number}" for number in range(count)]
+    for name in names:
+        producer = c.new_producer(transactional_id=name)
+        assert c.add(producer, A, transactional_id=name) is E.NONE
+        c.end(producer, transactional_id=name)
+    c.data.release()
+    c.data.hold = False
+    return names
+
+
+@pytest.mark.parametrize("size_max", [200, 300, 1_000])
+def test_more_than_the_topic_allows(c: Coordinator, size_max: int) -> None:
+    """`max.message.bytes` may be small, or become so: each record fits by itself."""
+    names = complete_together(c, 20)
+    before = len(c.log.records())
+    c.log.size_max = size_max
+    producer = c.new_producer(transactional_id="other")
+    assert [name for name, _ in c.log.records()][before:] == [*names, "other"]
+    assert c.add(producer, A, transactional_id="other") is E.NONE
+    c.advance(2 * HOLD_MS)
+    assert len(c.log.records()) == before + len(names) + 2
+
+
+def test_more_than_the_topic_allows_while_nothing_is_accepted(c: Coordinator) -> None:
+    """What was refused halfway keeps its place, and whatever comes after it waits."""
+    names = complete_together(c, 20)
+    before = len(c.log.records())
+    c.log.size_max = 600
+    # All, half of them, and so on: the first that would fit is refused for another reason.
+    c.log.fail_next = [E.MESSAGE_TOO_LARGE] * 3 + [E.NOT_LEADER_OR_FOLLOWER]
+    code, _ = c.init(transactional_id="other")
+    assert code is E.UNKNOWN_SERVER_ERROR
+    assert len(c.log.records()) == before
+    c.advance(2 * HOLD_MS)
+    c.new_producer(transactional_id="other")
+    assert [name for name, _ in c.log.records()][before:] == [*names, "other"]
+
+
+def test_disk_that_fails_halfway(c: Coordinator) -> None:
+    """Nothing is written by a shard that has been given up."""
+    complete_together(c, 20)
+    before = c.log.appends
+    c.log.fail_next = [E.MESSAGE_TOO_LARGE, E.KAFKA_STORAGE_ERROR]
+    assert c.init(transactional_id="other")[0] is E.NOT_COORDINATOR
+    assert c.log.appends == before
+
+
+def test_disk_that_fails_before_a_large_record(c: Coordinator) -> None:
+    _, producer = c.end(c.ongoing(A))
+    names = ["n" * 240 + str(number) for number in range(300)]
+    before = c.log.appends
+    c.log.fail_next = [E.KAFKA_STORAGE_ERROR]
+    assert c.add(producer, *(TopicPartition(name, 0) for name in names)) is E.NOT_COORDINATOR
+    assert c.log.appends == before
