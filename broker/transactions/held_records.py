@@ -13,9 +13,12 @@ append; for one that rests the record is written when its time is up:
 Nobody is told anything before that depends on it.
 """
 
+import logging
 from typing import Final, Protocol
 
 from broker.timer import Timer, TimerHandle
+
+logger = logging.getLogger(__name__)
 
 HOLD_MS: Final = 20.0
 """The least time to wait. Producers that commit without a pause come back sooner."""
@@ -51,16 +54,25 @@ class HeldRecords:
         due, self._due, self._new = self._due, self._new, {}
         self._handle = None
         for log in due:
-            log.write_held()
+            _write(log)
         if self._handle is None and (self._due or self._new):
             self._handle = self._timer.call_later_ms(HOLD_MS, self._pass)
 
     def stop(self) -> None:
         """Have everything written, and wait for nothing any more."""
         for log in (*self._due, *self._new):
-            log.write_held()
+            _write(log)
         self._due.clear()
         self._new.clear()
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
+
+
+def _write(log: HoldingLog) -> None:
+    try:
+        log.write_held()
+    except Exception:
+        # All others still have their turn, and a stop its end. What is lost follows from what was
+        # written before it.
+        logger.exception("held records not written")

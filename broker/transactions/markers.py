@@ -230,7 +230,11 @@ class _Write:
 
 def _answer(writes: list[_Write], topic_partition: TopicPartition, code: ErrorCode) -> None:
     for write in writes:
-        write.answer(topic_partition, code)
+        try:
+            write.answer(topic_partition, code)
+        except Exception:
+            # All others must hear of theirs: nobody would write these markers again.
+            logger.exception("marker's writer failed partition=%s", topic_partition)
 
 
 def _is_there(partition: "Partition", marker: TransactionMarker) -> bool:

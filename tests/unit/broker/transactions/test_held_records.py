@@ -23,9 +23,12 @@ class Log:
         self.held = held
         self.writes = 0
         self.refused = 0
+        self.error: Exception | None = None
 
     def write_held(self) -> None:
         self.writes += 1
+        if self.error is not None:
+            raise self.error
         if self.refused:
             self.refused -= 1
             self.held.add(self)
@@ -74,6 +77,24 @@ def test_a_stop_writes_all() -> None:
     assert [log.writes for log in logs] == [1, 1, 1]
     timer.advance(10 * HOLD_MS)
     assert [log.writes for log in logs] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_one_that_fails_harms_no_other(stops: bool, caplog: pytest.LogCaptureFixture) -> None:
+    timer = ManualTimer(ManualClock())
+    held = HeldRecords(timer)
+    bad, good, late = (Log(held) for _ in range(3))
+    bad.error = RuntimeError("a bug")
+    held.add(bad)
+    held.add(good)
+    timer.advance(HOLD_MS)
+    held.add(late)
+    if stops:
+        held.stop()
+    else:
+        timer.advance(2 * HOLD_MS)
+    assert (good.writes, late.writes) == (1, 1)
+    assert "held records not written" in caplog.text
 
 
 def counts(c: Coordinator) -> list[int]:

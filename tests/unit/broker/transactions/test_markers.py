@@ -176,7 +176,7 @@ async def test_the_same_marker_twice_in_one_turn(world: World) -> None:
 async def test_one_that_is_told_and_fails_harms_nobody(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """All others hear of theirs, and may have to ask again."""
+    """All others hear of theirs."""
     other = TopicPartition("t", 1)
     log = world.add("t").log
     world.add("t", 1)
@@ -191,9 +191,48 @@ async def test_one_that_is_told_and_fails_harms_nobody(
     writer.write(TransactionMarker(2, 0, True, 3, 0), [T], outcomes.append)
     writer.write(TransactionMarker(3, 0, True, 3, 0), [other], outcomes.append)
     turns.pop()()
-    assert outcomes == [{T: ErrorCode.UNKNOWN_SERVER_ERROR}, {other: ErrorCode.NONE}]
+    assert outcomes == [{T: ErrorCode.NONE}, {other: ErrorCode.NONE}]
     assert log.log_end_offset == 2
-    assert "markers not written partition=t-0" in caplog.text
+    assert "marker's writer failed partition=t-0" in caplog.text
+
+
+async def test_one_that_is_told_late_and_fails_harms_nobody(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """When the disk has them nobody is there who would have them written again."""
+    world.add("t", config=TopicConfig(flush_messages=1))
+    turns: list[Callable[[], None]] = []
+    outcomes: list[PartitionErrors] = []
+    writer = LocalMarkerWriter(world.replicas, cast("Any", FakeGroups()), soon=turns.append)
+
+    def fail(_errors: PartitionErrors) -> None:
+        raise RuntimeError("a bug")
+
+    writer.write(TransactionMarker(1, 0, True, 3, 0), [T], fail)
+    writer.write(TransactionMarker(2, 0, True, 3, 0), [T], outcomes.append)
+    turns.pop()()
+    await world.until(lambda: bool(outcomes))
+    assert outcomes == [{T: ErrorCode.NONE}]
+    assert "marker's writer failed partition=t-0" in caplog.text
+
+
+async def test_offsets_that_cannot_be_decided(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who asked hears of it, and asks again; other partitions have their markers."""
+    world.add(OFFSETS_TOPIC)
+    world.add("t")
+    groups = FakeGroups()
+    outcomes: list[PartitionErrors] = []
+    writer = LocalMarkerWriter(world.replicas, cast("Any", groups))
+
+    def fail(*_args: object, **_options: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(groups, "end_transaction", fail)
+    writer.write(TransactionMarker(PID, 0, True, 3, 0), [OFFSETS, T], outcomes.append)
+    assert outcomes == [{OFFSETS: ErrorCode.UNKNOWN_SERVER_ERROR, T: ErrorCode.NONE}]
+    assert f"markers not written partition={OFFSETS}" in caplog.text
 
 
 async def test_more_than_a_turn_takes(world: World) -> None:

@@ -237,6 +237,27 @@ class TransactionMachine(RuleBasedStateMachine):
             self._write(process, tp)
         self._end(process, commit=commit, lost=lost)
 
+    @rule(
+        index=st.integers(0, 2),
+        before=st.sampled_from(PARTITIONS),
+        partitions=st.lists(st.sampled_from(PARTITIONS), min_size=1, max_size=2, unique=True),
+        commit=st.booleans(),
+    )
+    def die_in_the_next_transaction(
+        self,
+        index: int,
+        before: TopicPartition,
+        partitions: list[TopicPartition],
+        commit: bool,
+    ) -> None:
+        """The one before has its markers, and its Complete record came with the next beginning."""
+        process = self.processes[index]
+        self._write(process, before)
+        self._end(process, commit=commit, lost=False)
+        for tp in partitions:
+            self._write(process, tp)
+        self.die()
+
     def _end(self, process: Process, *, commit: bool, lost: bool) -> None:
         transaction = process.transaction
         if process.producer is None or transaction is None:
