@@ -1,5 +1,6 @@
 """Frames are found however they are cut; answers leave in the order of their requests."""
 
+from collections import deque
 from collections.abc import Callable
 
 import pytest
@@ -7,12 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.network.connection import (
+    PAUSED_BY_CHANNEL,
     QUEUED_BYTES_MAX,
     QUEUED_BYTES_SHARE,
     QUEUED_PIECES_MAX,
     UNANSWERED_MAX,
     Connection,
 )
+from broker.network.loop_turn import LoopTurn
+from broker.network.request_channel import RequestChannel
+from broker.network.turn_end import TurnEnd
 from tests.unit.broker.network.harness import SHARED_SIZE, Harness, frame
 
 
@@ -43,6 +48,110 @@ def test_frames_survive_any_cutting(payloads: list[bytes], cuts: list[int]) -> N
     assert h.router.seen == payloads
     assert bytes(h.stream.sent) == b"".join(b"<" + p + b">" for p in payloads)
     assert h.buffers.charged == 0
+
+
+class FullAtTimes(RequestChannel):
+    """Refuses as often as it was told to, and has whoever was refused try again."""
+
+    refusals = 0
+    later: Callable[..., None]
+
+    def offer(self, connection: Connection, frame: memoryview) -> bool:
+        if self.refusals:
+            self.refusals -= 1
+            self.later(connection.resume, PAUSED_BY_CHANNEL)
+            return False
+        return super().offer(connection, frame)
+
+
+class Paused(Harness):
+    """Every reason to pause; turns of the loop come when the test says so.
+
+    Handlers write over what they were given, as the log does with offsets of produced batches.
+    """
+
+    def __init__(self, turn: Callable[[int], int]) -> None:
+        super().__init__()
+        self.pick = turn
+        self.soon: deque[Callable[[], object]] = deque()
+        self.poller.call_soon = self._later  # type: ignore[method-assign]  # why: turns by hand
+        self.full = FullAtTimes(capacity=4, worker_count=1)
+        self.full.later = self._later
+        self.full.connect(self.router)
+        self.processor.channel = self.full
+        self.processor.turn_end = TurnEnd(self._later, self.clock)
+        self.processor.loop_turn = LoopTurn(self._later, self.clock)
+        handle = self.router.handle
+
+        def overwrite(connection: Connection, data: memoryview) -> None:
+            self.clock.advance(0.3)
+            handle(connection, data)
+            data[:] = bytes(len(data))
+
+        self.router.handle = overwrite  # type: ignore[method-assign,assignment]  # why: as said
+
+    def _later(self, callback: Callable[..., object], *args: object) -> None:
+        self.soon.append(lambda: callback(*args))
+
+    def step(self) -> None:
+        """One thing that may happen next; meanwhile others receive into the shared buffer."""
+        self.processor.shared[:] = bytes(SHARED_SIZE)
+        kind = self.pick(6)
+        if kind == 0:
+            self.full.refusals += 1
+        elif kind == 1 and self.reading:
+            self.connection.put_aside()
+            self._later(self.connection.take_up)
+        elif kind == 2 and self.router.parked:
+            data, slot = self.router.parked.pop(self.pick(len(self.router.parked)))
+            if self.pick(2):
+                self.connection.gather_answers()
+            slot.complete([b"<" + data + b">"])
+        elif kind == 3 and self.soon:
+            self.soon.popleft()()
+        elif self.reading and self.stream.incoming:
+            self.poller.readable(self.stream.fd)
+
+    def finish(self) -> None:
+        while self.stream.incoming or self.soon or self.router.parked:
+            if self.reading and self.stream.incoming:
+                self.poller.readable(self.stream.fd)
+            elif self.soon:
+                self.soon.popleft()()
+            else:
+                data, slot = self.router.parked.pop()
+                self.connection.gather_answers()
+                slot.complete([b"<" + data + b">"])
+            self.processor.shared[:] = bytes(SHARED_SIZE)
+
+
+@given(
+    data=st.data(),
+    sizes=st.lists(st.integers(min_value=8, max_value=2 * SHARED_SIZE), min_size=1, max_size=8),
+    small=st.integers(min_value=0, max_value=2 * UNANSWERED_MAX),
+    steps=st.integers(min_value=0, max_value=80),
+)
+def test_whatever_pauses_it_each_request_is_handled_once_and_answered_in_order(
+    data: st.DataObject, sizes: list[int], small: int, steps: int
+) -> None:
+    def pick(count: int) -> int:
+        return data.draw(st.integers(min_value=0, max_value=count - 1))
+
+    all_sizes = [size for one in sizes for size in (one, *[8] * (small // len(sizes)))]
+    payloads = [
+        b"EP"[number % 3 == 1 :][:1] + (b"%07d" % number) + b"x" * (size - 8)
+        for number, size in enumerate(all_sizes)
+    ]
+    h = Paused(pick)
+    h.stream.incoming.append(b"".join(frame(payload) for payload in payloads))
+    for _ in range(steps):
+        h.step()
+    h.finish()
+    assert h.router.seen == payloads
+    assert bytes(h.stream.sent) == b"".join(b"<" + p + b">" for p in payloads)
+    assert (h.buffers.charged, h.responses.held) == (0, 0)
+    assert h.connection.quiet
+    assert h.reading
 
 
 @pytest.mark.parametrize("size", [-1, 0, 7, (1 << 20) + 1, 2**31 - 1])
