@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,11 @@ class Committer(threading.Thread):
                 self.acknowledged = number
 
 
+def is_served(target: Target, group: str) -> bool:
+    """Whether there is a coordinator of the group, which has read its log."""
+    return not code_of(ask(target, COMMIT, 8, commit_of(group, 0)))
+
+
 def committed(target: Target, group: str) -> int:
     """What the broker knows; -1 while it is still being read back."""
     wanted = offset_fetch.OffsetFetchRequestTopic(name="plain", partition_indexes=[0])
@@ -94,6 +100,11 @@ def committed(target: Target, group: str) -> int:
     if response.error_code:
         return -1
     return response.topics[0].partitions[0].committed_offset
+
+
+def is_loaded(target: Target, group: str) -> bool:
+    """Whether the group's offset has been read back."""
+    return committed(target, group) >= 0
 
 
 @pytest.mark.parametrize("linger_ms", [-1, 300])
@@ -109,9 +120,7 @@ def test_commits_that_were_answered_are_there_after_a_stop(
         ask(target, FIND, 3, find_coordinator.encode_request(request, 3))
         committers = [Committer(target, f"g{number}") for number in range(12)]
         for one in committers:
-            group = one.group
-            body = commit_of(group, 0)
-            assert target.eventually(lambda body=body: not code_of(ask(target, COMMIT, 8, body)))
+            assert target.eventually(partial(is_served, target, one.group))
         for one in committers:
             one.start()
         assert target.eventually(lambda: all(one.acknowledged > UNDER_WAY for one in committers))
@@ -127,8 +136,7 @@ def test_commits_that_were_answered_are_there_after_a_stop(
         for one in committers:
             assert not one.out_of_order
             assert one.errors <= STOPPING
-            group = one.group
-            assert target.eventually(lambda group=group: committed(target, group) >= 0)
-            assert one.acknowledged <= committed(target, group) < one.sent
+            assert target.eventually(partial(is_loaded, target, one.group))
+            assert one.acknowledged <= committed(target, one.group) < one.sent
     finally:
         target.stop()
