@@ -185,9 +185,13 @@ class ConsumerProtocol:
         """Answer a request that `validation` has let through."""
         if self._is_quiet(request, client, reply):
             return
-        if request.member_epoch != JOIN_EPOCH and request.group_id not in self._shard.groups:
-            # It changes nothing either, and may not take the place of one that does. A group that
-            # somebody who waits is about to begin does not have this member.
+        if (
+            request.member_epoch != JOIN_EPOCH
+            and request.group_id not in self._shard.groups
+            and not self._backlog
+        ):
+            # It changes nothing either, and is not to take the place of one that does. Where some
+            # wait it may be a member that leaves behind its own joining.
             reply(_refusal(_no_such_group(request.group_id, exists=False)))
             return
         heartbeat = Heartbeat(request, client, reply)

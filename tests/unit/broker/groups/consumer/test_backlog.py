@@ -7,6 +7,7 @@ import pytest
 from broker.groups.consumer import backlog as backlog_module
 from broker.groups.consumer.backlog import PER_TICK, Backlog
 from broker.groups.consumer.consumer_protocol import ConsumerProtocol, Heartbeat
+from broker.groups.consumer.member import LEAVE_EPOCH
 from protocol.error_codes import ErrorCode
 from tests.fakes.clock import ManualClock
 from tests.fakes.timer import ManualTimer
@@ -208,6 +209,19 @@ def test_heartbeats_of_groups_that_are_not_there_take_nobodys_place() -> None:
     assert not h.timer.pending
     h.enter("m1")
     assert "m1" in h.consumer_group().members
+
+
+def test_who_leaves_before_it_was_served_has_left() -> None:
+    """A client that is closed at once does not wait for the answer to its joining."""
+    h = BusyHarness()
+    for number in range(PER_TICK):
+        h.enter(f"m{number}")
+    joining = h.enter("short", group="new")
+    leaving = h.beat("short", LEAVE_EPOCH, group="new")
+    h.timer.advance(2_000)
+    assert leaving.error is ErrorCode.NONE
+    assert not joining.is_parked
+    assert not h.consumer_group("new").members
 
 
 def test_too_many_members_are_told_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
