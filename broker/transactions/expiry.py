@@ -28,7 +28,9 @@ ABORTS_PER_SLICE = 20
 """Transactions that are aborted before the loop gets its turn; each writes several records."""
 
 TOMBSTONES_PER_BATCH = 100
-"""Transactional ids that are forgotten with one write, far below the size a batch may have."""
+TOMBSTONE_BYTES_PER_BATCH = 64 * 1024
+"""Transactional ids that are forgotten with one write, and the bytes after which no more are: far
+below the size a batch may have."""
 
 NO_TIMEOUT_MS = 0x7FFFFFFF
 """A transaction that waits for an outside coordinator, for however long (KIP-939)."""
@@ -99,20 +101,24 @@ class Expiry:
         """Forget transactional ids that have rested for `transactional.id.expiration.ms`."""
         for shard in list(self._shards()):
             due: list[TransactionMetadata] = []
+            size = 0
             for position, metadata in enumerate(list(shard.transactions.values()), 1):
                 if shard.log.is_closed:
                     break
                 if self._is_expired(metadata):
                     metadata.prepare_dead()
                     due.append(metadata)
-                if len(due) == TOMBSTONES_PER_BATCH:
+                    size += len(metadata.record_key)
+                if len(due) == TOMBSTONES_PER_BATCH or size >= TOMBSTONE_BYTES_PER_BATCH:
                     self._forget(shard, due)
                     due = []
+                    size = 0
                     await asyncio.sleep(0)
                 elif position % IDS_PER_SLICE == 0:
                     # Nothing stays pending while others have their turn.
                     self._forget(shard, due)
                     due = []
+                    size = 0
                     await asyncio.sleep(0)
             self._forget(shard, due)
             await asyncio.sleep(0)

@@ -203,6 +203,16 @@ def test_many_ids_in_few_batches(c: Coordinator, monkeypatch: pytest.MonkeyPatch
     assert sum(c.transactions.state_counts().values()) == 0
 
 
+def test_long_ids_do_not_fill_a_batch(c: Coordinator) -> None:
+    """A hundred of the longest would be refused, whenever they are tried."""
+    c.log.size_max = 100_000
+    for number in range(9):
+        c.init(transactional_id="\U0001f600" * 8_000 + str(number))
+    c.clock.advance(WEEK_MS)
+    c.run(c.transactions.expire_ids())
+    assert c.transactions.stats.expired_ids == 9
+
+
 def test_expiry_ends_with_a_resignation(c: Coordinator) -> None:
     c.new_producer()
     c.clock.advance(WEEK_MS)
