@@ -58,10 +58,6 @@ TURN_MS = 1.0
 """How long the requests of one receive may take before other connections get their turn: 256 KiB
 of the smallest ones take half a second."""
 
-ROUND_MS = 8.0
-"""What all connections together that have more to do than a turn should take: with forty of them,
-who asks for one thing waits for forty turns."""
-
 TURN_CHECK_MASK = 7
 """The clock is looked at after every eighth request."""
 

@@ -11,11 +11,10 @@ from broker.network.connection import (
     PAUSED_BY_MEMORY,
     PAUSED_BY_STOP,
     PAUSED_BY_TURN,
-    ROUND_MS,
     TURN_MS,
     Connection,
 )
-from broker.network.loop_turn import LoopTurn
+from broker.network.loop_turn import ROUND_MS, LoopTurn
 from broker.network.receive_buffers import ReceiveBuffers
 from broker.network.response import ResponseMemory
 from broker.network.stream import Poller, Stream
@@ -104,7 +103,10 @@ class Processor:
 
     @property
     def turn_ms(self) -> float:
-        """How long a connection with much to do may go on while so many others wait to."""
+        """How long a connection with much to do may go on while so many others wait to.
+
+        With forty of them, who asks for one thing waits for forty turns: for about ROUND_MS.
+        """
         return min(TURN_MS, ROUND_MS / (self._waiting_for_turn + 1))
 
     def await_turn(self, connection: Connection) -> None:

@@ -107,7 +107,7 @@ def test_together_as_one_by_one(seed: int, timestamps: str) -> None:
     # Where segments end may differ: what is written together is not torn.
     assert len(together.segment_facts()) > 3
     mine, reference = facts(together), facts(apart)
-    entries = [[entry for index in found[2] for entry in index] for found in (mine, reference)]  # type: ignore[attr-defined]  # a list of lists
+    entries = [[entry for index in found[2] for entry in index] for found in (mine, reference)]  # type: ignore[attr-defined]  # facts differ in type; this one is a list of lists
     assert entries[0] == entries[1]
     assert entries[0]
     assert (mine[0], *mine[3:]) == (reference[0], *reference[3:])

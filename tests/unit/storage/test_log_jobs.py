@@ -1,6 +1,7 @@
 """Jobs in one thread or in a few."""
 
 import threading
+from functools import partial
 
 import pytest
 
@@ -9,7 +10,11 @@ from storage.log_jobs import CLOSING_THREADS, run_in_threads, run_one_by_one
 
 def test_one_by_one_is_in_order_and_here() -> None:
     done: list[tuple[int, int]] = []
-    run_one_by_one([lambda n=n: done.append((n, threading.get_ident())) for n in range(4)])  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+
+    def note(number: int) -> None:
+        done.append((number, threading.get_ident()))
+
+    run_one_by_one([partial(note, number) for number in range(4)])
     assert done == [(n, threading.get_ident()) for n in range(4)]
 
 
