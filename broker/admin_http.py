@@ -2,7 +2,8 @@
 
     /healthz   200 while the process turns its loop; depends on nothing else, because a liveness
                probe that kills a recovering broker makes things worse
-    /readyz    200 when every partition is open and clients are served, else 503 and why
+    /readyz    200 when every partition is open and clients are served, else 503 and why; then a
+               line for each alert (`storage.alerts`), which changes nothing of the status
     /metrics   Prometheus' text format
     /tier...   remote storage, for `varve tier`: what there is, and POST to have something done
 

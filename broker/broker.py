@@ -51,6 +51,7 @@ from broker.transactions.markers import LocalMarkerWriter
 from config.broker import BROKER_KEYS
 from config.version import VERSION
 from protocol.api_keys import ApiKey
+from storage.alerts import Alerts
 from storage.clock import Clock, SystemClock, sleep_ms
 from storage.errors import StorageError
 from storage.filesystem import Filesystem, LocalFilesystem
@@ -78,6 +79,9 @@ REMOTE_KEYS = tuple(
 
 DISK_THREADS_MIN = 4
 STOP_TIMEOUT_S = 10.0
+
+READY_LINES = 100
+"""Alerts that `/readyz` says in words."""
 
 PROGRESS_MS = 5_000.0
 """Between two log lines about recovery."""
@@ -129,6 +133,7 @@ class Broker:
         self.dynamic: DynamicSettings | None = None
         self.lag = LoopLag(self.timer, self.clock)
         self.filesystem: Filesystem = filesystem or LocalFilesystem()
+        self.alerts = Alerts()
         self._on_loop = OnLoop(self.loop)
         self.cleaner_throttle = Throttle(
             self.clock, sleep_ms, settings.log_cleaner_io_max_bytes_per_second
@@ -141,6 +146,7 @@ class Broker:
             settings=LogManagerSettings.of(settings),
             on_owner=self._on_loop,
             cleaner_throttle=self.cleaner_throttle,
+            alerts=self.alerts,
         )
         self.replicas = ReplicaManager(
             clock=self.clock, timer=self.timer, disk=self.disk, loop=self.loop
@@ -493,13 +499,19 @@ class Broker:
             return Page(503, b"stopping\n")
         coordinators = (self.groups, self.transactions, self.share_coordinator)
         if self.ready and not any(one is not None and one.is_loading for one in coordinators):
-            return Page(200, b"ready\n")
-        progress = self.log_manager.progress
-        return Page(
-            503,
-            f"recovering {progress.partitions_done} of {progress.partitions_total} partitions, "
-            f"{progress.bytes_done} of {progress.bytes_total} bytes\n".encode(),
-        )
+            status, state = 200, "ready"
+        else:
+            done = self.log_manager.progress
+            status = 503
+            state = (
+                f"recovering {done.partitions_done} of {done.partitions_total} partitions, "
+                f"{done.bytes_done} of {done.bytes_total} bytes"
+            )
+        alerts = self.alerts.all()
+        lines = [state, *(f"{one.kind}: {one.subject}: {one.text}" for one in alerts[:READY_LINES])]
+        if len(alerts) > READY_LINES:
+            lines.append(f"and {len(alerts) - READY_LINES} more: see varve_alerts of /metrics")
+        return Page(status, "".join(f"{line}\n" for line in lines).encode())
 
     async def _metrics(self, _query: Query) -> Page:
         if self._metrics_page is None:
@@ -508,6 +520,7 @@ class Broker:
 
     def _build_metrics(self) -> "MetricsPage":
         # Imported by the first scrape: a start should not wait for what nobody may ask for.
+        from broker.metrics.alerts import AlertMetrics
         from broker.metrics.groups import GroupMetrics
         from broker.metrics.network import NetworkMetrics
         from broker.metrics.page import MetricsPage, Source
@@ -541,6 +554,7 @@ class Broker:
                 GroupMetrics(self.groups, self.replicas),
                 TransactionMetrics(self.transactions, self.replicas, self.clock),
                 ShareMetrics(self.share, self.share_coordinator, self.groups.stats),
+                AlertMetrics(self.alerts),
                 *sources,
             ],
             self.disk,

@@ -215,10 +215,9 @@ class LogDirectory:
                 )
 
     def go_offline(self, reason: str) -> None:
-        """Serve no longer."""
+        """Serve no longer; the first reason stays."""
         if self.offline_reason is None:
             self.offline_reason = reason
-            _log.error("log directory offline directory=%s reason=%s", self.path, reason)
 
     def close(self, *, mark_clean: bool) -> None:
         """Write the clean-shutdown marker, if asked to, and give up the lock.

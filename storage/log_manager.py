@@ -268,6 +268,6 @@ class LogManager(LogStartup, LogPasses, LogCheckpoints):
             try:
                 directory.close(mark_clean=clean)
             except DiskError as error:
-                directory.go_offline(str(error))
+                self._go_offline(directory, str(error))
         with self._lock:
             self._logs.clear()

@@ -53,7 +53,7 @@ class LogStartup(LogTable):
             try:
                 directory.open()
             except DiskError as error:
-                directory.go_offline(str(error))
+                self._go_offline(directory, str(error))
         self._check_any_online()
 
     @property

@@ -13,6 +13,7 @@ from posixpath import dirname
 from typing import Final
 
 from config.broker import BrokerConfig
+from storage.alerts import AlertKind, Alerts
 from storage.checkpoints import (
     HIGH_WATERMARK_CHECKPOINT,
 )
@@ -76,6 +77,7 @@ class LogTable:
     Attributes:
         directories: All of `log.dirs`, also those offline.
         progress: Of loading.
+        alerts: What is wrong with directories and logs.
         cleaning: Who is compacted and who may not be.
         stray: Directories set aside because their topic no longer exists.
         on_directory_failure: Called with a directory's path and its partitions when it goes
@@ -92,6 +94,7 @@ class LogTable:
         settings: LogManagerSettings | None = None,
         cleaner_throttle: Callable[[int], None] = _unthrottled,
         on_owner: OnOwner = in_this_thread,
+        alerts: Alerts | None = None,
     ) -> None:
         """Touch nothing yet.
 
@@ -103,11 +106,13 @@ class LogTable:
             settings: See there; default: all defaults.
             cleaner_throttle: See `Cleaner`.
             on_owner: See there; used by all that changes a log which serves.
+            alerts: Where it is said what is wrong; default: of nobody else.
         """
         self._filesystem = filesystem
         self._clock = clock
         self._randomness = randomness
         self._settings = settings or LogManagerSettings()
+        self.alerts = alerts or Alerts()
         self.directories = [LogDirectory(path, filesystem) for path in log_dirs]
         self.progress = LoadProgress()
         self.cleaning = CleanerManager()
@@ -186,7 +191,7 @@ class LogTable:
         with self._lock:
             if not directory.is_online:
                 return
-            directory.go_offline(str(error))
+            self._go_offline(directory, str(error))
             logs = self.logs_in(directory)
             partitions = [log.topic_partition for log in logs]
             for log in logs:
@@ -197,6 +202,15 @@ class LogTable:
             partitions.extend(directory.loading)
             self._offline.update(dict.fromkeys(partitions, directory.path))
         self.on_directory_failure(directory.path, partitions)
+
+    def _go_offline(self, directory: LogDirectory, reason: str) -> None:
+        directory.go_offline(reason)
+        self.alerts.set(
+            AlertKind.DIRECTORY_OFFLINE,
+            directory.path,
+            f"the disk refused ({reason}): its partitions are offline until the disk is mended "
+            "and the broker started again",
+        )
 
     def _failing(self, directory: LogDirectory | None) -> "_Failing":
         return _Failing(self, directory)

@@ -95,6 +95,10 @@ async def test_one_failed_directory_leaves_the_others(
     metrics = await node.metrics()
     assert metrics.of("kafka_log_logmanager_offlinelogdirectorycount") == 1
     assert metrics.of("kafka_server_replicamanager_offlinereplicacount") == len(bad)
+    assert metrics.of("varve_alerts", kind="directory-offline") == 1
+    status, text = await node.page("/readyz")
+    assert status == 200
+    assert text.startswith(f"ready\ndirectory-offline: {dirs[1]}: the disk refused")
     codes = {
         r.log_dir: r.error_code
         for r in (await other.call(DescribeLogDirsRequest(topics=None))).results

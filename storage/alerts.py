@@ -1,0 +1,80 @@
+"""Alerts: what is wrong with this node, and stays wrong until somebody acts.
+
+A part that stops because something it depends on is missing or refuses sets an alert: of a kind,
+about a subject, with a sentence for the operator. It clears the alert when it goes on.
+
+    set    ─> ERROR in the log, once; a line of `/readyz`; one more in `varve_alerts{kind=...}`
+    clear  ─> INFO in the log, once
+
+An alert does not make a node unready: it serves what it can.
+"""
+
+import logging
+import threading
+from collections import Counter
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+LOGGER = logging.getLogger(__name__)
+
+ALERTS_MAX: Final = 10_000
+"""Alerts held at once. One that finds no room is in the log only."""
+
+
+class AlertKind(StrEnum):
+    """What an alert is about; the label `kind` of the metric."""
+
+    DIRECTORY_OFFLINE = "directory-offline"
+    """A log directory's disk refused; its partitions are offline. Subject: its path."""
+
+
+class Alert(NamedTuple):
+    """One alert that is set."""
+
+    kind: AlertKind
+    subject: str
+    """A path, a partition, an object: with the kind it says which alert this is."""
+    text: str
+    """A sentence: what is wrong, what stands still because of it, what to do."""
+
+
+class Alerts:
+    """The alerts of one node. May be called from any thread."""
+
+    def __init__(self, *, alerts_max: int = ALERTS_MAX) -> None:
+        """`alerts_max`: how many are held at once."""
+        self._alerts_max = alerts_max
+        self._lock = threading.Lock()
+        self._texts: dict[tuple[AlertKind, str], str] = {}
+        self.refused = 0
+        """Alerts that found no room."""
+
+    def set(self, kind: AlertKind, subject: str, text: str) -> None:
+        """Say that something is wrong; nothing happens if that has been said in these words."""
+        key = (kind, subject)
+        with self._lock:
+            if self._texts.get(key) == text:
+                return
+            if key in self._texts or len(self._texts) < self._alerts_max:
+                self._texts[key] = text
+            else:
+                self.refused += 1
+        LOGGER.error("alert kind=%s subject=%s %s", kind.value, subject, text)
+
+    def clear(self, kind: AlertKind, subject: str) -> None:
+        """Say that it is mended; nothing happens if it was not wrong."""
+        with self._lock:
+            was_set = self._texts.pop((kind, subject), None) is not None
+        if was_set:
+            LOGGER.info("alert cleared kind=%s subject=%s", kind.value, subject)
+
+    def all(self) -> list[Alert]:
+        """Those that are set, by kind and subject."""
+        with self._lock:
+            return sorted(Alert(*key, text) for key, text in self._texts.items())
+
+    def counts(self) -> dict[AlertKind, int]:
+        """How many of each kind are set; kinds without any are 0."""
+        with self._lock:
+            counted = Counter(kind for kind, _ in self._texts)
+        return {kind: counted[kind] for kind in AlertKind}
