@@ -19,6 +19,7 @@
     │   ├── InvalidTransactionStateError
     │   └── TransactionCoordinatorFencedError
     ├── DiskError                    the operating system refused; `.path`, `.errno`
+    │   ├── SyncFailedError          what was to be made durable may be lost
     │   └── LogDirectoryOfflineError
     ├── LockedDirectoryError         another broker uses the directory
     ├── InconsistentDirectoryError   the directory is another cluster's or node's
@@ -28,6 +29,14 @@
 
 `broker.errors` is the one place that turns these into Kafka's error codes.
 """
+
+import errno as _errno
+from typing import Final
+
+from typing_extensions import override
+
+_FULL: Final = frozenset({_errno.ENOSPC, _errno.EDQUOT})
+_DESCRIPTOR_LIMIT: Final = frozenset({_errno.EMFILE, _errno.ENFILE})
 
 
 class StorageError(Exception):
@@ -116,16 +125,67 @@ class TransactionCoordinatorFencedError(ProducerError):
 
 
 class DiskError(StorageError):
-    """The operating system refused a disk call."""
+    """The operating system refused a disk call. Client sees KAFKA_STORAGE_ERROR.
+
+    What it says of the disk is told by three questions, of which exactly one is answered yes:
+
+        is_full               no room left: what is there is sound, and can be read and deleted
+        is_descriptor_limit   no descriptor left: nothing is said of the disk
+        is_disk_failure       anything else: the disk is not to be relied on any more
+    """
 
     def __init__(self, message: str, path: str, errno: int | None = None) -> None:
         super().__init__(f"{message}: {path}")
         self.path = path
         self.errno = errno
 
+    @property
+    def is_full(self) -> bool:
+        """The disk, or the quota on it, has no room left: nothing was damaged."""
+        return self.errno in _FULL
+
+    @property
+    def is_descriptor_limit(self) -> bool:
+        """The process, or the machine, may open no more files: says nothing of the disk."""
+        return self.errno in _DESCRIPTOR_LIMIT
+
+    @property
+    def is_disk_failure(self) -> bool:
+        """The disk itself is at fault: its log directory has to go offline."""
+        return not self.is_full and not self.is_descriptor_limit
+
+
+class SyncFailedError(DiskError):
+    """What was written may be lost: the kernel may have dropped the pages, whatever the reason.
+
+    Final also when the disk is full. Where blocks are given late (delayed allocation) the write has
+    been accepted, and only now it turns out that there is no room for it.
+    """
+
+    @property
+    @override
+    def is_full(self) -> bool:
+        """Never: a disk that was full when it was to keep a promise has failed."""
+        return False
+
 
 class LogDirectoryOfflineError(DiskError):
-    """The whole log directory is out of service. Client sees KAFKA_STORAGE_ERROR."""
+    """The whole log directory is out of service. Client sees KAFKA_STORAGE_ERROR.
+
+    It has the errno of what took the directory offline, and is a failure whatever that says.
+    """
+
+    @property
+    @override
+    def is_full(self) -> bool:
+        """Never: it does not come back when there is room."""
+        return False
+
+    @property
+    @override
+    def is_descriptor_limit(self) -> bool:
+        """Never: it does not come back when there are descriptors."""
+        return False
 
 
 class LockedDirectoryError(StorageError):

@@ -28,7 +28,7 @@ from typing import NamedTuple, NoReturn, Protocol, TypeAlias
 
 from typing_extensions import override
 
-from storage.errors import DiskError, LockedDirectoryError
+from storage.errors import DiskError, LockedDirectoryError, SyncFailedError
 from storage.second_chance_pool import SecondChancePool
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
@@ -194,6 +194,11 @@ def _fail(error: OSError, path: str, doing: str) -> NoReturn:
     raise DiskError(f"cannot {doing} ({error.strerror or error})", path, error.errno) from error
 
 
+def _fail_sync(error: OSError, path: str, doing: str) -> NoReturn:
+    text = f"cannot {doing} ({error.strerror or error})"
+    raise SyncFailedError(text, path, error.errno) from error
+
+
 # fdatasync leaves out what a reader does not need (times) and is missing on macOS, where fsync only
 # reaches the drive's cache: `describe_missing` says so at start.
 _datasync = getattr(os, "fdatasync", os.fsync)
@@ -311,7 +316,7 @@ class LocalFile:
         try:
             _datasync(self._fd)
         except OSError as error:
-            _fail(error, self.path, "sync")
+            _fail_sync(error, self.path, "sync")
 
     def allocate(self, size: int) -> None:
         """Reserve blocks where the platform can; elsewhere only the length."""
@@ -459,12 +464,14 @@ class LocalFilesystem:
         """Block until the folder's names are on the disk."""
         try:
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
         except OSError as error:
-            _fail(error, path, "sync folder")
+            _fail(error, path, "open folder")
+        try:
+            os.fsync(fd)
+        except OSError as error:
+            _fail_sync(error, path, "sync folder")
+        finally:
+            os.close(fd)
 
     def read_bytes(self, path: str) -> bytes:
         """A whole small file."""

@@ -4,7 +4,7 @@ import errno
 import os
 from collections.abc import Sequence
 
-from storage.errors import DiskError
+from storage.errors import DiskError, SyncFailedError
 from storage.filesystem import Buffer, LocalFile, LocalFilesystem
 
 
@@ -54,7 +54,8 @@ class FailingDisk(LocalFilesystem):
             return
         if any(path == broken or path.startswith(broken + "/") for broken in self.broken):
             self.refusals.append((kind, path))
-            raise DiskError(f"cannot {kind} ({os.strerror(errno.EIO)})", path, errno.EIO)
+            failure = SyncFailedError if kind == "sync" else DiskError
+            raise failure(f"cannot {kind} ({os.strerror(errno.EIO)})", path, errno.EIO)
 
     def open(self, path: str, *, create: bool = False, readonly: bool = False) -> LocalFile:
         if create:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final, NamedTuple
 
-from storage.errors import DiskError, LockedDirectoryError
+from storage.errors import DiskError, LockedDirectoryError, SyncFailedError
 from storage.filesystem import Buffer, DirEntry, Volume
 from storage.second_chance_pool import SecondChancePool
 from tests.fakes.clock import ManualClock
@@ -293,7 +293,8 @@ class FakeFilesystem:
                 fault.times -= 1
                 if fault.times <= 0:
                     self._faults.remove(fault)
-                raise DiskError(
+                failure = SyncFailedError if kind in ("sync", "sync_directory") else DiskError
+                raise failure(
                     f"injected {kind} error ({os.strerror(fault.code)})", path, fault.code
                 )
 
