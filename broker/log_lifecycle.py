@@ -289,16 +289,26 @@ class LogLifecycle:
 
     async def _delete(self, topics: list["TopicImage"]) -> None:
         for topic in topics:
-            removed = self._replicas.remove_topic(topic.name)
+            try:
+                await self._delete_one(topic)
+            except StorageError as error:
+                LOGGER.error("logs not deleted topic=%s error=%s", topic.name, error)
+            except Exception:
+                # The others are deleted in the metadata, too: their names must become free.
+                LOGGER.exception("logs not deleted topic=%s", topic.name)
+
+    async def _delete_one(self, topic: "TopicImage") -> None:
+        removed = self._replicas.remove_topic(topic.name)
+        try:
             self._on_deleted(removed)
+        finally:
             for partition in removed:
                 await partition.commit.idle()
             try:
                 await self._disk.run(
                     self._log_manager.delete_all, [p.topic_partition for p in removed]
                 )
-            except StorageError as error:
-                LOGGER.error("logs not deleted topic=%s error=%s", topic.name, error)
-            self._log_manager.forget_offline(
-                TopicPartition(topic.name, partition.index) for partition in topic.partitions
-            )
+            finally:
+                self._log_manager.forget_offline(
+                    TopicPartition(topic.name, partition.index) for partition in topic.partitions
+                )

@@ -150,7 +150,7 @@ def _never() -> None:
     pass
 
 
-def _unthrottled(_size: int) -> None:
+def _unthrottled(_size: int, _check_done: Callable[[], None]) -> None:
     pass
 
 
@@ -162,8 +162,9 @@ class Cleaner:
         dedupe_buffer_bytes: Memory of the offset map (`log.cleaner.dedupe.buffer.size` / threads).
         load_factor: `log.cleaner.io.buffer.load.factor`.
         read_bytes: `log.cleaner.io.buffer.size`.
-        throttle: Called with the size of each batch read: sleeps to hold the rate, and lets other
-            threads of the interpreter run (see `storage.throttle`).
+        throttle: Called with the size of each batch read, and with what raises when the run is to
+            stop: sleeps to hold the rate, and lets other threads of the interpreter run (see
+            `storage.throttle`).
     """
 
     def __init__(
@@ -173,7 +174,7 @@ class Cleaner:
         dedupe_buffer_bytes: int,
         load_factor: float = DEDUPE_BUFFER_LOAD_FACTOR,
         read_bytes: int = READ_BYTES,
-        throttle: Callable[[int], None] = _unthrottled,
+        throttle: Callable[[int, Callable[[], None]], None] = _unthrottled,
     ) -> None:
         self._filesystem = filesystem
         self._map_bytes = dedupe_buffer_bytes
@@ -206,6 +207,7 @@ class Cleaner:
 
         Raises:
             CleaningAbortedError: `check_done` said so. Groups already replaced stay replaced.
+                Where the log was deleted under the run, another error may come instead.
             CorruptFileError: A segment does not parse.
             DecodeError: Records do not parse, or are beyond `DECOMPRESSED_SIZE_MAX`.
             DiskError: The disk refused.
@@ -224,7 +226,9 @@ class Cleaner:
         offset_map = OffsetMap(min(self._map_bytes, wanted))
         return offset_map, max(int(offset_map.slots * self._load_factor) - 1, 1)
 
-    def read_batches(self, path: str, size: int) -> Iterator[tuple[BatchHeader, memoryview]]:
+    def read_batches(
+        self, path: str, size: int, check_done: Callable[[], None]
+    ) -> Iterator[tuple[BatchHeader, memoryview]]:
         """(header, bytes) of the batches of a `.log` file, up to `size`. Bytes are kept alive."""
         with closing(self._filesystem.open(path, readonly=True)) as file:
             position = 0
@@ -243,7 +247,7 @@ class Cleaner:
                         needed = max(batch_size, needed)
                         break
                     header = _checked(view, at, f"{path} at {position + at}")
-                    self._throttle(batch_size)
+                    self._throttle(batch_size, check_done)
                     yield header, view[at : at + batch_size]
                     at += batch_size
                 if at == 0 and wanted >= min(needed, size - position):
@@ -362,7 +366,7 @@ class _Run:
         """Read one segment into the map; True when the map is full."""
         offset_map = self._map
         path = self._path(segment.base_offset, LOG_SUFFIX)
-        for header, batch in self._cleaner.read_batches(path, segment.size):
+        for header, batch in self._cleaner.read_batches(path, segment.size, self._check_done):
             if header.last_offset < start:
                 # Transactions that began there are known by the index; data ones may be committed.
                 continue
@@ -405,7 +409,9 @@ class _Run:
             last_records = self._log.producer_state.last_records()
             for segment in group:
                 path = self._path(segment.base_offset, LOG_SUFFIX)
-                for header, batch in self._cleaner.read_batches(path, segment.size):
+                for header, batch in self._cleaner.read_batches(
+                    path, segment.size, self._check_done
+                ):
                     self._check_done()
                     self._stats.bytes_read += len(batch)
                     kept = self._filter(header, batch, last_records)
@@ -418,10 +424,15 @@ class _Run:
             raise
         self._stats.bytes_written += cleaned.size
         try:
-            self._on_owner(lambda: self._log.replace_segments(base_offset, replaced))
+            self._on_owner(lambda: self._replace(base_offset, replaced))
         except CleaningAbortedError:
             cleaned.discard()
             raise
+
+    def _replace(self, base_offset: int, replaced: Sequence[int]) -> None:
+        # Asked once more where the log is changed: it may have been deleted a moment ago.
+        self._check_done()
+        self._log.replace_segments(base_offset, replaced)
 
     def _filter(
         self, header: BatchHeader, batch: memoryview, last_records: dict[int, tuple[int, int]]

@@ -14,9 +14,15 @@ younger than `min.compaction.lag.ms`.
 State of a partition here:
 
     idle ──take_dirtiest──> cleaning ──done──> idle
-                              │  └──abort_and_pause──> aborting ──(cleaner notices)──> paused
-    idle ──abort_and_pause──> paused ──resume──> idle
+                              │  └──abandon──> aborting ──(run notices)──> gone
+                              │                   └──(not in time)──> abandoned ──done──> gone
                               └──damage──> uncleanable, until the partition goes or a restart
+    idle ──try_pause──> paused ──resume──> idle
+
+Deletion needs no consent. A run that does not stop (its thread hangs in a call of a slow disk) is
+abandoned: whatever it does later is refused or without effect, another topic may have the name at
+once. Only two things wait for it: the removal of the directory it may still write to, and the first
+compaction of the new log, whose files would have the same names.
 
 Source: Kafka, LogCleanerManager.java, LogToClean.java; KIP-354.
 """
@@ -153,8 +159,10 @@ class CleanerManager:
         self.max_dirty_ratio = 0.0
         self.uncleanable: dict[TopicPartition, str] = {}
         self._lock = threading.Condition()
-        self._cleaning: set[TopicPartition] = set()
+        self._cleaning: dict[TopicPartition, CleanableLog] = {}
         self._aborting: set[TopicPartition] = set()
+        # At most one per thread that cleans.
+        self._abandoned: list[CleanableLog] = []
         self._paused: dict[TopicPartition, int] = {}
 
     def take_dirtiest(
@@ -175,7 +183,7 @@ class CleanerManager:
             if not due:
                 return None
             dirtiest = max(due, key=lambda candidate: candidate.dirty_ratio)
-            self._cleaning.add(dirtiest.log.topic_partition)
+            self._cleaning[dirtiest.log.topic_partition] = dirtiest.log
             return dirtiest
 
     def _is_idle(self, topic_partition: TopicPartition) -> bool:
@@ -183,50 +191,70 @@ class CleanerManager:
             topic_partition not in self._cleaning
             and topic_partition not in self._paused
             and topic_partition not in self.uncleanable
+            and all(log.topic_partition != topic_partition for log in self._abandoned)
         )
 
     def is_cleaning(self, topic_partition: TopicPartition) -> bool:
         """Whether a run is under way: retention leaves the partition alone."""
         return topic_partition in self._cleaning
 
-    def check_done(self, topic_partition: TopicPartition) -> None:
+    def is_aborted(self, log: CleanableLog) -> bool:
+        """Whether a run over this log, which has not said `done` yet, is to have no effect."""
+        topic_partition = log.topic_partition
+        return topic_partition in self._aborting or self._cleaning.get(topic_partition) is not log
+
+    def check_done(self, log: CleanableLog) -> None:
         """Called by a run, often.
 
         Raises:
-            CleaningAbortedError: Somebody waits in `abort_and_pause`.
+            CleaningAbortedError: The log is deleted, or the broker stops.
         """
-        if topic_partition in self._aborting:
-            raise CleaningAbortedError(f"compaction of {topic_partition} was stopped")
+        if self.is_aborted(log):
+            raise CleaningAbortedError(f"compaction of {log.topic_partition} was stopped")
 
-    def done(self, topic_partition: TopicPartition) -> None:
+    def done(self, log: CleanableLog) -> None:
         """The run is over, one way or another."""
+        topic_partition = log.topic_partition
         with self._lock:
-            self._cleaning.discard(topic_partition)
-            self._aborting.discard(topic_partition)
-            self._lock.notify_all()
+            if self._cleaning.get(topic_partition) is log:
+                del self._cleaning[topic_partition]
+                self._aborting.discard(topic_partition)
+                self._lock.notify_all()
+            else:
+                self._abandoned = [other for other in self._abandoned if other is not log]
 
     def mark_uncleanable(self, topic_partition: TopicPartition, reason: str) -> None:
         """Give up on a damaged partition."""
         with self._lock:
             self.uncleanable[topic_partition] = reason
 
-    def abort_and_pause(self, topic_partition: TopicPartition, timeout_s: float = 60.0) -> None:
-        """Stop a run, wait until it has stopped, and let none begin until `resume`.
+    def abandon(self, partitions: Iterable[TopicPartition], timeout_s: float = 1.0) -> None:
+        """Their logs are about to be deleted: stop their runs, or go on without their consent.
 
-        Before a partition is truncated or deleted. Blocks: not for the event loop.
-
-        Raises:
-            TimeoutError: The run did not stop in time; the partition stays paused.
+        Blocks for `timeout_s` at most, for all of them: not for the event loop. Afterwards no run
+        changes anything that counts, whether it has noticed or not.
         """
         with self._lock:
-            self._paused[topic_partition] = self._paused.get(topic_partition, 0) + 1
-            if topic_partition in self._cleaning:
-                self._aborting.add(topic_partition)
-                stopped = self._lock.wait_for(
-                    lambda: topic_partition not in self._cleaning, timeout_s
-                )
-                if not stopped:
-                    raise TimeoutError(f"compaction of {topic_partition} does not stop")
+            running = {tp for tp in partitions if tp in self._cleaning}
+            if not running:
+                return
+            self._aborting.update(running)
+            self._lock.wait_for(lambda: running.isdisjoint(self._cleaning), timeout_s)
+            for topic_partition in running:
+                log = self._cleaning.pop(topic_partition, None)
+                self._aborting.discard(topic_partition)
+                if log is not None:
+                    self._abandoned.append(log)
+
+    def holds(self, directory: str) -> bool:
+        """Whether an abandoned run may still write to this directory of a deleted log."""
+        with self._lock:
+            return any(log.directory == directory for log in self._abandoned)
+
+    @property
+    def abandoned_count(self) -> int:
+        """Runs over deleted logs that have not noticed yet."""
+        return len(self._abandoned)
 
     def try_pause(self, topic_partition: TopicPartition) -> bool:
         """Let no run begin until `resume`, unless one is under way: then False, and nothing."""
@@ -237,7 +265,7 @@ class CleanerManager:
             return True
 
     def resume(self, topic_partition: TopicPartition) -> None:
-        """Undo one `abort_and_pause`."""
+        """Undo one `try_pause`."""
         with self._lock:
             left = self._paused.get(topic_partition, 0) - 1
             if left > 0:

@@ -40,6 +40,7 @@ from storage.errors import (
     InconsistentTopicIdError,
     LogDirectoryOfflineError,
     PartitionLoadingError,
+    StorageError,
 )
 from storage.log import Log
 from storage.log_checkpoints import LogCheckpoints
@@ -161,31 +162,48 @@ class LogManager(LogStartup, LogPasses, LogCheckpoints):
     def delete_all(self, partitions: Iterable[TopicPartition]) -> int:
         """Delete logs: their directories are renamed now and removed by `remove_deleted`.
 
-        A compaction under way is stopped first.
+        A compaction under way is stopped, or abandoned if it does not stop soon. What goes wrong
+        with one log does not keep the others.
 
         Returns:
             How many there were.
 
         Raises:
-            PartitionLoadingError: One of them is still being recovered; those before it are gone.
-            DiskError: The disk refused; the directory is offline now.
+            PartitionLoadingError: One of them is still being recovered; the others are gone.
+            DiskError: The disk refused; the directory is offline now. The first of several errors.
         """
+        errors: list[StorageError] = []
+        leaving: list[Log] = []
+        for topic_partition in partitions:
+            if topic_partition in self._loading:
+                errors.append(PartitionLoadingError(f"{topic_partition} is still being recovered"))
+                continue
+            with self._lock:
+                log = self._logs.pop(topic_partition, None)
+            if log is not None:
+                leaving.append(log)
+        # After they have left the map: no run begins there any more.
+        self.cleaning.abandon(log.topic_partition for log in leaving)
         gone: dict[str, set[TopicPartition]] = {}
-        try:
-            for topic_partition in partitions:
-                if topic_partition in self._loading:
-                    raise PartitionLoadingError(f"{topic_partition} is still being recovered")
-                log = self._logs.get(topic_partition)
-                if log is not None:
-                    path = self._delete(topic_partition, log)
-                    gone.setdefault(path, set()).add(topic_partition)
-        finally:
-            for directory in self.directories:
-                if directory.path in gone:
+        for log in leaving:
+            directory = self.directory_of(log)
+            assert directory is not None, log.directory
+            gone.setdefault(directory.path, set()).add(log.topic_partition)
+            try:
+                self._delete(log, directory)
+            except StorageError as error:
+                errors.append(error)
+        for directory in self.directories:
+            if directory.path in gone:
+                try:
                     with self._failing(directory):
                         self._filesystem.sync_directory(directory.path)
                         directory.forget(gone[directory.path])
-        return sum(len(deleted) for deleted in gone.values())
+                except StorageError as error:
+                    errors.append(error)
+        if errors:
+            raise errors[0]
+        return len(leaving)
 
     def forget_offline(self, partitions: Iterable[TopicPartition]) -> None:
         """Their topic is deleted: where they lie in a failed directory, the name is free again."""
@@ -193,15 +211,13 @@ class LogManager(LogStartup, LogPasses, LogCheckpoints):
             for topic_partition in partitions:
                 self._offline.pop(topic_partition, None)
 
-    def _delete(self, topic_partition: TopicPartition, log: Log) -> str:
-        directory = self.directory_of(log)
-        assert directory is not None, log.directory
-        self.cleaning.abort_and_pause(topic_partition)
+    def _delete(self, log: Log, directory: LogDirectory) -> None:
+        topic_partition = log.topic_partition
         name = marked_name(topic_partition, DirectoryState.DELETE, self._randomness.uuid4())
         path = join(directory.path, name)
         with self._lock:
-            self._logs.pop(topic_partition, None)
             directory.partition_count -= 1
+        self.cleaning.forget(topic_partition)
 
         def leave() -> None:
             log.close(clean=False)
@@ -211,16 +227,19 @@ class LogManager(LogStartup, LogPasses, LogCheckpoints):
             self._on_owner(leave)
         due = self._clock.now_ms() + log.config.file_delete_delay_ms
         self._deleted.append((due, path))
-        self.cleaning.forget(topic_partition)
-        return directory.path
 
     def remove_deleted(self) -> int:
         """Remove files and directories that left long ago; returns how many directories."""
         self._each(lambda log: log.remove_deleted_files())
         now_ms = self._clock.now_ms()
         with self._lock:
-            due = [path for when, path in self._deleted if when <= now_ms]
-            self._deleted = [entry for entry in self._deleted if entry[0] > now_ms]
+            due = [
+                path
+                for when, path in self._deleted
+                if when <= now_ms and not self.cleaning.holds(path)
+            ]
+            leaving = set(due)
+            self._deleted = [entry for entry in self._deleted if entry[1] not in leaving]
         removed = 0
         for path in due:
             directory = next(d for d in self.directories if d.path == dirname(path))

@@ -90,30 +90,38 @@ class LogPasses(LogTable):
         chosen = self.cleaning.take_dirtiest(self.logs(), checkpoints, now_ms)
         if chosen is None:
             return None
-        topic_partition = chosen.log.topic_partition
+        log = chosen.log
+        topic_partition = log.topic_partition
         try:
+            if self._logs.get(topic_partition) is not log:
+                # Deleted after it was looked at.
+                return None
             stats = self._cleaner.clean(
-                chosen.log,
+                log,
                 on_owner=self._on_owner,
                 first_dirty_offset=chosen.first_dirty_offset,
                 first_uncleanable_offset=chosen.first_uncleanable_offset,
                 now_ms=now_ms,
-                check_done=lambda: self.cleaning.check_done(topic_partition),
+                check_done=lambda: self.cleaning.check_done(log),
             )
+            self.cleaning.check_done(log)
             self._checkpoint_cleaned(topic_partition, stats.end_offset)
         except CleaningAbortedError:
             return None
-        except DiskError as error:
-            log = self._logs.get(topic_partition)
-            if log is not None:
-                self.fail_log(log, error)
-            return None
-        except (CorruptFileError, DecodeError) as error:
-            _log.error("cannot compact partition=%s reason=%s", topic_partition, error)
-            self.cleaning.mark_uncleanable(topic_partition, str(error))
+        except (DiskError, CorruptFileError, DecodeError) as error:
+            if self.cleaning.is_aborted(log):
+                # Its files went away under it, or are another topic's by now.
+                _log.info("compaction ended with its log partition=%s", topic_partition)
+            elif isinstance(error, DiskError):
+                served = self._logs.get(topic_partition)
+                if served is not None:
+                    self.fail_log(served, error)
+            else:
+                _log.error("cannot compact partition=%s reason=%s", topic_partition, error)
+                self.cleaning.mark_uncleanable(topic_partition, str(error))
             return None
         finally:
-            self.cleaning.done(topic_partition)
+            self.cleaning.done(log)
         _log.info(
             "compacted partition=%s offsets=%d..%d bytes_read=%d bytes_written=%d",
             topic_partition,

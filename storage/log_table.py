@@ -63,7 +63,7 @@ class LogManagerSettings:
         )
 
 
-def _unthrottled(_size: int) -> None:
+def _unthrottled(_size: int, _check_done: Callable[[], None]) -> None:
     pass
 
 
@@ -92,7 +92,7 @@ class LogTable:
         log_dirs: Sequence[str],
         *,
         settings: LogManagerSettings | None = None,
-        cleaner_throttle: Callable[[int], None] = _unthrottled,
+        cleaner_throttle: Callable[[int, Callable[[], None]], None] = _unthrottled,
         on_owner: OnOwner = in_this_thread,
         alerts: Alerts | None = None,
     ) -> None:

@@ -2,7 +2,9 @@
 
 The cleaner shares the interpreter with the loop: while it computes, the loop waits for its turn.
 A short sleep after every slice of work lets the loop in at once, and with
-`log.cleaner.io.max.bytes.per.second` the sleeps are as long as the rate demands.
+`log.cleaner.io.max.bytes.per.second` the sleeps are as long as the rate demands. Long ones are
+slept in pieces, between which the work may be called off: a batch of 1 MB at 1 kB/s is a sleep of
+a quarter of an hour, and nobody who deletes a topic waits for that.
 """
 
 from collections.abc import Callable
@@ -16,7 +18,14 @@ BREATH_MS: Final = 0.5
 SLICE_BYTES: Final = 64 * 1024
 """Work between two pauses: some milliseconds of it at most."""
 
+PIECE_MS: Final = 100.0
+"""Longest sleep without a look at whether the work is still wanted, and at the rate."""
+
 _WINDOW_MS: Final = 1_000.0
+
+
+def _never() -> None:
+    pass
 
 
 class Throttle:
@@ -42,14 +51,26 @@ class Throttle:
         """Another rate from now on; may be called in any thread."""
         self._rate = bytes_per_second if 0 < bytes_per_second < 1e15 else 0.0
 
-    def __call__(self, size: int) -> None:
-        """So many bytes were read or written."""
+    def __call__(self, size: int, check_done: Callable[[], None] = _never) -> None:
+        """So many bytes were read or written.
+
+        Args:
+            size: Bytes.
+            check_done: Called before every piece of a long sleep; what it raises ends the sleep.
+        """
         self._since_pause += size
         self._in_window += size
         if self._since_pause < SLICE_BYTES:
             return
         self._since_pause = 0
-        self._sleep_ms(max(self._owed_ms(), BREATH_MS))
+        left_ms = max(self._owed_ms(), BREATH_MS)
+        while left_ms > PIECE_MS:
+            check_done()
+            self._sleep_ms(PIECE_MS)
+            # By the clock too: the rate may have been raised meanwhile.
+            left_ms = min(left_ms - PIECE_MS, self._owed_ms())
+        if left_ms > 0:
+            self._sleep_ms(left_ms)
 
     def _owed_ms(self) -> float:
         """How far ahead of the rate the work is."""

@@ -176,10 +176,10 @@ async def test_retention_leaves_what_is_being_compacted(world: World) -> None:
     partition.append(memoryview(batch(b"v", timestamp_ms=old_ms)), world.clock.now_ms())
     duties = Duties(world, log_initial_task_delay_ms=0, log_retention_check_interval_ms=1000)
     cleaning = duties.manager.cleaning
-    cleaning._cleaning.add(partition.topic_partition)
+    cleaning._cleaning[partition.topic_partition] = partition.log
     await duties.advance(1000)
     assert partition.log.log_start_offset == 0
-    cleaning.done(partition.topic_partition)
+    cleaning.done(partition.log)
     await duties.advance(1000)
     assert partition.log.log_start_offset == 1
     assert cleaning.try_pause(partition.topic_partition)

@@ -178,6 +178,27 @@ async def test_a_deleted_topic_leaves_the_directory(node: Node, tmp_path: Path) 
     assert node.append("t") == 0
 
 
+async def test_a_topic_whose_logs_cannot_be_deleted_does_not_keep_the_others(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All are deleted in the metadata: the names of the others are free."""
+    for name in ("bad", "good"):
+        await node.create(name)
+    delete_all = node.logs.delete_all
+
+    def refuse(partitions: list[TopicPartition]) -> int:
+        if partitions[0].topic == "bad":
+            raise TimeoutError("it does not stop")
+        return delete_all(partitions)
+
+    monkeypatch.setattr(node.logs, "delete_all", refuse)
+    topics = node.controller.image.topics
+    await node.controller.delete_topics([topics[name].topic_id for name in ("bad", "good")])
+    assert node.logs.get(TopicPartition("good", 0)) is None
+    await node.create("good")
+    assert node.append("good") == 0
+
+
 async def test_logs_are_back_after_a_start(node: Node, nodes: Any) -> None:
     """Under their ids, with their settings and records."""
     await node.create("t", 3, retention_ms="1000")

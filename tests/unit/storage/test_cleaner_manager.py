@@ -136,7 +136,7 @@ def test_dirtiest_first() -> None:
     assert second is not None
     assert second.log.topic_partition == a
     assert manager.take_dirtiest(logs, checkpoints, NOW) is None
-    manager.done(b)
+    manager.done(logs[1])
     assert manager.take_dirtiest(logs, checkpoints, NOW) is not None
 
 
@@ -145,61 +145,70 @@ def test_paused_and_uncleanable_logs_are_left_alone() -> None:
     a = TopicPartition("a", 0)
     manager = CleanerManager()
     assert manager.try_pause(a)
-    manager.abort_and_pause(a)
+    assert manager.try_pause(a)
     assert manager.take_dirtiest([FakeLog(a)], {}, NOW) is None
     manager.resume(a)
     assert manager.take_dirtiest([FakeLog(a)], {}, NOW) is None
     manager.resume(a)
-    assert manager.take_dirtiest([FakeLog(a)], {}, NOW) is not None
+    log = FakeLog(a)
+    assert manager.take_dirtiest([log], {}, NOW) is not None
     assert not manager.try_pause(a)
-    manager.done(a)
+    manager.done(log)
     manager.mark_uncleanable(a, "damage")
     assert manager.take_dirtiest([FakeLog(a)], {}, NOW) is None
     manager.forget(a)
     assert manager.take_dirtiest([FakeLog(a)], {}, NOW) is not None
 
 
-def test_abort_waits_for_the_run_to_stop() -> None:
-    """Whoever deletes a partition goes on only when nobody writes there."""
-    a = TopicPartition("a", 0)
+def test_deletion_waits_a_moment_for_the_run_to_stop() -> None:
+    """Then nobody writes there any more."""
+    log = FakeLog()
     manager = CleanerManager()
-    assert manager.take_dirtiest([FakeLog(a)], {}, NOW) is not None
-    manager.check_done(a)
+    assert manager.take_dirtiest([log], {}, NOW) is not None
+    manager.check_done(log)
     stopped = threading.Event()
 
     def run() -> None:
         while True:
             try:
-                manager.check_done(a)
+                manager.check_done(log)
             except CleaningAbortedError:
                 stopped.set()
-                manager.done(a)
+                manager.done(log)
                 return
 
     thread = threading.Thread(target=run)
     thread.start()
-    manager.abort_and_pause(a)
+    manager.abandon([A], timeout_s=60)
     assert stopped.is_set()
     thread.join()
-    assert manager.take_dirtiest([FakeLog(a)], {}, NOW) is None
-    manager.resume(a)
-    assert manager.take_dirtiest([FakeLog(a)], {}, NOW) is not None
+    assert manager.abandoned_count == 0
+    assert manager.take_dirtiest([FakeLog()], {}, NOW) is not None
 
 
-def test_abort_gives_up_on_a_run_that_hangs() -> None:
-    """With an error, not for ever."""
-    a = TopicPartition("a", 0)
+def test_deletion_needs_no_consent_of_a_run_that_hangs() -> None:
+    """It is without effect from then on; its directory stays, and the new log's files are safe."""
+    old, new = FakeLog(), FakeLog(directory="/d/a-0 of another topic")
     manager = CleanerManager()
-    manager.take_dirtiest([FakeLog(a)], {}, NOW)
-    with pytest.raises(TimeoutError):
-        manager.abort_and_pause(a, timeout_s=0.01)
+    manager.take_dirtiest([old], {}, NOW)
+    manager.abandon([A, TopicPartition("b", 0)], timeout_s=0.01)
+    with pytest.raises(CleaningAbortedError):
+        manager.check_done(old)
+    assert not manager.is_cleaning(A)
+    assert manager.holds(old.directory)
+    assert not manager.holds(new.directory)
+    assert manager.take_dirtiest([new], {}, NOW) is None
+    manager.done(old)
+    assert not manager.holds(old.directory)
+    assert manager.take_dirtiest([new], {}, NOW) is not None
+    manager.check_done(new)
 
 
 def test_abort_all() -> None:
     """At shutdown."""
-    a = TopicPartition("a", 0)
+    log = FakeLog()
     manager = CleanerManager()
-    manager.take_dirtiest([FakeLog(a)], {}, NOW)
+    manager.take_dirtiest([log], {}, NOW)
     manager.abort_all()
     with pytest.raises(CleaningAbortedError):
-        manager.check_done(a)
+        manager.check_done(log)

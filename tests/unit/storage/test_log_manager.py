@@ -37,6 +37,10 @@ ID_A = UUID(int=1 << 100)
 ID_B = UUID(int=2 << 100)
 
 
+def unthrottled(_size: int, _check_done: Callable[[], None]) -> None:
+    pass
+
+
 class Disk:
     """A machine that brokers come up on, one after the other."""
 
@@ -46,7 +50,13 @@ class Disk:
         self.directories = directories or ("/one",)
         self.seed = 0
 
-    def manager(self, *, claim: bool = True, **settings: Any) -> LogManager:
+    def manager(
+        self,
+        *,
+        claim: bool = True,
+        cleaner_throttle: Callable[[int, Callable[[], None]], None] = unthrottled,
+        **settings: Any,
+    ) -> LogManager:
         """A broker's logs before `load`."""
         self.seed += 1
         manager = LogManager(
@@ -55,6 +65,7 @@ class Disk:
             SeededRandomness(self.seed),
             self.directories,
             settings=LogManagerSettings(log_cleaner_dedupe_buffer_size=1 << 16, **settings),
+            cleaner_throttle=cleaner_throttle,
         )
         if claim:
             manager.open_directories()
@@ -530,6 +541,78 @@ def test_compaction_pass(disk: Disk) -> None:
     manager.shutdown()
     again = disk.started(config)
     assert again.clean_dirtiest() is None
+
+
+@pytest.mark.parametrize("hangs_at_batch", [1, 3, 30, 60])
+def test_a_log_is_deleted_under_its_compaction(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch, hangs_at_batch: int
+) -> None:
+    """Nobody waits for a run that hangs, and whatever it does afterwards harms no namesake."""
+    config = TopicConfig(
+        cleanup_policy=frozenset({"compact"}),
+        segment_bytes=300,
+        min_cleanable_dirty_ratio=0.1,
+        file_delete_delay_ms=0,
+    )
+    batches = 0
+
+    def hang(_size: int, _check_done: Callable[[], None]) -> None:
+        nonlocal batches
+        batches += 1
+        if batches == hangs_at_batch:
+            assert manager.delete_all([A0, A1]) == 2
+            assert manager.remove_deleted() == 1, "only the one that nobody compacts"
+            append(manager.get_or_create(A0, ID_B, config), 25)
+
+    manager = disk.manager(cleaner_throttle=hang)
+    manager.load(lambda _topic: config)
+    abandon = manager.cleaning.abandon
+    monkeypatch.setattr(
+        manager.cleaning, "abandon", lambda partitions: abandon(partitions, timeout_s=0.0)
+    )
+    append(manager.get_or_create(A0, ID_A, config), 40)
+    append(manager.get_or_create(A1, ID_A, config), 1)
+    assert manager.clean_dirtiest() is None
+    assert batches >= hangs_at_batch
+    assert not manager.offline_directories
+    assert not manager.cleaning.uncleanable
+    assert manager.directories[0].checkpointed("cleaner-offset-checkpoint", A0) is None
+    log = manager.get(A0)
+    assert log is not None
+    assert (log.topic_id, log.log_end_offset) == (ID_B, 25)
+    assert manager.remove_deleted() == 1
+    files = [entry.name for entry in disk.filesystem.list_directory(log.directory)]
+    assert not [name for name in files if "cleaned" in name]
+    assert manager.clean_dirtiest() is not None
+
+
+def test_one_log_that_cannot_be_deleted_does_not_keep_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their names would be taken until the next start."""
+    disk = Disk("/one", "/two")
+    manager = disk.started()
+    for partition in (A0, A1, B0):
+        append(manager.get_or_create(partition, ID_A, CONFIG), 1)
+    rename = Log.rename_directory
+
+    def refuse(log: Log, directory: str) -> None:
+        if log.topic_partition == A0:
+            raise DiskError("cannot rename", log.directory, 5)
+        rename(log, directory)
+
+    monkeypatch.setattr(Log, "rename_directory", refuse)
+    with pytest.raises(DiskError):
+        manager.delete_all([A0, A1, B0])
+    assert manager.logs() == []
+    names = [
+        e.name.split(".")[0]
+        for path in disk.directories
+        for e in disk.filesystem.list_directory(path)
+        if e.name.endswith("-delete")
+    ]
+    assert sorted(names) == ["a-1", "b-0"]
+    assert [d.path for d in manager.offline_directories] == ["/one"]
 
 
 def test_damaged_log_is_left_alone(disk: Disk) -> None:

@@ -1,6 +1,8 @@
 """The rate of background work."""
 
-from storage.throttle import BREATH_MS, SLICE_BYTES, Throttle
+import pytest
+
+from storage.throttle import BREATH_MS, PIECE_MS, SLICE_BYTES, Throttle
 from tests.fakes.clock import ManualClock
 
 
@@ -61,3 +63,30 @@ def test_the_rate_may_change() -> None:
     throttle.set_rate(0)
     throttle(SLICE_BYTES)
     assert sleeper.slept.pop() == BREATH_MS
+
+
+def test_long_sleeps_are_broken_off() -> None:
+    """A batch of a megabyte at a kilobyte a second is a sleep of a quarter of an hour."""
+    sleeper = Sleeper()
+    throttle = Throttle(sleeper.clock, sleeper.sleep_ms, 1_000.0)
+
+    def check() -> None:
+        if len(sleeper.slept) == 3:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        throttle(1_000_000, check)
+    assert sleeper.slept == [PIECE_MS] * 3
+
+
+def test_a_sleep_ends_when_the_rate_is_raised() -> None:
+    """Who raises it because compaction lags behind need not wait for what was owed before."""
+    sleeper = Sleeper()
+    throttle = Throttle(sleeper.clock, sleeper.sleep_ms, 1_000.0)
+
+    def check() -> None:
+        if len(sleeper.slept) == 2:
+            throttle.set_rate(0)
+
+    throttle(1_000_000, check)
+    assert sleeper.slept == [PIECE_MS] * 3
