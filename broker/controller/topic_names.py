@@ -16,10 +16,27 @@ CLUSTER_METADATA: Final = "__cluster_metadata"
 INTERNAL_TOPICS: Final = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})
 """Topics Metadata marks as internal; clients hide them from pattern subscriptions."""
 
+BROKERS_OWN_TOPICS: Final = INTERNAL_TOPICS | {REMOTE_LOG_METADATA}
+"""Topics whose records the broker writes, and believes: no client may write there."""
+
+ADMIN_CLIENT_ID: Final = "__admin_client"
+"""Kafka's own tools write internal topics under this client id."""
+
 TOPIC_NAME_LENGTH_MAX: Final = 249
 """So that the directory `<name>-<partition>` with a suffix stays below 255 characters."""
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def may_produce_to(name: str, client_id: str | None) -> bool:
+    """Whether records of a client may go to a topic: Kafka's INVALID_TOPIC_EXCEPTION if not.
+
+    Kafka's tools may write what Kafka calls internal. Nobody writes `__remote_log_metadata`: local
+    segments are deleted on the strength of its records, and Kafka's tools write none.
+    """
+    return name not in BROKERS_OWN_TOPICS or (
+        client_id == ADMIN_CLIENT_ID and name in INTERNAL_TOPICS
+    )
 
 
 def name_problem(name: str) -> str | None:

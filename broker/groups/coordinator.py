@@ -19,6 +19,7 @@ from uuid import UUID
 
 from broker.answer import Answer
 from broker.controller.features import GROUP_VERSION, SHARE_VERSION
+from broker.controller.topic_names import CONSUMER_OFFSETS
 from broker.errors import ApiError
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_protocol import ClassicProtocol, Left
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-OFFSETS_TOPIC = "__consumer_offsets"
+OFFSETS_TOPIC = CONSUMER_OFFSETS
 
 _MEMBER_ID_SUFFIX_LENGTH = 37
 """A dash and a UUID: what makes an instance id a member id."""

@@ -3,8 +3,8 @@
 Behaviour:
 - Makes partitions part of a producer's transaction; answered when that is committed.
 - All or none: a partition that does not exist gets UNKNOWN_TOPIC_OR_PARTITION, one of an internal
-  topic TOPIC_AUTHORIZATION_FAILED (a client's offsets come by AddOffsetsToTxn), and the others of
-  its transaction OPERATION_NOT_ATTEMPTED.
+  topic TOPIC_AUTHORIZATION_FAILED (a client's offsets come by AddOffsetsToTxn; nobody's records
+  come to `__remote_log_metadata`), and the others of its transaction OPERATION_NOT_ATTEMPTED.
 - With `verify_only` (brokers ask so for old clients) nothing is added: partitions that are not part
   of the transaction get TRANSACTION_ABORTABLE.
 
@@ -21,7 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.answer import Answer
-from broker.controller.topic_names import INTERNAL_TOPICS
+from broker.controller.topic_names import BROKERS_OWN_TOPICS, REMOTE_LOG_METADATA
 from broker.transactions.parts import ProducerIdAndEpoch
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -48,6 +48,8 @@ FENCED_FROM = 2
 
 BATCHED_FROM = 4
 """The first version that carries several transactions."""
+
+_CLOSED_TO_ALL = frozenset({REMOTE_LOG_METADATA})
 
 TRANSACTIONS_PER_SLICE = 50
 """Transactions, each with a record of its own, before the loop gets its turn."""
@@ -112,12 +114,9 @@ def _add_or_verify(
     refused = {
         p: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for p in partitions if image.partition(*p) is None
     }
-    if version < BATCHED_FROM:
-        refused |= {
-            p: ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            for p in partitions
-            if p.topic in INTERNAL_TOPICS
-        }
+    # Offsets come by brokers' requests as well; nothing that belongs to remote segments does.
+    closed = BROKERS_OWN_TOPICS if version < BATCHED_FROM else _CLOSED_TO_ALL
+    refused |= {p: ErrorCode.TOPIC_AUTHORIZATION_FAILED for p in partitions if p.topic in closed}
     producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
     if refused:
         done({p: refused.get(p, ErrorCode.OPERATION_NOT_ATTEMPTED) for p in partitions})

@@ -9,7 +9,7 @@ Behaviour:
 - Topics that cost CPU by the record (`compression.type` other than the producer's,
   `record.validation=full`, compacted ones) have their larger batches prepared by a thread; every
   other append stays on the loop.
-- Clients may not write internal topics.
+- Clients may not write internal topics, nor `__remote_log_metadata`.
 - Transactional records without a transactional id: everything in the request is refused.
 - A request with a transactional id is verified first (`broker.transactions.transactional_produce`):
   a batch opens a transaction in a partition only if the transaction coordinator knows of it.
@@ -33,6 +33,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from broker.controller.topic_names import BROKERS_OWN_TOPICS, may_produce_to
 from broker.delayed_produce import DelayedProduce
 from broker.errors import ApiError, code_of
 from broker.preparation import INLINE_SIZE_MAX
@@ -73,10 +74,6 @@ API_KEY = ApiKey.PRODUCE
 VERSIONS = (3, 13)
 ADVERTISED_FROM = 0
 
-ADMIN_CLIENT_ID = "__admin_client"
-"""Kafka's own tools write internal topics under this client id."""
-
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 ACKS_0_FAILED = "produce with acks=0 failed"
 ZSTD_FROM_VERSION = 7
 BATCH_OVERHEAD = 12
@@ -230,7 +227,7 @@ class ProduceHandler:
             raise ApiError(self._replicas.missing_error(name, index))
         if not -1 <= request.acks <= 1:
             raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
-        if name in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
+        if name in BROKERS_OWN_TOPICS and not may_produce_to(name, context.client_id):
             raise ApiError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {name}"
             )

@@ -23,6 +23,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING
 
+from broker.controller.topic_names import TRANSACTION_STATE
 from broker.groups.partitioner import partition_for_group
 from broker.timer import Timer, TimerHandle
 from broker.transactions.completion import Completion
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-TRANSACTION_TOPIC = "__transaction_state"
+TRANSACTION_TOPIC = TRANSACTION_STATE
 TRANSACTION_VERSION = "transaction.version"
 
 UNCOMMITTED_DELAY_MS = 50.0

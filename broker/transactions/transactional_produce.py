@@ -19,6 +19,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
+from broker.controller.topic_names import BROKERS_OWN_TOPICS, may_produce_to
 from broker.errors import ApiError
 from broker.reply import PARKED, HotResult, Reply
 from broker.transactions.parts import PartitionRegistrar, ProducerIdAndEpoch
@@ -143,7 +144,7 @@ class TransactionalProduce:
     ) -> HotResult:
         """Verify and append; the frame is not used after this returns."""
         try:
-            producer, batches = self._transactional_batches(request)
+            producer, batches = self._transactional_batches(request, context)
         except ApiError as error:
             return self._append(connection, context, request, self._all(request, error.code), None)
         if producer is None:
@@ -156,7 +157,7 @@ class TransactionalProduce:
             if verdicts is not None and not _is_to_be_retried(verdicts, waiting.operation):
                 return self._append(connection, context, request, verdicts, None)
         if not self._park(waiting):
-            return self._append(connection, context, request, self._no_room(request), None)
+            return self._append(connection, context, request, self._no_room(request, context), None)
         if queue is None:
             self._queues[producer.producer_id] = deque([waiting])
             if verdicts is not None:
@@ -177,9 +178,12 @@ class TransactionalProduce:
         return verdicts
 
     def _transactional_batches(
-        self, request: ProduceRequest
+        self, request: ProduceRequest, context: "RequestContext"
     ) -> "tuple[ProducerIdAndEpoch | None, list[tuple[Partition, int]]]":
         """Whose transactional batches these are, and where they go.
+
+        Topics that the client may not write are left out: the append refuses them, and asking the
+        coordinator could make them part of the transaction.
 
         Raises:
             ApiError: Of more than one producer.
@@ -188,6 +192,8 @@ class TransactionalProduce:
         batches: list[tuple[Partition, int]] = []
         for topic in request.topics:
             name = topic.name or self._replicas.names_by_id.get(topic.topic_id)
+            if name in BROKERS_OWN_TOPICS and not may_produce_to(name, context.client_id):
+                name = None
             for index, records in topic.partitions:
                 if records is None or len(records) < HEADER_SIZE or not is_transactional(records):
                     continue
@@ -219,7 +225,7 @@ class TransactionalProduce:
         Without `batches` they are looked for: partitions come and go while a request waits.
         """
         if batches is None:
-            _, batches = self._transactional_batches(waiting.request)
+            _, batches = self._transactional_batches(waiting.request, waiting.context)
         outcome: list[Verdicts] = []
         at_once = True
 
@@ -261,8 +267,8 @@ class TransactionalProduce:
             waiting.reply = self._open_reply(waiting.connection, waiting.context)
         return True
 
-    def _no_room(self, request: ProduceRequest) -> Verdicts:
-        _, batches = self._transactional_batches(request)
+    def _no_room(self, request: ProduceRequest, context: "RequestContext") -> Verdicts:
+        _, batches = self._transactional_batches(request, context)
         # Retriable, and nothing was written.
         return {
             partition.topic_partition: Verdict(ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -286,7 +292,7 @@ class TransactionalProduce:
                 del self._queues[producer.producer_id]
                 return
             waiting = queue[0]
-            found, _ = self._transactional_batches(waiting.request)
+            found, _ = self._transactional_batches(waiting.request, waiting.context)
             assert found is not None
             producer = found
             worked_off += 1

@@ -91,6 +91,7 @@ class World:
         )
         self.h.channel.connect(self.apis)
         self._correlation_id = 0
+        self.client_id = "client"
 
     def add(
         self,
@@ -118,10 +119,10 @@ class World:
         return self.replicas.add_partition(topic_partition, topic_id(topic), log, 0)
 
     def send(self, key: ApiKey, version: int, request: Any) -> int:
-        """Send a request; returns its correlation id."""
+        """Send a request as `client_id`; returns its correlation id."""
         self._correlation_id += 1
         body = module_of(key).encode_request(request, version)
-        data = encode_request_header(key, version, self._correlation_id, "client") + body
+        data = encode_request_header(key, version, self._correlation_id, self.client_id) + body
         self.h.receive(len(data).to_bytes(4, "big") + data)
         return self._correlation_id
 

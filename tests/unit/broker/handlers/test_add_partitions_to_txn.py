@@ -100,6 +100,27 @@ def test_clients_do_not_add_internal_topics(transactions: Transactions, version:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("verify", [False, True])
+def test_remote_log_metadata_is_part_of_no_transaction(
+    transactions: Transactions, version: int, verify: bool
+) -> None:
+    """Nor for other brokers, who have no business there: a marker would follow."""
+    producer = transactions.new_producer()
+    if version < 4:
+        codes = add(transactions, version, producer, {"t": [0], "__remote_log_metadata": [0]})
+    else:
+        one = transaction(producer, {"t": [0], "__remote_log_metadata": [0]}, verify=verify)
+        request = AddPartitionsToTxnRequest(transactions=[one])
+        answer = transactions.send(add_partitions_to_txn, request, version)
+        codes = codes_of(answer.results_by_transaction[0].topic_results)
+    assert codes == {
+        ("t", 0): E.OPERATION_NOT_ATTEMPTED,
+        ("__remote_log_metadata", 0): E.TOPIC_AUTHORIZATION_FAILED,
+    }
+    assert transactions.metadata().partitions == frozenset()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_fenced_producers_are_told_what_they_know(transactions: Transactions, version: int) -> None:
     codes = add(transactions, version, transactions.fenced(), {"t": [0]})
     assert codes == {

@@ -117,10 +117,47 @@ async def test_acks_must_be_one_of_three(world: World, acks: int) -> None:
     assert answer.error_code == ErrorCode.INVALID_REQUIRED_ACKS
 
 
-async def test_clients_do_not_write_internal_topics(world: World) -> None:
-    world.add("__consumer_offsets")
-    answer = only(world.ask(ApiKey.PRODUCE, 9, request(batch(b"a"), topic="__consumer_offsets")))
+OWN_TOPICS = (
+    "__consumer_offsets",
+    "__transaction_state",
+    "__share_group_state",
+    "__remote_log_metadata",
+)
+
+
+@pytest.mark.parametrize("version", [9, 13])
+@pytest.mark.parametrize("topic", OWN_TOPICS)
+async def test_clients_do_not_write_topics_of_the_broker(
+    world: World, topic: str, version: int
+) -> None:
+    """By name and by id: local segments are deleted on the strength of what stands there."""
+    partition = world.add(topic)
+    answer = only(world.ask(ApiKey.PRODUCE, version, request(batch(b"a"), topic=topic)))
     assert answer.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert partition.log.log_end_offset == 0
+
+
+@pytest.mark.parametrize("topic", OWN_TOPICS)
+async def test_acks_0_does_not_write_topics_of_the_broker_either(world: World, topic: str) -> None:
+    partition = world.add(topic)
+    world.send(ApiKey.PRODUCE, 9, request(batch(b"a"), topic=topic, acks=0))
+    assert world.h.connection.closed
+    assert partition.log.log_end_offset == 0
+
+
+@pytest.mark.parametrize(
+    ("topic", "code"),
+    [(topic, ErrorCode.NONE) for topic in OWN_TOPICS[:3]]
+    + [(OWN_TOPICS[3], ErrorCode.INVALID_TOPIC_EXCEPTION)],
+)
+async def test_kafkas_admin_tools_write_internal_topics(
+    world: World, topic: str, code: ErrorCode
+) -> None:
+    """As in Kafka. Its tools know nothing of what our remote log metadata promises."""
+    world.add(topic)
+    world.client_id = "__admin_client"
+    answer = only(world.ask(ApiKey.PRODUCE, 9, request(batch(b"a"), topic=topic)))
+    assert answer.error_code == code
 
 
 async def test_a_retry_gets_the_offsets_of_the_original(world: World) -> None:

@@ -30,10 +30,12 @@ def records(sequence: int = 0, *, epoch: int = 0, pid: int = PID, value: bytes =
     )
 
 
-def request(*batches: bytearray | bytes, acks: int = -1, tid: str | None = "tx") -> ProduceRequest:
+def request(
+    *batches: bytearray | bytes, acks: int = -1, tid: str | None = "tx", to: str = "t"
+) -> ProduceRequest:
     """The batches go to partitions 0, 1, ..."""
     data = [PartitionProduceData(index=i, records=one) for i, one in enumerate(batches)]
-    topic = TopicProduceData(name="t", topic_id=topic_id("t"), partition_data=data)
+    topic = TopicProduceData(name=to, topic_id=topic_id(to), partition_data=data)
     return ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[topic], transactional_id=tid)
 
 
@@ -366,3 +368,16 @@ async def test_a_topic_that_is_worked_on_by_a_thread(world: World) -> None:
     world.send(ApiKey.PRODUCE, 12, request(records(epoch=1, value=big)))
     await world.until(lambda: world.has_answer)
     assert codes(world.answer(ApiKey.PRODUCE, 12)) == [ErrorCode.NONE]
+
+
+@pytest.mark.parametrize("version", range(3, 14))
+@pytest.mark.parametrize("topic", ["__share_group_state", "__remote_log_metadata"])
+async def test_topics_of_the_broker_are_not_made_part_of_a_transaction(
+    world: World, topic: str, version: int
+) -> None:
+    """Refused before the coordinator is asked: its end would put a marker there."""
+    partition = world.add(topic)
+    answer = world.ask(ApiKey.PRODUCE, version, request(records(0), to=topic))
+    assert codes(answer) == [ErrorCode.INVALID_TOPIC_EXCEPTION]
+    assert world.registrar.asked == []
+    assert partition.log.log_end_offset == 0
