@@ -23,7 +23,7 @@ from broker.controller.controller import (
 from broker.controller.metadata_store import StoreError
 from broker.controller.sqlite_store import SqliteStore
 from broker.controller.topic_names import SHARE_GROUP_STATE
-from broker.disk import Disk
+from broker.disk import Disks
 from broker.dynamic_settings import DynamicSettings
 from broker.fetch_sessions import FetchSessionCache
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
@@ -127,7 +127,7 @@ class Broker:
         self.apis: KafkaApis | None = None
         self.timer = TimerWheel(self.loop, self.clock)
         self.turn_end = TurnEnd(self.loop.call_soon, self.clock)
-        self.disk = Disk(max(DISK_THREADS_MIN, settings.background_threads))
+        self.disk = Disks(max(DISK_THREADS_MIN, settings.background_threads), log_dirs)
         self.lookups = Lookups()
         self.remote: RemoteStorage | None = None
         self.dynamic: DynamicSettings | None = None

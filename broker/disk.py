@@ -1,9 +1,16 @@
-"""The threads for calls that may wait for a disk: the loop's own thread never waits for one."""
+"""The threads for calls that may wait for a disk: the loop's own thread never waits for one.
+
+Each log directory has a pool of its own, since it may be a disk of its own: while one answers after
+seconds, its calls take up no thread that another's flushes and reads wait for.
+"""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from posixpath import dirname
 from typing import ParamSpec, TypeVar
+
+from typing_extensions import override
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -14,10 +21,14 @@ class Disk:
 
     __slots__ = ("_pool", "running", "started")
 
-    def __init__(self, threads: int) -> None:
-        self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="disk")
+    def __init__(self, threads: int, name: str = "disk") -> None:
+        self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix=name)
         self.running = 0
         self.started = 0
+
+    def of(self, path: str) -> "Disk":
+        """The pool for calls about `path`: itself, where there is one for all directories."""
+        return self
 
     @property
     def executor(self) -> ThreadPoolExecutor:
@@ -65,3 +76,38 @@ class Disk:
     def close(self) -> None:
         """Wait for what runs, refuse what comes."""
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+class Disks(Disk):
+    """A pool for each log directory, and itself for whatever lies in none of them or in several."""
+
+    __slots__ = ("_by_directory",)
+
+    def __init__(self, threads: int, log_dirs: Iterable[str]) -> None:
+        """`threads`: of each pool; they begin when they are first needed."""
+        super().__init__(threads)
+        self._by_directory = {
+            path: Disk(threads, f"disk-{number}") for number, path in enumerate(log_dirs)
+        }
+
+    @override
+    def of(self, path: str) -> Disk:
+        """The pool of a log directory, of a partition's folder in it, or of a file in that."""
+        by_directory = self._by_directory
+        for _ in range(3):
+            found = by_directory.get(path)
+            if found is not None:
+                return found
+            path = dirname(path)
+        return self
+
+    def pools(self) -> dict[str, Disk]:
+        """The pools of the log directories, by path."""
+        return dict(self._by_directory)
+
+    @override
+    def close(self) -> None:
+        """Wait for what runs in any pool, refuse what comes."""
+        for pool in self._by_directory.values():
+            pool.close()
+        super().close()

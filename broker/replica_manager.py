@@ -134,7 +134,7 @@ class ReplicaManager:
             log,
             leader_epoch=leader_epoch,
             stats=stats,
-            disk=self._disk,
+            disk=self._disk.of(log.directory),
             wake=self._wake_later,
             on_disk_failure=self.disk_failed,
         )
@@ -281,7 +281,7 @@ class ReplicaManager:
         has_remote = reader is not None and log.log_start_offset < log.local_log_start_offset
         local: TimestampOffset | None = None
         if timestamp_ms is None:
-            local = await self._disk.run(log.max_timestamp_offset)
+            local = await self._disk.of(log.directory).run(log.max_timestamp_offset)
             if not has_remote:
                 return local
         while True:
@@ -298,7 +298,9 @@ class ReplicaManager:
                 if found is not None:
                     return found
             assert timestamp_ms is not None
-            local = await self._disk.run(log.offset_for_timestamp, timestamp_ms, end_offset)
+            local = await self._disk.of(log.directory).run(
+                log.offset_for_timestamp, timestamp_ms, end_offset
+            )
             if reader is None or log.local_log_start_offset == local_start:
                 return local
             # Segments have left the disk meanwhile: what is looked for may be among them.

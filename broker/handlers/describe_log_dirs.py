@@ -61,7 +61,8 @@ async def handle(
         total_bytes, usable_bytes = UNKNOWN_SPACE
         if context.api_version >= 4:
             with contextlib.suppress(DiskError):
-                total_bytes, usable_bytes = await services.disk.run(directory.volume)
+                disk = services.disk.of(directory.path)
+                total_bytes, usable_bytes = await disk.run(directory.volume)
         results.append(
             DescribeLogDirsResult(
                 error_code=int(ErrorCode.NONE),

@@ -194,7 +194,7 @@ class NetworkServer:
             else:
                 connection.warmed()
 
-        self._disk.submit(lambda: warm(slice_), done)
+        self._disk.of(slice_.file.path).submit(lambda: warm(slice_), done)
 
     def _closed(self, connection: Connection, reason: str | None) -> None:
         info = connection.info

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from broker.disk import Disk
+from broker.disk import Disk, Disks
 from storage.errors import DiskError
 
 
@@ -117,3 +117,29 @@ async def test_close_waits_for_what_runs_and_refuses_what_comes() -> None:
     with pytest.raises(RuntimeError):
         await disk.run(work)
     await task
+
+
+async def test_each_log_directory_has_threads_of_its_own() -> None:
+    """A disk that hangs keeps no call about another waiting."""
+    disks = Disks(1, ["/slow", "/quick"])
+    gate = threading.Event()
+    try:
+        hanging = asyncio.create_task(disks.of("/slow/t-0").run(gate.wait, 60))
+        assert await asyncio.wait_for(disks.of("/quick/t-1/0.log").run(lambda: "read"), 30)
+        assert await asyncio.wait_for(disks.run(lambda: "elsewhere"), 30)
+        assert not hanging.done()
+        gate.set()
+        assert await hanging
+    finally:
+        gate.set()
+        disks.close()
+
+
+def test_the_pool_of_a_path_is_its_log_directorys() -> None:
+    disks = Disks(1, ["/data/a", "/data/b"])
+    pools = disks.pools()
+    assert disks.of("/data/a") is disks.of("/data/a/t-0") is disks.of("/data/a/t-0/0.log")
+    assert disks.of("/data/a") is pools["/data/a"] is not pools["/data/b"]
+    assert disks.of("/cache/chunk") is disks.of("") is disks
+    assert pools["/data/a"].of("/data/b") is pools["/data/a"]
+    disks.close()
