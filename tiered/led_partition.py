@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import islice
 
 from storage.segment import Segment
 from tiered.lineage import find_highest_remote_offset, find_log_start_offset
@@ -89,7 +90,8 @@ def uncopied_segments(led: LedPartition, most: int | None = None) -> list[tuple[
 
     Segments wholly below the log start are not among them, once a crash could not bring it down
     again: they only wait for their removal. One of which a past leader has copied a part is:
-    replicas roll at different offsets.
+    replicas roll at different offsets. Those without a record are not: compaction has left them, or
+    `varve tier skip`; there is nothing to copy, and what follows need not wait for it.
 
     Args:
         led: Whose.
@@ -99,8 +101,12 @@ def uncopied_segments(led: LedPartition, most: int | None = None) -> list[tuple[
     segments = log.segment_facts()
     first_wanted = max(log.highest_remote_offset + 1, log.durable_log_start_offset)
     first = max(bisect_right(segments, first_wanted, key=_base_offset) - 1, 0)
-    end = len(segments) - 1 if most is None else min(first + most, len(segments) - 1)
-    return [(segments[at], segments[at + 1].base_offset) for at in range(first, end)]
+    waiting = (
+        (segments[at], segments[at + 1].base_offset)
+        for at in range(first, len(segments) - 1)
+        if segments[at].size
+    )
+    return list(waiting if most is None else islice(waiting, most))
 
 
 def _base_offset(segment: Segment) -> int:

@@ -218,6 +218,30 @@ class RemoteLogMetadataCache:
             return None
         return self._segments[state.ids[place]]
 
+    def find_at_or_after(self, epoch: int, offset: int) -> RemoteLogSegmentMetadata | None:
+        """See RemoteLogMetadataManager.find_at_or_after."""
+        state = self._epochs.get(epoch)
+        if state is None:
+            return None
+        # Ends ascend too: the first that reaches the offset holds it, or comes next.
+        place = max(bisect_right(state.starts, offset) - 1, bisect_left(state.ends, offset))
+        return self._segments[state.ids[place]] if place < len(state.ids) else None
+
+    def find_unfinished(self, epoch: int, offset: int) -> RemoteLogSegmentMetadata | None:
+        """See RemoteLogMetadataManager.find_unfinished."""
+        state = self._epochs.get(epoch)
+        if state is None:
+            return None
+        found: RemoteLogSegmentMetadata | None = None
+        for segment_id in state.unreferenced:
+            metadata = self._segments[segment_id]
+            if metadata.state is SegmentState.COPY_SEGMENT_FINISHED:
+                continue
+            start, end = _span(metadata, epoch)
+            if start <= offset <= end and (found is None or metadata.state < found.state):
+                found = metadata
+        return found
+
     def find_next_with_transactions(
         self, epoch: int, offset: int
     ) -> RemoteLogSegmentMetadata | None:

@@ -74,6 +74,18 @@ class RemoteLogMetadataManager(Protocol):
         """The COPY_SEGMENT_FINISHED segment that holds `offset` as of `epoch`, None: none does."""
         ...
 
+    def find_at_or_after(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        """As `find`; without one that holds it, the one with the next offset of `epoch`."""
+        ...
+
+    def find_unfinished(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        """A segment with `offset` as of `epoch` that is being copied or, failing that, removed."""
+        ...
+
     def find_next_with_transactions(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> RemoteLogSegmentMetadata | None:

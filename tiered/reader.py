@@ -50,6 +50,7 @@ from tiered.errors import (
 from tiered.fair_queue import Client, FairQueue
 from tiered.fetch_quota import FetchQuota
 from tiered.flight import Flight
+from tiered.gaps import find_following, offset_after_gap
 from tiered.index_cache import IndexCache
 from tiered.metadata_manager import RemoteLogMetadataManager
 from tiered.off_loop import Run
@@ -92,6 +93,7 @@ class Reader:
         pending: Reads that are not finished.
         cancelled_reads: Since start.
         retried: Attempts made again after trouble, since start.
+        gaps_passed: Reads that went on behind offsets that nobody has (`tiered.gaps`), since start.
     """
 
     def __init__(
@@ -165,6 +167,7 @@ class Reader:
         self.pending: set[Read] = set()
         self.cancelled_reads = 0
         self.retried = 0
+        self.gaps_passed = 0
 
     def start(self) -> None:
         """Begin to read the caches' directories."""
@@ -261,7 +264,8 @@ class Reader:
                 if offset >= log.local_log_start_offset > read.request.offset:
                     self._finish(read, self._local(read))
                     return None
-                raise RemoteOffsetNotFoundError(partition, epochs.epoch_for_offset(offset), offset)
+                read.offset = self._after_gap(read, offset)
+                continue
             if metadata.id == read.gone:
                 raise read.failed[metadata.id]
             segment = self.indexes.get(metadata, client)
@@ -277,7 +281,10 @@ class Reader:
                 continue
             position, end, end_offset, wanted = found
             if read.stream is None:
-                read.stream = self.prefetcher.match(client, partition, segment, position, offset)
+                # Of who comes to a gap the stream was left before it.
+                read.stream = self.prefetcher.match(
+                    client, partition, segment, position, read.request.offset
+                )
             if wanted:
                 return segment, wanted, position
             aborted: Sequence[tuple[int, int]] = ()
@@ -292,6 +299,16 @@ class Reader:
             self.prefetcher.moved(read.stream, client, partition, log, segment, position, end)
             return None
 
+    def _after_gap(self, read: Read, offset: int) -> int:
+        """Where to look next: nobody has this offset."""
+        partition, log = read.request.partition, read.request.log
+        if offset >= log.local_log_start_offset:
+            # It became local again: the log was cut, and is asked anew.
+            raise RemoteOffsetNotFoundError(partition, None, offset)
+        following = offset_after_gap(self._metadata, partition, log, offset)
+        self.gaps_passed += 1
+        return following
+
     def _view(self, segment: RemoteSegment) -> SegmentView:
         get = self.chunks.get
         id_ = segment.metadata.id
@@ -300,10 +317,11 @@ class Reader:
     def _segment_at(
         self, partition: TopicIdPartition, log: Log, offset: int
     ) -> RemoteLogSegmentMetadata | None:
-        """For reading ahead: nothing is read ahead that is local."""
-        if offset >= log.local_log_start_offset:
+        """For reading ahead: nothing is read ahead that is local, and gaps are passed over."""
+        following = find_following(self._metadata, partition, log, offset)
+        if following is None or following[1] >= log.local_log_start_offset:
             return None
-        return find_segment(self._metadata, partition, log.leader_epochs, offset)
+        return following[0]
 
     def _local(self, read: Read) -> RemoteRecords:
         """The remote log ended in a gap: what follows is local."""
@@ -316,7 +334,9 @@ class Reader:
             min_one_batch=min_one_batch,
         )
         if found is None or not found.length:
-            return RemoteRecords((), ())
+            nothing = RemoteRecords((), ())
+            nothing.awaits_append = found is None
+            return nothing
         aborted = log.aborted_transactions(log.local_log_start_offset, found)
         return RemoteRecords((found,), aborted if with_aborted else ())
 

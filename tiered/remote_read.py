@@ -27,14 +27,17 @@ class RemoteRecords:
         length: Bytes in all.
         aborted: (producer id, first offset) of aborted transactions that overlap them; empty
             unless they were asked for.
+        awaits_append: There is nothing: a gap lies between the offset and the end of the log. What
+            is appended next is the answer, and the read is to be made anew then.
     """
 
-    __slots__ = ("aborted", "length", "slices")
+    __slots__ = ("aborted", "awaits_append", "length", "slices")
 
     def __init__(self, slices: Sequence[FileSlice], aborted: Sequence[tuple[int, int]]) -> None:
         self.slices = list(slices)
         self.length = sum(slice_.length for slice_ in slices)
         self.aborted = list(aborted)
+        self.awaits_append = False
 
 
 class ReadRequest(NamedTuple):

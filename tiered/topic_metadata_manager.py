@@ -321,6 +321,18 @@ class TopicMetadataManager:
         """See RemoteLogMetadataManager."""
         return self._cache(partition).find(epoch, offset)
 
+    def find_at_or_after(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        """See RemoteLogMetadataManager."""
+        return self._cache(partition).find_at_or_after(epoch, offset)
+
+    def find_unfinished(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        """See RemoteLogMetadataManager."""
+        return self._cache(partition).find_unfinished(epoch, offset)
+
     def find_next_with_transactions(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> RemoteLogSegmentMetadata | None:

@@ -362,6 +362,10 @@ class FetchHandler:
             return failure(wanted.partition, code_of(error))
         records = read.records
         if records is not None and records.length == 0:
+            if records.awaits_append:
+                # The offset lies in a gap, and behind it nothing is readable yet.
+                result.waiting_on.append(partition)
+                del result.reads[place]
             records = None
         if records is not None:
             result.read_from.append((partition, records.length))

@@ -194,6 +194,12 @@ def _of_reader(reader: "Reader") -> Iterator[Metric]:
         (),
         [((), queue.rejected)],
     )
+    yield counter(
+        "varve_remote_reads_behind_gaps",
+        "Reads that went on behind offsets that neither remote storage nor the local log has.",
+        (),
+        [((), reader.gaps_passed)],
+    )
     yield gauge("varve_remote_reads_pending", "Reads that wait.", (), [((), len(reader.pending))])
     caches = (("chunk", chunks), ("index", indexes))
     yield gauge(

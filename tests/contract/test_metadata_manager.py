@@ -404,6 +404,8 @@ async def test_not_assigned_is_not_ready(world: World) -> None:
     assert not manager.is_ready(other)
     for look in (
         lambda: manager.find(other, 0, 0),
+        lambda: manager.find_at_or_after(other, 0, 0),
+        lambda: manager.find_unfinished(other, 0, 0),
         lambda: manager.find_next_with_transactions(other, 0, 0),
         lambda: manager.highest_offset(other, 0),
         lambda: manager.segments(other),

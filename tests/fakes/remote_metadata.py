@@ -139,6 +139,16 @@ class FakeRemoteMetadata:
     ) -> RemoteLogSegmentMetadata | None:
         return self._of(partition).cache.find(epoch, offset)
 
+    def find_at_or_after(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        return self._of(partition).cache.find_at_or_after(epoch, offset)
+
+    def find_unfinished(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        return self._of(partition).cache.find_unfinished(epoch, offset)
+
     def find_next_with_transactions(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> RemoteLogSegmentMetadata | None:

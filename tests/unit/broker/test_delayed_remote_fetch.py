@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from broker.delayed_remote_fetch import DelayedRemoteFetch
 from config.topic import TopicConfig
@@ -11,7 +12,7 @@ from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from storage.log import Log
 from storage.topic_partition import TopicPartition
-from tests.fakes.remote_reader import FakeRemoteReader
+from tests.fakes.remote_reader import FakeRead, FakeRemoteReader
 from tests.unit.broker.handlers.test_fetch import only, produce, request, values
 from tests.unit.broker.world import World, topic_id
 from tiered.errors import (
@@ -19,6 +20,7 @@ from tiered.errors import (
     RemoteOffsetNotFoundError,
     StoreUnavailableError,
 )
+from tiered.remote_read import ReadRequest, RemoteRecords
 
 FETCH = ApiKey.FETCH
 TIERED = TopicConfig().model_copy(
@@ -162,6 +164,35 @@ async def test_a_quota_that_leaves_nothing_is_no_error(world: World) -> None:
     reader.reads[0].nothing()
     answer = only(world.answer(FETCH, 12))
     assert (answer.error_code, values(answer)) == (0, [])
+
+
+async def test_behind_a_gap_at_the_end_the_fetch_waits_for_the_next_append(world: World) -> None:
+    """An empty answer at once would be asked for again at once, one at max_wait comes too late."""
+    reader = tiered(world, at_once=False)
+
+    class Gap(FakeRemoteReader):
+        @override
+        def read(self, request: ReadRequest) -> FakeRead:
+            read = super().read(request)
+            log = request.log
+            if log.log_end_offset > log.local_log_start_offset:
+                found = log.read(6, max_bytes=1 << 20, end_offset=7, min_one_batch=True)
+                assert found is not None
+                read.records = RemoteRecords([found], [])
+            else:
+                read.records = RemoteRecords([], [])
+                read.records.awaits_append = True
+            read.finished = True
+            return read
+
+    world.replicas.remote_reader = gap = Gap(reader.log, at_once=False)
+    world.send(FETCH, 12, request({"t": {0: 2}}, max_wait_ms=5000))
+    assert not world.has_answer
+    produce(world, "t", b"behind")
+    await world.until(lambda: world.has_answer)
+    answer = only(world.answer(FETCH, 12))
+    assert (answer.error_code, values(answer)) == (0, [b"behind"])
+    assert len(gap.reads) == 2
 
 
 async def test_paused_reading_waits_and_is_empty(world: World) -> None:

@@ -92,6 +92,22 @@ class LookupMetadata:
         holding = [m for a, b, m in self._finished(partition, epoch) if a <= offset <= b]
         return holding[-1] if holding else None
 
+    def find_at_or_after(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        found = self.find(partition, epoch, offset)
+        later = [m for a, _, m in self._finished(partition, epoch) if a > offset]
+        return found or (later[0] if later else None)
+
+    def find_unfinished(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        for metadata in self.segments(partition, epoch):
+            finished = metadata.state is SegmentState.COPY_SEGMENT_FINISHED
+            if not finished and metadata.start_offset <= offset <= metadata.end_offset:
+                return metadata
+        return None
+
     def find_next_with_transactions(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> RemoteLogSegmentMetadata | None:

@@ -14,6 +14,7 @@ from tiered.errors import (
     StoreTimeoutError,
     StoreUnavailableError,
 )
+from tiered.led_partition import copy_lag
 from tiered.segment_metadata import SegmentEpoch, SegmentState
 from tiered.settings import TierSettings
 
@@ -64,6 +65,45 @@ async def test_metadata_says_what_the_segment_holds() -> None:
     assert segment.segment_leader_epochs == (SegmentEpoch(0, 0), SegmentEpoch(3, 2))
     assert segment.txn_index_empty
     assert segment.segment_size_bytes == world.log.segment_facts()[0].size
+
+
+async def test_a_closed_segment_without_a_record_holds_nothing_up() -> None:
+    """Compaction may have left it, before the topic became a tiered one."""
+    world = World()
+    world.write(5)
+    for number in (0, 2, 3):
+        for suffix in ("log", "index", "timeindex"):
+            file = world.filesystem.open(f"/data/t-0/{number:020}.{suffix}", create=True)
+            file.truncate(0)
+    await world.crash()
+    await world.start()
+    await world.interval(2)
+    assert world.finished() == [(1, 1), (4, 4)]
+    assert world.manager.tasks_of(PARTITION).led.blocked is None  # type: ignore[union-attr]  # it leads
+    assert copy_lag(world.led) == (0, 0)
+    assert world.log.highest_remote_offset == 4
+    # The local log need not keep it either.
+    assert world.expire_local() == 5
+    await world.crash()
+    await world.start()
+    await world.interval()
+    assert world.finished() == [(1, 1), (4, 4)]
+    assert world.log.log_start_offset == 1
+
+
+async def test_an_empty_segment_at_the_end_waits_for_the_next() -> None:
+    world = World()
+    world.write(3)
+    world.filesystem.open("/data/t-0/00000000000000000002.log").truncate(0)
+    for suffix in ("index", "timeindex"):
+        world.filesystem.open(f"/data/t-0/{2:020}.{suffix}", create=True).truncate(0)
+    await world.crash()
+    await world.start()
+    await world.interval()
+    assert world.finished() == [(0, 0), (1, 1)]
+    world.write(1)
+    await world.interval()
+    assert world.finished() == [(0, 0), (1, 1), (3, 3)]
 
 
 async def test_a_failed_copy_is_taken_back_at_once_and_tried_under_a_new_id() -> None:

@@ -64,6 +64,8 @@ def test_the_oldest_is_found_without_a_look_at_all_of_thousands() -> None:
     looks = 0
 
     class Counted:
+        size = 1
+
         def __init__(self, at: int) -> None:
             self.at = at
 

@@ -335,6 +335,21 @@ class CacheMachine(RuleBasedStateMachine):
                 having_it = [e for e in self.found.get(epoch, []) if e[0] <= offset <= e[1]]
                 expected = max(having_it)[2] if having_it else None
                 assert found(cache, epoch, offset) == expected
+                later = [e for e in self.found.get(epoch, []) if e[0] > offset]
+                following = cache.find_at_or_after(epoch, offset)
+                assert (None if following is None else following.id.int) == (
+                    expected or (min(later)[2] if later else None)
+                )
+                unfinished = cache.find_unfinished(epoch, offset)
+                states = {
+                    metadata.state
+                    for metadata in self.segments.values()
+                    if metadata.state is not FINISHED
+                    for known, first, last in self.spans(metadata)
+                    if known == epoch and first <= offset <= last
+                }
+                # A copy under way counts before one that is being removed.
+                assert (unfinished and unfinished.state) == (min(states) if states else None)
 
 
 def tell_update(cache: RemoteLogMetadataCache, update: RemoteLogSegmentMetadataUpdate) -> None:
