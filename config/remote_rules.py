@@ -7,6 +7,7 @@ RemoteStorageManagerConfig.java.
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from config.cache_paths import cache_conflicts
 from config.conflict import Conflict
 from config.errors import InvalidConfigError
 from config.sections.remote_storage import S3
@@ -29,6 +30,7 @@ def remote_conflicts(broker: "BrokerConfig") -> Iterator[Conflict]:
     yield from _store(broker)
     yield from _encryption(broker)
     yield from _sizes(broker)
+    yield from cache_conflicts(broker)
     if any(not word.isdecimal() for word in broker.tier_cpu_affinity):
         yield Conflict("tier.cpu.affinity", "names something that is no CPU", "numbers, from 0 on")
 

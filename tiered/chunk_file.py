@@ -35,6 +35,9 @@ from tiered.chunk_reference import (
 PART_SUFFIX: Final = ".part"
 
 _NAME: Final = re.compile(r"([0-9a-f]{32})\.([0-9]{1,9})\.([0-9]{1,10})\.([0-9a-f]{8})(\.ref)?")
+_UNFINISHED: Final = re.compile(
+    rf"{_NAME.pattern}\.tmp|[0-9a-f]{{32}}\.[0-9]{{1,9}}\.[0-9a-z-]{{1,40}}\.part(\.tmp)?"
+)
 _FOLDER: Final = re.compile(r"[0-9a-f]{2}")
 _READ_BYTES: Final = 1024 * 1024
 
@@ -98,6 +101,8 @@ def list_folders(filesystem: Filesystem, directory: str) -> list[str]:
 def scan_folder(filesystem: Filesystem, folder: str, token: str) -> list[ChunkFile]:
     """The whole chunks in a folder; removes what an earlier process did not finish.
 
+    What has another name than this module gives is somebody else's, and left alone.
+
     Args:
         filesystem: Where it is.
         folder: One of `list_folders`, with its directory; may be missing.
@@ -112,7 +117,7 @@ def scan_folder(filesystem: Filesystem, folder: str, token: str) -> list[ChunkFi
         file = parse_name(entry.name)
         if file is not None and (file.is_reference or file.length == entry.size):
             found.append(file)
-        elif token not in entry.name:
+        elif (file or _UNFINISHED.fullmatch(entry.name)) and token not in entry.name:
             filesystem.unlink(f"{folder}/{entry.name}", missing_ok=True)
     return found
 

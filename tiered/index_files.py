@@ -46,9 +46,14 @@ TIME_SUFFIX: Final = ".timeindex"
 TRANSACTION_SUFFIX: Final = ".txnindex"
 MANIFEST_SUFFIX: Final = ".manifest"
 DELETED_SUFFIX: Final = ".deleted"
+TEMPORARY_SUFFIX: Final = ".tmp"
 
 SUFFIXES: Final = (MANIFEST_SUFFIX, OFFSET_SUFFIX, TIME_SUFFIX, TRANSACTION_SUFFIX)
 """The manifest first: a set that is half renamed is no set any more."""
+
+_NAMES: Final = frozenset(
+    suffix + ending for suffix in SUFFIXES for ending in ("", TEMPORARY_SUFFIX, DELETED_SUFFIX)
+)
 
 _ENTRY_SIZES: Final = {
     OFFSET_SUFFIX: offset_index.ENTRY_SIZE,
@@ -112,22 +117,26 @@ def stem_of(metadata: RemoteLogSegmentMetadata) -> str:
 
 
 def scan(filesystem: Filesystem, directory: str) -> list[FoundSet]:
-    """The whole sets in a directory; removes all else. Makes the directory if it is missing."""
+    """The whole sets in a directory, which is made if it is missing.
+
+    Of sets that are not whole, and of what was evicted or not finished, the files are removed. What
+    has another name is somebody else's, and left alone.
+    """
     filesystem.mkdir(directory)
-    files: dict[str, dict[str, int]] = {}
+    files: dict[tuple[str, UUID], dict[str, int]] = {}
     for entry in filesystem.list_directory(directory):
         stem, dot, rest = entry.name.partition(".")
-        if not entry.is_directory:
-            files.setdefault(stem, {})[dot + rest] = entry.size
+        id_ = None if entry.is_directory or dot + rest not in _NAMES else _id_of(stem)
+        if id_ is not None:
+            files.setdefault((stem, id_), {})[dot + rest] = entry.size
     found = []
-    for stem, sizes in files.items():
-        id_ = _id_of(stem)
+    for (stem, id_), sizes in files.items():
         known = {suffix: size for suffix, size in sizes.items() if suffix in SUFFIXES}
-        whole = id_ is not None and _is_sane(filesystem, f"{directory}/{stem}", known)
+        whole = _is_sane(filesystem, f"{directory}/{stem}", known)
         for suffix in sizes:
             if not whole or suffix not in known:
                 _unlink(filesystem, f"{directory}/{stem}{suffix}")
-        if whole and id_ is not None:
+        if whole:
             found.append(FoundSet(id_, stem, sum(known.values())))
     return found
 

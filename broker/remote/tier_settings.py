@@ -16,12 +16,9 @@ from posixpath import join
 from typing import Final
 
 from config.broker import BrokerConfig
+from config.cache_paths import CHUNK_CACHE_DIRECTORY, INDEX_CACHE_DIRECTORY, OBJECTS_DIRECTORY
 from config.sections.remote_storage import S3
 from tiered.settings import UNLIMITED, FormatSettings, KeyPairFiles, StoreSettings, TierSettings
-
-OBJECTS_DIRECTORY: Final = "varve-objects"
-INDEX_CACHE_DIRECTORY: Final = "remote-log-index-cache"
-CHUNK_CACHE_DIRECTORY: Final = "varve-chunk-cache"
 
 FIXED: Final = frozenset(
     {

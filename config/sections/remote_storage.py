@@ -141,7 +141,8 @@ class RemoteStorageSettings(Settings):
         Text("directory", non_empty=True),
         default=None,
         text="Where pieces of remote segments are kept that consumers have read, or are about to. "
-        "Unset: `varve-chunk-cache` in the first of `log.dirs`.",
+        "Unset: `varve-chunk-cache` in the first of `log.dirs`. Elsewhere in a log directory, "
+        "above one, or in the object store's root it is refused.",
         source=_SOURCE,
         difference="Has a default, and is created.",
     )

@@ -31,7 +31,8 @@ class TierOwnSettings(Settings):
         Text("directory", non_empty=True),
         default=None,
         text="Where indexes of remote segments are kept. Unset: `remote-log-index-cache` in the "
-        "first of `log.dirs`, as in Kafka.",
+        "first of `log.dirs`, as in Kafka. Elsewhere in a log directory, above one, or in the "
+        "object store's root it is refused.",
         source="Varve",
     )
     tier_compression_level: int = config_key(

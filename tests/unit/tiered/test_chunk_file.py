@@ -70,12 +70,28 @@ def test_a_folder_is_read_and_tidied() -> None:
     _write(filesystem, part_path("/c", KEY, "old"), b"a")
     _write(filesystem, part_path("/c", KEY, "mine"), b"a")
     _write(filesystem, part_path("/c", KEY, "mine") + ".tmp", b"a")
+    _write(filesystem, part_path("/c", KEY, "old-3") + ".tmp", b"a")
+    _write(filesystem, chunk_path("/c", whole) + ".ref.tmp", b"a")
     filesystem.mkdir("/c/ab/folder")
     assert list_folders(filesystem, "/c") == ["ab"]
     assert scan_folder(filesystem, "/c/ab", "mine") == [whole]
     names = {entry.name for entry in filesystem.list_directory("/c/ab")}
     assert len(names) == 4
     assert not any(".old." in name for name in names)
+
+
+def test_what_has_another_name_is_left_alone() -> None:
+    """Two hex digits may be the name of anybody's folder."""
+    filesystem = FakeFilesystem()
+    hex_ = KEY.segment.hex
+    strangers = {
+        *("00000000000000000000.log", "letters.tmp", "x.part", f"{hex_}.part", f"{hex_}.0.part"),
+        *(f"{hex_}.log", f"{hex_}.0.3.abcdef01.txt", "varve-metadata.sqlite"),
+    }
+    for name in strangers:
+        _write(filesystem, f"/c/ab/{name}", b"precious")
+    assert scan_folder(filesystem, "/c/ab", "mine") == []
+    assert {entry.name for entry in filesystem.list_directory("/c/ab")} == strangers
 
 
 def test_what_is_missing_is_made_or_empty() -> None:

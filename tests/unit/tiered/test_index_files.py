@@ -83,12 +83,25 @@ def test_whole_sets_are_found_and_the_rest_goes() -> None:
     other = "200_AAAAAAAAAAAAAAAAAAAABg"
     _write(filesystem, f"{other}.index", b"")
     _write(filesystem, f"{other}.timeindex", b"")
-    _write(filesystem, "stray", b"")
-    _write(filesystem, "x_y.index", b"")
     found = scan(filesystem, "/i")
     assert [(set_.id, set_.stem) for set_ in found] == [(METADATA.id, STEM)]
     assert found[0].size == 24 + 12 + filesystem.file_size(f"{PATH}.manifest")
     assert _names(filesystem) == {f"{STEM}.index", f"{STEM}.timeindex", f"{STEM}.manifest"}
+
+
+def test_what_has_another_name_is_left_alone() -> None:
+    """The path may have been pointed at a log directory, the metadata store with it."""
+    filesystem = FakeFilesystem()
+    strangers = {
+        *("varve-metadata.sqlite", "varve-metadata.sqlite-wal", "meta.properties", ".lock"),
+        *("stray", "x_y.index", "00000000000000000000.log", "00000000000000000000.index"),
+        *("recovery-point-offset-checkpoint.tmp", "100.index.deleted", f"{STEM}.log"),
+        *(f"{STEM}", f"{STEM}.index.bak", f"{STEM}.tmp", f"-{STEM}.index", f" {STEM}.manifest"),
+    }
+    for name in strangers:
+        _write(filesystem, name, b"precious")
+    assert scan(filesystem, "/i") == []
+    assert _names(filesystem) == strangers
 
 
 @pytest.mark.parametrize(
