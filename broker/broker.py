@@ -307,6 +307,7 @@ class Broker:
             log_dir=self.log_dirs[0],
             node_id=self.settings.node_id,
             on_lookup_timeout=self.lookups.set_timeout,
+            alerts=self.alerts,
         )
         pages = TierPages(
             remote,

@@ -33,6 +33,8 @@ from cli.table import Cell, counted, format_json, format_size, format_table
 from cli.tier_bucket import add_bucket_arguments, names_a_bucket
 from cli.tier_picture import WIDTH, picture
 
+HOW_TO_GO_ON = "`varve tier rebuild-metadata` tells of them again"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions and their options."""
@@ -115,6 +117,8 @@ def _head(document: Mapping[str, Any]) -> str:
         facts.append("reading is paused")
     if document.get("stalledCopies"):
         facts.append(f"{document['stalledCopies']} copies do not move")
+    if document.get("metadataLost"):
+        facts.append("__remote_log_metadata has lost events (varve tier rebuild-metadata)")
     if document.get("faults"):
         facts.append(f"{counted(len(document['faults']), 'segment')} damaged (varve tier verify)")
     return "   ".join(facts)
@@ -124,6 +128,10 @@ def _condition(row: Mapping[str, Any]) -> str:
     if not row["ready"]:
         return "metadata is being read"
     words = []
+    if row.get("heldBack"):
+        words.append("waits: its metadata is lost")
+    if row.get("unknownCopies"):
+        words.append(f"unknown copies: {row['unknownCopies']}")
     if row.get("copyPaused"):
         words.append("copying paused")
     if row.get("fetchPaused"):
@@ -232,11 +240,19 @@ def _gc(args: argparse.Namespace, _: ClientFactory) -> int:
         print(f"{counted(report['youngObjects'], 'object')} too young (tier.gc.grace.ms)")
     if report["hiddenObjects"]:
         print(f"{counted(report['hiddenObjects'], 'object')} of partitions this broker has not")
+    for problem in report.get("lost", ()):
+        complain(f"nothing was removed: {problem}")
+    if report.get("unknownCopies"):
+        complain(
+            f"whole copies that __remote_log_metadata never heard of: {report['unknownCopies']}, "
+            f"kept; {HOW_TO_GO_ON}"
+        )
     if report["missingSegments"]:
         complain(f"{counted(report['missingSegments'], 'segment')} missing in the object store")
     if not report["isOurs"]:
         complain(f"the bucket is claimed by cluster {report['owner']}: nothing was removed")
-    return FAILED if report["missingSegments"] or not report["isOurs"] else 0
+    troubles = ("missingSegments", "unknownCopies", "lost")
+    return FAILED if any(report.get(name) for name in troubles) or not report["isOurs"] else 0
 
 
 ACTIONS = {

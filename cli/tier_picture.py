@@ -74,6 +74,10 @@ def _title(row: Mapping[str, Any]) -> str:
     if "localBytes" in row:
         text += f", {format_size(row['localBytes'])} local in {len(row.get('local', ()))}"
     notes = [word for key, word in _NOTES.items() if row.get(key)]
+    if row.get("heldBack"):
+        notes.append(row["heldBack"])
+    if row.get("unknownCopies"):
+        notes.append(f"whole copies that the metadata never heard of: {row['unknownCopies']}")
     if row.get("unfinishedSegments"):
         notes.append(f"{counted(row['unfinishedSegments'], 'segment')} unfinished")
     return f"{text}   ({', '.join(notes)})" if notes else text

@@ -27,6 +27,13 @@ class AlertKind(StrEnum):
     DIRECTORY_OFFLINE = "directory-offline"
     """A log directory's disk refused; its partitions are offline. Subject: its path."""
 
+    TIER_METADATA_LOST = "tier-metadata-lost"
+    """What remote storage holds is not known any more, wholly or in part. Subject: a partition
+    whose history waits, or the topic."""
+
+    TIER_NOT_OURS = "tier-not-ours"
+    """Nothing is removed from remote storage: somebody else may need it. Subject: the bucket."""
+
 
 class Alert(NamedTuple):
     """One alert that is set."""

@@ -13,13 +13,15 @@ Both columns only grow. The end offset of an epoch is the start of the next one.
 Source: Kafka, LeaderEpochFileCache.java; KIP-101, KIP-279, KIP-320.
 """
 
+import errno
 import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from posixpath import dirname
 from typing import Final
 
 from storage.checkpoints import decode_epochs, encode_epochs
-from storage.errors import CorruptFileError
+from storage.errors import CorruptFileError, DiskError
 from storage.filesystem import Filesystem
 
 _log = logging.getLogger(__name__)
@@ -33,18 +35,29 @@ class LeaderEpochCache:
 
     Every change is on disk when the method returns, except `begin`, `truncate_from_start`, and
     those made before the first look-up (truncations while the log is opened), which wait for it.
+    `sync` is for whoever lets go of the batches that could tell the epochs again.
 
     Attributes:
         path: The checkpoint.
+        is_synced: The checkpoint is on disk, as far as is known.
         is_damaged: The checkpoint did not parse: the cache started empty. The log may give it the
             entries again (`replace`), from the epochs in its batches.
     """
 
-    __slots__ = ("_entries", "_filesystem", "_pending", "_starts", "is_damaged", "path")
+    __slots__ = (
+        "_entries",
+        "_filesystem",
+        "_pending",
+        "_starts",
+        "is_damaged",
+        "is_synced",
+        "path",
+    )
 
     def __init__(self, path: str, filesystem: Filesystem) -> None:
         self.path = path
         self.is_damaged = False
+        self.is_synced = False
         self._filesystem = filesystem
         # Epochs and start offsets, parallel and ascending; None until read.
         self._entries: list[int] | None = None
@@ -79,6 +92,7 @@ class LeaderEpochCache:
         file.truncate(0)
         file.write_at(encode_epochs(self.entries()), 0)
         file.close()
+        self.is_synced = False
 
     def _assign(self, epochs: list[int], epoch: int, start_offset: int) -> bool:
         assert epoch >= 0, epoch
@@ -134,6 +148,24 @@ class LeaderEpochCache:
         self._starts[:] = [start for _, start in learnt + known]
         self._write()
         return True
+
+    def sync(self) -> None:
+        """Have the checkpoint on disk, whoever wrote it; in any thread, may wait for the disk.
+
+        Raises:
+            DiskError: It is not.
+        """
+        if self.is_synced:
+            return
+        if not self._filesystem.exists(self.path):
+            raise DiskError("there is no such file", self.path, errno.ENOENT)
+        file = self._filesystem.open(self.path)
+        try:
+            file.sync()
+        finally:
+            file.close()
+        self._filesystem.sync_directory(dirname(self.path))
+        self.is_synced = True
 
     def clear(self) -> None:
         """Forget all epochs."""
@@ -284,3 +316,4 @@ class LeaderEpochCache:
 
     def _write(self) -> None:
         self._filesystem.replace_bytes(self.path, encode_epochs(self.entries()))
+        self.is_synced = True

@@ -245,6 +245,10 @@ class Copier:
     async def _copy(self, led: LedPartition, candidate: Candidate) -> None:
         tiered = led.tiered
         counters = self._counters.of(tiered.partition.topic)
+        epochs = tiered.log.leader_epochs
+        if not epochs.is_synced:
+            # The segment may leave this disk once it is copied, and no batch tells them then.
+            await self._run_blocking(epochs.sync)
         files = self._files(tiered.log, candidate)
         metadata = self._describe(led, candidate, files)
         self.in_flight.add(metadata.id)

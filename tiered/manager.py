@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 from uuid import UUID
 
+from storage.alerts import AlertKind, Alerts
 from storage.clock import Clock
 from storage.errors import StorageError
 from storage.filesystem import Filesystem
@@ -31,6 +32,7 @@ from tiered.copy_quota import CopyQuota
 from tiered.deadline import Deadline
 from tiered.errors import StoreTimeoutError, TieredError
 from tiered.led_partition import LedPartition
+from tiered.lost_metadata import head_in_doubt, learn_epochs
 from tiered.metadata_manager import RemoteLogMetadataManager
 from tiered.partition_gauges import PartitionGauges, gauges_of
 from tiered.partition_roles import PartitionRoles
@@ -70,6 +72,7 @@ class RemoteLogManager:
             pool is for whoever rebuilds followers (`tiered.follower`).
         claim, scrubber, verifier: See there.
         gone: Partitions whose deletion was finished here, newest last.
+        held_back: Partitions that are not taken up, as their metadata is lost, and why.
     """
 
     def __init__(
@@ -87,6 +90,8 @@ class RemoteLogManager:
         run_blocking: Run,
         progress: Callable[[UUID], int] | None = None,
         on_segment_deleted: Callable[[RemoteLogSegmentMetadata], None] | None = None,
+        is_deleted: Callable[[UUID], bool] = lambda _topic_id: False,
+        alerts: Alerts | None = None,
     ) -> None:
         """Nothing runs before `start`.
 
@@ -103,6 +108,8 @@ class RemoteLogManager:
             run_blocking: See `tiered.copier.Run`.
             progress: See `tiered.copier.Copier`.
             on_segment_deleted: The removal of a segment has begun: caches forget it.
+            is_deleted: Whether a topic was deleted here, by its id, and may have left objects.
+            alerts: Where it is said that something is lost.
         """
         self.settings = settings
         self.counters = TaskCounters()
@@ -117,6 +124,8 @@ class RemoteLogManager:
         self._chores_handle: TimerHandle | None = None
         self._is_started = False
         self._on_segment_deleted = on_segment_deleted
+        self._alerts = Alerts() if alerts is None else alerts
+        self.held_back: dict[TopicIdPartition, str] = {}
 
         def present() -> TierSettings:
             return self.settings
@@ -154,6 +163,8 @@ class RemoteLogManager:
             settings=present,
             in_flight=self._roles.copier.in_flight,
             gone=self.gone,
+            is_deleted=is_deleted,
+            alerts=self._alerts,
         )
         self.verifier = Verifier(
             metadata=metadata,
@@ -267,6 +278,7 @@ class RemoteLogManager:
         elif tasks.state is PartitionState.DELETING:
             return
         tasks.delete_remote |= delete_remote
+        self._admit(partition)
         tasks.retire()
         if tasks.state is not PartitionState.STOPPING:
             tasks.move(PartitionState.STOPPING)
@@ -401,17 +413,53 @@ class RemoteLogManager:
             self._roles.purge(tasks, led)
         else:
             try:
+                doubt = self._doubt(tasks.partition, led)
+                if doubt:
+                    # Not looked at at every tick: somebody has to do something first.
+                    self._hold_back(tasks.partition, doubt)
+                    return True
                 led.settle(self._metadata, self._deletion, fresh=True)
             except (TieredError, StorageError) as error:
                 _log.warning("%s cannot be led yet: %s", tasks.partition, error)
                 return False
+            self._admit(tasks.partition)
             tasks.move(PartitionState.LEADING)
             self._roles.lead(tasks, led)
         return True
 
+    # -- partitions whose metadata is lost ---------------------------------------------------
+
+    def _doubt(self, partition: TopicIdPartition, led: LedPartition) -> str:
+        log = led.tiered.log
+        if learn_epochs(self._metadata, partition, log):
+            _log.warning(
+                "%s: leader epochs learnt from remote segments: %s",
+                partition,
+                log.leader_epochs.entries(),
+            )
+        return head_in_doubt(self._metadata, partition, log)
+
+    def _hold_back(self, partition: TopicIdPartition, doubt: str) -> None:
+        """It stays as it is, its remote reads wait, and nothing in the bucket is touched."""
+        self.held_back[partition] = doubt
+        self._metadata.withhold(partition, doubt)
+        self._alerts.set(AlertKind.TIER_METADATA_LOST, str(partition), doubt)
+
+    def _admit(self, partition: TopicIdPartition) -> None:
+        if self.held_back.pop(partition, None) is not None:
+            self._metadata.withhold(partition, "")
+            self._alerts.clear(AlertKind.TIER_METADATA_LOST, str(partition))
+
+    def look_again(self) -> None:
+        """What was lost may be back: partitions that are held back are looked at anew."""
+        for partition in self.held_back:
+            self._metadata.withhold(partition, "")
+            self._set_moving(partition)
+
     def _let_go(self, tasks: PartitionTasks) -> None:
         """Nothing is left to do for it."""
         partition = tasks.partition
+        self._admit(partition)
         tasks.retire()
         tasks.move(PartitionState.STOPPED)
         del self._partitions[partition]
@@ -427,6 +475,7 @@ class RemoteLogManager:
         self._chores_handle = self._timer.call_later_ms(
             self.settings.task_interval_ms, self._do_chores
         )
+        self.look_again()
         for deletion in self._metadata.deletions():
             partition = deletion.partition
             if partition not in self._partitions and partition not in self.gone:

@@ -113,6 +113,30 @@ class RemoteLogMetadataManager(Protocol):
         """Partitions whose deletion has begun and has not been told finished."""
         ...
 
+    def doubt(self, partition: TopicIdPartition) -> str:
+        """Why what is not known of a partition may be lost rather than not there.
+
+        A sentence; empty: nothing speaks for it. While there is one, nobody is told that an offset
+        is not there, and nothing is removed or given up because it is unknown.
+        """
+        ...
+
+    def withhold(self, partition: TopicIdPartition, reason: str) -> None:
+        """Somebody has noticed that a partition's metadata is lost; empty: it is not, any more."""
+        ...
+
+    def losses(self) -> Sequence[str]:
+        """What the store of the metadata itself has lost: sentences."""
+        ...
+
+    async def found(self) -> None:
+        """What was lost has been told again, or is given up: `losses` is empty from now on.
+
+        Raises:
+            RemoteStorageError: That could not be remembered.
+        """
+        ...
+
     def partitions(self) -> Sequence[TopicIdPartition]:
         """All assigned partitions."""
         ...

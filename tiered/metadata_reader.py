@@ -40,7 +40,7 @@ from tiered.metadata_state import MetadataPartitionState, key_of
 from tiered.metadata_stats import MetadataStats
 from tiered.read_back import ReadBack
 from tiered.segment_metadata import TopicIdPartition
-from tiered.snapshotter import Snapshotter
+from tiered.snapshotter import Snapshotter, gap_text
 from tiered.timer import Timer
 from tiered.turns import Turns
 from tiered.wanted_partitions import WantedPartition, WantedPartitions
@@ -123,6 +123,16 @@ class MetadataReader:
             for user in self._state.users()
             if user.block is not None or len(user.cache)
         )
+
+    @property
+    def lost(self) -> str:
+        """What is known to be lost of the metadata partition; empty: nothing."""
+        return "" if self._state is None else self._state.lost
+
+    async def found(self) -> None:
+        """What was lost has been told again, or is given up; raises RemoteStorageError."""
+        if self._state is not None:
+            await self._snapshotter.found(self._state)
 
     @property
     def segments(self) -> int:
@@ -331,14 +341,10 @@ class MetadataReader:
         if state is None or offsets.start <= state.next_offset <= offsets.end:
             return False
         if state.next_offset < offsets.start:
-            self._stats.gaps += 1
-            LOGGER.error(
-                "__remote_log_metadata has lost events that were still to be read: segments told "
-                "of in them are unknown partition=%d first_lost=%d first_kept=%d",
-                self.partition,
-                state.next_offset,
-                offsets.start,
-            )
+            try:
+                await self._snapshotter.lose(state, gap_text(state, offsets.start))
+            except TieredError:
+                return False
             state.next_offset = offsets.start
         else:
             LOGGER.error(

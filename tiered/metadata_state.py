@@ -81,12 +81,14 @@ class UserPartition:
 class MetadataPartitionState:
     """See the module. Changed by one reader only, in the order of the topic."""
 
-    __slots__ = ("_users", "metadata_partition", "next_offset")
+    __slots__ = ("_users", "lost", "metadata_partition", "next_offset")
 
     def __init__(self, metadata_partition: int) -> None:
         self.metadata_partition = metadata_partition
         self.next_offset = 0
         """First offset of the topic that is not in it."""
+        self.lost = ""
+        """What is known to be missing in it; empty: nothing (see `tiered.snapshotter`)."""
         self._users: dict[PartitionKey, UserPartition] = {}
 
     def restore(self, snapshot: MetadataSnapshot) -> None:

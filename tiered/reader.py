@@ -261,6 +261,10 @@ class Reader:
             offset = read.offset
             metadata = find_segment(self._metadata, partition, epochs, offset)
             if metadata is None:
+                if offset < log.local_log_start_offset and self._metadata.doubt(partition):
+                    # No gap to be passed: it may be in the bucket, told of in an event that is
+                    # lost. The fetch waits out its time.
+                    return None
                 if offset >= log.local_log_start_offset > read.request.offset:
                     self._finish(read, self._local(read))
                     return None

@@ -5,12 +5,18 @@ one partition at a time is compared with its metadata:
 
     the metadata owns it, or a copy under way here does    stays
     its partition's metadata is not visible here            stays: nobody here can tell
+    all of a copy is there, manifest and all                stays, and is said to be unknown, unless
+                                                            its topic was deleted here
     younger than `gc_grace_ms` by the store's own clock     stays, this time
     no name of a segment's object                           stays
     else                                                    removed
 
 and segments that are told finished must be there whole. A bucket that another cluster has claimed
-is only reported on.
+is only reported on, and so is any while the metadata is known to have lost something.
+
+A copy is told begun, on disk, before its first byte is uploaded, and what was told removed has no
+manifest any more. So a whole copy that the metadata has never heard of is no garbage: it is the
+history of a log, and the metadata was lost. `varve tier rebuild-metadata` tells of it again.
 
 Not visible here are partitions this broker does not host. So an empty broker that is pointed at a
 full bucket removes nothing, and a restore still finds all of it. Partitions whose deletion this
@@ -22,18 +28,23 @@ clock may be wrong by days, and young objects would look old.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
+from storage.alerts import AlertKind, Alerts
 from storage.clock import Clock
 from tiered.claim import Claim
 from tiered.deadline import Deadline, call_deadline_ms, sleep_ms
+from tiered.errors import ObjectNotFoundError
+from tiered.lost_metadata import HOW_TO_GO_ON
 from tiered.metadata_manager import RemoteLogMetadataManager
 from tiered.object_groups import ObjectGroup, ObjectGrouping
 from tiered.object_keys import ObjectKeys
 from tiered.segment_metadata import (
+    RemoteLogSegmentId,
     RemoteLogSegmentMetadata,
     SegmentState,
     TopicIdPartition,
@@ -49,12 +60,23 @@ CLOCK_KEY: Final = "varve-clock.json"
 PAGE_INTERVAL_MS: Final = 100.0
 """Between two pages of 1,000 objects: ten listing requests a second at most."""
 
+METADATA_TOPIC: Final = "__remote_log_metadata"
+
 MISSING_MAX: Final = 1_000
 KEYS_MAX: Final = 1_000
 """Names that a report holds."""
 
 REMOVALS_MAX: Final = 300
 """Segments removed in one call: three objects each, and stores take 1,000."""
+
+
+class UnknownCopy(NamedTuple):
+    """A copy that is whole, and of which the metadata has never heard."""
+
+    segment_id: RemoteLogSegmentId
+    start_offset: int
+    size_bytes: int
+    """Of its objects."""
 
 
 @dataclass(slots=True)
@@ -73,6 +95,10 @@ class ScrubReport:
         aborted_uploads: Unfinished multipart uploads.
         missing: Segments told finished that are not there whole; the first of them.
         missing_segments: How many those are.
+        unknown: Whole copies that the metadata has never heard of; the first of them.
+        unknown_copies: How many those are.
+        unknown_by_partition: The same, of each partition.
+        lost: What the metadata is known to have lost, sentences: nothing was removed.
     """
 
     is_ours: bool = False
@@ -88,6 +114,10 @@ class ScrubReport:
     aborted_uploads: int = 0
     missing: list[RemoteLogSegmentMetadata] = field(default_factory=list)
     missing_segments: int = 0
+    unknown: list[UnknownCopy] = field(default_factory=list)
+    unknown_copies: int = 0
+    unknown_by_partition: Counter[TopicIdPartition] = field(default_factory=Counter)
+    lost: list[str] = field(default_factory=list)
 
 
 class Scrubber:
@@ -100,10 +130,12 @@ class Scrubber:
     """
 
     __slots__ = (
+        "_alerts",
         "_claim",
         "_clock",
         "_gone",
         "_in_flight",
+        "_is_deleted",
         "_keys",
         "_metadata",
         "_settings",
@@ -127,6 +159,8 @@ class Scrubber:
         settings: Callable[[], TierSettings],
         in_flight: Container[UUID],
         gone: Container[TopicIdPartition],
+        is_deleted: Callable[[UUID], bool],
+        alerts: Alerts,
     ) -> None:
         """Nothing runs before `run_once`.
 
@@ -139,6 +173,8 @@ class Scrubber:
             settings: The present ones.
             in_flight: Ids of copies under way here.
             gone: Partitions whose deletion this broker has finished.
+            is_deleted: Whether a topic was deleted here, by its id.
+            alerts: Where unknown copies are told.
         """
         self._metadata = metadata
         self._tier = tier
@@ -148,6 +184,8 @@ class Scrubber:
         self._settings = settings
         self._in_flight = in_flight
         self._gone = gone
+        self._is_deleted = is_deleted
+        self._alerts = alerts
         self._keys = ObjectKeys()
         self.last: ScrubReport | None = None
         self.runs = 0
@@ -167,7 +205,8 @@ class Scrubber:
         report = ScrubReport()
         report.is_ours = await self._claim.check()
         report.owner = self._claim.owner or ""
-        removes = report.is_ours and not dry_run
+        report.lost += self._metadata.losses()
+        removes = report.is_ours and not dry_run and not report.lost
         began_ms = self._clock.now_ms()
         oldest_ms = self._settings().gc_grace_ms
         store_now_ms = await self._store_now_ms() if report.is_ours else began_ms
@@ -176,6 +215,7 @@ class Scrubber:
         await self._scrub_uploads(report, limit_ms, removes)
         self.last = report
         self.runs += 1
+        self._tell(report)
         if removes:
             self.removed_objects += report.removed_objects
             self.removed_bytes += report.removed_bytes
@@ -189,6 +229,21 @@ class Scrubber:
                 report.missing_segments,
             )
         return report
+
+    def _tell(self, report: ScrubReport) -> None:
+        problems = list(report.lost)
+        if report.unknown_copies:
+            first = report.unknown[0]
+            problems.append(
+                f"{report.unknown_copies} whole copies of segments are in the bucket of which "
+                f"__remote_log_metadata knows nothing (the first of {first.segment_id.partition} "
+                f"from offset {first.start_offset} on): it has lost events"
+            )
+        if problems:
+            text = f"{'; '.join(problems)}. Such copies are kept; {HOW_TO_GO_ON}"
+            self._alerts.set(AlertKind.TIER_METADATA_LOST, METADATA_TOPIC, text)
+        else:
+            self._alerts.clear(AlertKind.TIER_METADATA_LOST, METADATA_TOPIC)
 
     def _deadline(self, calls: int, what: str) -> Deadline:
         timeout_ms = self._settings().store.call_timeout_ms
@@ -256,6 +311,8 @@ class Scrubber:
             return
         elif group.modified_ms > work.limit_ms:
             report.young_objects += count
+        elif self._is_history(group):
+            await self._see_unknown(report, work, group)
         else:
             work.garbage.append(group)
             if len(work.garbage) >= REMOVALS_MAX:
@@ -270,6 +327,28 @@ class Scrubber:
     def _is_owned(self, group: ObjectGroup, owned: frozenset[UUID]) -> bool:
         segment_id = group.key.segment_id.id
         return segment_id in owned or segment_id in self._in_flight
+
+    async def _see_unknown(self, report: ScrubReport, work: "_Pass", group: ObjectGroup) -> None:
+        if not work.has_unknown:
+            # It may have been removed since it was listed, and forgotten for that. Once one is
+            # proved the others of the partition need no call each.
+            async with self._deadline(1, "look at an unknown manifest"):
+                try:
+                    await self._tier.get_object(self._keys.keys_of(*group.key[:2]).manifest)
+                except ObjectNotFoundError:
+                    return
+            work.has_unknown = True
+        report.unknown_copies += 1
+        report.unknown_by_partition[group.partition] += 1
+        if len(report.unknown) < MISSING_MAX:
+            size = sum(found.size for found in group.objects)
+            report.unknown.append(UnknownCopy(group.key.segment_id, group.key.start_offset, size))
+
+    def _is_history(self, group: ObjectGroup) -> bool:
+        """All of a copy, which nobody has given up."""
+        partition = group.partition
+        given_up = partition in self._gone or self._is_deleted(partition.topic_id)
+        return group.is_whole and not given_up
 
     async def _remove(self, report: ScrubReport, work: "_Pass") -> None:
         """Remove the garbage found so far; all of it is of one page, or a little before."""
@@ -354,6 +433,7 @@ class _Pass:
         present: The partition it is in.
         owned: What the metadata knows of it; None: not looked up, or not known here.
         whole: Its copies of which all objects were seen.
+        has_unknown: A copy of it that the metadata has never heard of was found.
         partitions: All that were seen.
         garbage: To be removed.
     """
@@ -361,6 +441,7 @@ class _Pass:
     __slots__ = (
         "began_ms",
         "garbage",
+        "has_unknown",
         "limit_ms",
         "owned",
         "partitions",
@@ -376,6 +457,7 @@ class _Pass:
         self.present: TopicIdPartition | None = None
         self.owned: frozenset[UUID] | None = None
         self.whole: set[UUID] = set()
+        self.has_unknown = False
         self.partitions: set[TopicIdPartition] = set()
         self.garbage: list[ObjectGroup] = []
 
@@ -385,3 +467,4 @@ class _Pass:
         self.partitions.add(partition)
         self.owned = None
         self.whole = set()
+        self.has_unknown = False

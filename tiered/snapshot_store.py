@@ -3,6 +3,9 @@
     <directory>/<metadata partition>/<topic id>-<next offset, 20 digits>.snapshot
     __remote_log_metadata/<cluster id>/<metadata partition>/<topic id>-<next offset>.snapshot
 
+Beside them lies `lost`, a sentence, while events of that metadata partition are known to be lost:
+the topic goes on and shows nothing of it after the next start.
+
 Two are kept of each metadata partition: should the newer one prove damaged, the older one and a
 longer stretch of the topic do as well. Those beyond a newly written one are removed too: they are
 of a history that the topic does not have (any more), and would otherwise stay the newest for good.
@@ -25,6 +28,10 @@ SNAPSHOT_BYTES_MAX: Final = 60 * 1024 * 1024
 
 BUCKET_FOLDER: Final = "__remote_log_metadata"
 """First part of the keys, which no topic's objects have: those go on with `-` and a topic id."""
+
+LOST_NAME: Final = "lost"
+LOST_BYTES_MAX: Final = 4096
+"""Of the sentence; what is longer was not written here."""
 
 _NAME: Final = re.compile(r"(?P<topic_id>[A-Za-z0-9_-]{22})-(?P<offset>[0-9]{20})\.snapshot")
 
@@ -77,6 +84,14 @@ class SnapshotStore(Protocol):
         """Keep one, whole or not at all, and remove those that are not needed any more."""
         ...
 
+    async def lost(self, partition: int) -> str:
+        """What is known to be lost of a metadata partition; empty: nothing."""
+        ...
+
+    async def set_lost(self, partition: int, text: str) -> None:
+        """Keep that sentence, on disk when this returns; empty: forget it."""
+        ...
+
 
 def _newest_first(names: Iterable[SnapshotName]) -> list[SnapshotName]:
     return sorted(names, key=lambda name: name.next_offset, reverse=True)
@@ -91,6 +106,12 @@ def _not_needed(names: Sequence[SnapshotName], written: SnapshotName) -> list[Sn
     ]
     kept = {written, *before[: SNAPSHOTS_KEPT - 1]}
     return [name for name in names if name not in kept]
+
+
+def _sentence(data: bytes) -> str:
+    """What was kept; a file that is empty or odd says as much: something is lost."""
+    text = data[:LOST_BYTES_MAX].decode(errors="replace").strip()
+    return text or "events of __remote_log_metadata are lost"
 
 
 class LocalSnapshotStore:
@@ -122,15 +143,43 @@ class LocalSnapshotStore:
         """See SnapshotStore."""
 
         def write() -> None:
-            folder = self._folder(partition)
-            if not self._filesystem.exists(folder):
-                self._filesystem.mkdir(folder)
-                self._filesystem.sync_directory(self._directory)
+            self._make_folder(partition)
             self._filesystem.replace_bytes(self._path(partition, name), data)
             for old in _not_needed(self._list(partition), name):
                 self._filesystem.unlink(self._path(partition, old), missing_ok=True)
 
         await self._call(write)
+
+    async def lost(self, partition: int) -> str:
+        """See SnapshotStore."""
+        path = f"{self._folder(partition)}/{LOST_NAME}"
+
+        def read() -> str:
+            if not self._filesystem.exists(path):
+                return ""
+            return _sentence(self._filesystem.read_bytes(path))
+
+        return await self._call(read)
+
+    async def set_lost(self, partition: int, text: str) -> None:
+        """See SnapshotStore."""
+        path = f"{self._folder(partition)}/{LOST_NAME}"
+
+        def write() -> None:
+            if text:
+                self._make_folder(partition)
+                self._filesystem.replace_bytes(path, text.encode())
+            elif self._filesystem.exists(path):
+                self._filesystem.unlink(path, missing_ok=True)
+                self._filesystem.sync_directory(self._folder(partition))
+
+        await self._call(write)
+
+    def _make_folder(self, partition: int) -> None:
+        folder = self._folder(partition)
+        if not self._filesystem.exists(folder):
+            self._filesystem.mkdir(folder)
+            self._filesystem.sync_directory(self._directory)
 
     def _list(self, partition: int) -> list[SnapshotName]:
         folder = self._folder(partition)
@@ -186,6 +235,21 @@ class BucketSnapshotStore:
         old = _not_needed(await self.names(partition), name)
         if old:
             await self._tier.delete_objects([folder + name.file_name for name in old])
+
+    async def lost(self, partition: int) -> str:
+        """See SnapshotStore."""
+        try:
+            return _sentence(await self._tier.get_object(self._folder(partition) + LOST_NAME))
+        except ObjectNotFoundError:
+            return ""
+
+    async def set_lost(self, partition: int, text: str) -> None:
+        """See SnapshotStore."""
+        key = self._folder(partition) + LOST_NAME
+        if text:
+            await self._tier.put_object(key, text.encode())
+        else:
+            await self._tier.delete_objects([key])
 
     def _folder(self, partition: int) -> str:
         return f"{BUCKET_FOLDER}/{self._cluster_id}/{partition}/"

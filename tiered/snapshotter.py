@@ -60,18 +60,59 @@ class Snapshotter:
         Raises:
             RemoteStorageError: The store does not answer, and the topic alone is not enough.
         """
-        names = [] if ignore else await self._names(partition, offsets)
+        state = await self._load(partition, topic_id, offsets, ignore=ignore)
+        if not state.lost:
+            try:
+                state.lost = await self._store.lost(partition)
+            except RemoteStorageError as error:
+                self._may_go_on_without(partition, offsets, error)
+        return state
+
+    async def _load(
+        self, partition: int, topic_id: UUID, offsets: LogOffsets, *, ignore: bool
+    ) -> MetadataPartitionState:
+        found = await self._names(partition, offsets)
+        names = [] if ignore else found
         for name in names:
             state = await self._try(partition, name, topic_id, offsets)
             if state is None:
                 continue
             if state.next_offset > offsets.end:
                 return await self._recovered(state, topic_id, offsets)
-            self._check_start(state, offsets)
+            await self._check_start(state, offsets)
             return state
         state = MetadataPartitionState(partition)
-        self._check_start(state, offsets)
+        await self._check_start(state, offsets)
+        if found and SnapshotName.of(topic_id, 0).topic_id not in {n.topic_id for n in found}:
+            await self.lose(
+                state, "__remote_log_metadata is another topic than the one that was read before"
+            )
         return state
+
+    async def lose(self, state: MetadataPartitionState, text: str) -> None:
+        """Events are lost: say so, and remember it until `found` is called.
+
+        Raises:
+            RemoteStorageError: It cannot be remembered; to be tried again.
+        """
+        self._stats.gaps += 1
+        LOGGER.error(
+            "events of remote log metadata are lost partition=%d problem=%s",
+            state.metadata_partition,
+            text,
+        )
+        await self._store.set_lost(state.metadata_partition, text)
+        state.lost = text
+
+    async def found(self, state: MetadataPartitionState) -> None:
+        """What was lost has been told again, or is given up.
+
+        Raises:
+            RemoteStorageError: The next start would not know.
+        """
+        if state.lost:
+            await self._store.set_lost(state.metadata_partition, "")
+            state.lost = ""
 
     async def _names(self, partition: int, offsets: LogOffsets) -> list[SnapshotName]:
         try:
@@ -123,29 +164,19 @@ class Snapshotter:
         Raises:
             RemoteStorageError: It cannot be written; to be tried again.
         """
-        self._stats.gaps += 1
-        LOGGER.error(
-            "__remote_log_metadata has lost its end, going on from a snapshot; segments told of "
-            "after it are unknown partition=%d snapshot=%d topic_ends=%d",
-            state.metadata_partition,
-            state.next_offset,
-            offsets.end,
+        await self.lose(
+            state,
+            f"__remote_log_metadata-{state.metadata_partition} ends at {offsets.end}, a snapshot "
+            f"of it at {state.next_offset}: segments told of after the snapshot are unknown",
         )
         state.next_offset = offsets.end
         if await self.write(state, topic_id) is None:
             raise RemoteStorageError("a metadata snapshot that must be written cannot be")
         return state
 
-    def _check_start(self, state: MetadataPartitionState, offsets: LogOffsets) -> None:
+    async def _check_start(self, state: MetadataPartitionState, offsets: LogOffsets) -> None:
         if state.next_offset < offsets.start:
-            self._stats.gaps += 1
-            LOGGER.error(
-                "__remote_log_metadata has lost events that no snapshot has: segments told of in "
-                "them are unknown partition=%d first_lost=%d first_kept=%d",
-                state.metadata_partition,
-                state.next_offset,
-                offsets.start,
-            )
+            await self.lose(state, gap_text(state, offsets.start))
             state.next_offset = offsets.start
 
     async def write(self, state: MetadataPartitionState, topic_id: UUID) -> int | None:
@@ -181,6 +212,14 @@ class Snapshotter:
                 return None
         self._stats.snapshots_written += 1
         return captured.next_offset
+
+
+def gap_text(state: MetadataPartitionState, first_kept: int) -> str:
+    """That the topic does not have what comes next."""
+    return (
+        f"__remote_log_metadata-{state.metadata_partition} has lost the events {state.next_offset} "
+        f"to {first_kept - 1}: segments told of in them are unknown"
+    )
 
 
 def _state_of(data: bytes, partition: int, name: SnapshotName) -> MetadataPartitionState:

@@ -28,7 +28,11 @@ from tiered.chunk_cache import ChunkCache
 from tiered.chunk_file import ChunkKey
 from tiered.chunk_reference import ChunkBytes
 from tiered.epoch_bounds import valid_end
-from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
+from tiered.errors import (
+    CorruptRemoteDataError,
+    ObjectNotFoundError,
+    RemoteStorageNotReadyError,
+)
 from tiered.fair_queue import Client
 from tiered.flight import Flight
 from tiered.index_cache import IndexCache
@@ -91,6 +95,10 @@ class TimeLookup:
                 continue
             if found is not None:
                 return found if found.offset < log.local_log_start_offset else None
+        doubt = self._metadata.doubt(partition)
+        if doubt:
+            # What is looked for may be in a segment that nobody here has heard of.
+            raise RemoteStorageNotReadyError(doubt)
         return None
 
     def _candidates(

@@ -90,6 +90,8 @@ class TopicMetadataManager:
         self._led: set[int] = set()
         self._readers: dict[int, tuple[MetadataReader, asyncio.Task[None]]] = {}
         self._adding: set[UUID] = set()
+        # Of partitions that are assigned: why what is not known of them may be lost.
+        self._withheld: dict[TopicIdPartition, str] = {}
         self._until_opened: asyncio.Future[None] | None = None
 
     # -- life ------------------------------------------------------------------------------------
@@ -231,6 +233,7 @@ class TopicMetadataManager:
     def release(self, partitions: Iterable[TopicIdPartition]) -> None:
         """See RemoteLogMetadataManager."""
         for partition in partitions:
+            self._withheld.pop(partition, None)
             if partition in self._assigned:
                 del self._assigned[partition]
                 if self._opened:
@@ -241,6 +244,35 @@ class TopicMetadataManager:
     def _forget(self, partition: TopicIdPartition) -> None:
         """Its deletion is finished: nobody can want it any more."""
         self._assigned.pop(partition, None)
+        self._withheld.pop(partition, None)
+
+    # -- what may be lost ------------------------------------------------------------------------
+
+    def withhold(self, partition: TopicIdPartition, reason: str) -> None:
+        """See RemoteLogMetadataManager."""
+        if not reason:
+            self._withheld.pop(partition, None)
+        elif partition in self._assigned:
+            self._withheld[partition] = reason
+
+    def doubt(self, partition: TopicIdPartition) -> str:
+        """See RemoteLogMetadataManager."""
+        withheld = self._withheld.get(partition)
+        if withheld is not None:
+            return withheld
+        if not self._readers:
+            return ""
+        found = self._readers.get(metadata_partition(partition, self._log.partition_count))
+        return "" if found is None else found[0].lost
+
+    def losses(self) -> Sequence[str]:
+        """See RemoteLogMetadataManager."""
+        return [reader.lost for reader, _ in self._readers.values() if reader.lost]
+
+    async def found(self) -> None:
+        """See RemoteLogMetadataManager."""
+        for reader, _ in list(self._readers.values()):
+            await reader.found()
 
     def is_ready(self, partition: TopicIdPartition) -> bool:
         """See RemoteLogMetadataManager."""

@@ -323,6 +323,19 @@ def _of_manager(manager: "RemoteLogManager") -> Iterator[Metric]:
         (),
         [((), missing)],
     )
+    unknown = scrubber.last.unknown_copies if scrubber.last is not None else 0
+    yield gauge(
+        "varve_remote_unknown_copies",
+        "Whole copies in the bucket that __remote_log_metadata never heard of: it has lost events.",
+        (),
+        [((), unknown)],
+    )
+    yield gauge(
+        "varve_remote_held_back_partitions",
+        "Partitions whose metadata is lost: their remote offsets are not served.",
+        (),
+        [((), len(manager.held_back))],
+    )
     for name, value, text in (
         ("gc_runs", scrubber.runs, "Listings of the bucket."),
         ("gc_removed_objects", scrubber.removed_objects, "Objects removed that nobody owned."),

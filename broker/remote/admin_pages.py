@@ -120,6 +120,9 @@ class TierPages:
             report = manager.scrubber.last
             document |= {
                 "bucketOwner": manager.claim.owner,
+                "metadataLost": list(self._remote.metadata.losses())
+                if self._remote.metadata
+                else [],
                 "copiesInFlight": manager.copies_in_flight,
                 "stalledCopies": manager.stalled_copies,
                 "garbage": None if report is None else _report(report),
@@ -183,7 +186,9 @@ class TierPages:
 
     def _wanted(self, query: Query) -> list[TopicIdPartition]:
         manager = self._remote.manager
-        led = [] if manager is None else sorted(manager.led_partitions(), key=lambda p: p[1:])
+        led: list[TopicIdPartition] = []
+        if manager is not None:
+            led = sorted([*manager.led_partitions(), *manager.held_back], key=lambda p: p[1:])
         if "topic" in query:
             led = [one for one in led if one.topic == query["topic"]]
         if "partition" in query:
@@ -216,6 +221,11 @@ class TierPages:
                 "copyPaused": log.config.tier_copy_paused or log.config.remote_log_copy_disable,
                 "fetchPaused": log.config.tier_fetch_paused,
             }
+        manager = self._remote.manager
+        if manager is not None:
+            row["heldBack"] = manager.held_back.get(who)
+            report = manager.scrubber.last
+            row["unknownCopies"] = 0 if report is None else report.unknown_by_partition[who]
         if metadata is not None and ready:
             segments = metadata.segments(who)
             row |= {
@@ -271,8 +281,19 @@ def _local_segments(log: "Log") -> Iterator[Mapping[str, object]]:
 
 def _report(report: Any) -> Mapping[str, object]:
     fields = {one.name: getattr(report, one.name) for one in dataclasses.fields(report)}
+    del fields["unknown_by_partition"]
     names = {name: _camel(name) for name in fields}
     fields["missing"] = [_segment(one) for one in report.missing]
+    fields["unknown"] = [
+        {
+            "topic": one.segment_id.partition.topic,
+            "partition": one.segment_id.partition.partition,
+            "id": format_uuid(one.segment_id.id),
+            "start": one.start_offset,
+            "bytes": one.size_bytes,
+        }
+        for one in report.unknown
+    ]
     return {names[name]: value for name, value in fields.items()}
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.remote.metadata_topic import REMOTE_LOG_METADATA
+from storage.alerts import Alerts
 from storage.clock import Clock
 from storage.filesystem import Filesystem
 from storage.randomness import Randomness
@@ -70,6 +71,7 @@ class RemoteStorage:
         log_dir: str,
         node_id: int,
         on_lookup_timeout: Callable[[float], None],
+        alerts: Alerts | None = None,
     ) -> None:
         """Nothing is started.
 
@@ -85,6 +87,7 @@ class RemoteStorage:
             log_dir: The first one: metadata snapshots lie there.
             node_id: Of this broker.
             on_lookup_timeout: Told `remote.list.offsets.request.timeout.ms`.
+            alerts: Where it is said what is lost.
         """
         self.settings = settings
         self.tier: Tier | None = None
@@ -101,6 +104,7 @@ class RemoteStorage:
         self._log_dir = log_dir
         self._node_id = node_id
         self._on_lookup_timeout = on_lookup_timeout
+        self._alerts = Alerts() if alerts is None else alerts
         self._metadata_log: ReplicaMetadataLog | None = None
         self._forgetting: asyncio.Task[None] | None = None
         self._closed = False
@@ -178,6 +182,8 @@ class RemoteStorage:
             settings=settings,
             run_blocking=self._disk.run,
             on_segment_deleted=lambda segment: reader.forget_segment(segment.id),
+            is_deleted=lambda topic_id: topic_id in self._controller.image.deleted_topics,
+            alerts=self._alerts,
         )
         self.tier, self.metadata, self.reader, self.manager = tier, metadata, reader, manager
         metadata.start()

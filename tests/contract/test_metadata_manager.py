@@ -655,7 +655,8 @@ async def test_a_snapshot_of_another_topic_is_ignored(
     assert len(warnings(caplog, "snapshot ignored")) == 1
     await copy(manager, segment(0, 9))
     await world.stop(manager)
-    assert len(world.snapshot_names()) == 1
+    assert [name for name in world.snapshot_names() if name.endswith(".snapshot")] != []
+    assert len(world.snapshot_names()) == 2, "one snapshot, and what says that something is lost"
 
 
 async def test_a_snapshot_under_another_name_is_ignored(world: World) -> None:
@@ -685,7 +686,7 @@ async def test_a_topic_that_lost_its_end_is_made_up_for_by_a_snapshot(
     manager = await world.started()
     assert picture(manager) == before
     assert manager.stats.gaps == 1
-    assert len(warnings(caplog, "has lost its end")) == 1
+    assert len(warnings(caplog, "events of remote log metadata are lost")) == 1
     await copy(manager, segment(1000, 1009))
     before = picture(manager)
     # Also after a crash: events told since then are not passed over.
@@ -693,6 +694,47 @@ async def test_a_topic_that_lost_its_end_is_made_up_for_by_a_snapshot(
     manager = await world.started()
     assert picture(manager) == before
     assert manager.stats.gaps == 0
+
+
+@pytest.mark.parametrize("loss", ["trimmed", "cut", "made anew"])
+async def test_what_is_lost_is_known_until_it_is_found(world: World, loss: str) -> None:
+    """The topic itself shows nothing of it at the next start."""
+    manager = await world.started()
+    await history(manager)
+    await world.stop(manager)
+    if loss == "trimmed":
+        for name in world.snapshot_names():
+            world.write_snapshot(name, b"")
+        world.topic.trim(world.metadata_partition, 3)
+    elif loss == "cut":
+        world.topic.cut(world.metadata_partition, 3)
+    else:
+        world.topic.topic_id = UUID(int=78)
+        world.topic.records = [[] for _ in range(world.topic.partition_count)]
+    for _ in range(3):
+        manager = await world.started()
+        (text,) = manager.losses()
+        assert manager.doubt(P0) == text != ""
+        await copy(manager, segment(5000 + manager.stats.events_read, 9000))
+        await world.stop(manager)
+    manager = await world.started()
+    await manager.found()
+    assert (list(manager.losses()), manager.doubt(P0)) == ([], "")
+    await world.stop(manager)
+    manager = await world.started()
+    assert (list(manager.losses()), manager.doubt(P0)) == ([], "")
+
+
+async def test_a_partition_is_withheld_as_long_as_it_is_assigned(world: World) -> None:
+    manager = await world.started()
+    manager.withhold(P0, "its head is lost")
+    assert manager.doubt(P0) == "its head is lost"
+    manager.withhold(P0, "")
+    assert manager.doubt(P0) == ""
+    manager.withhold(P0, "its head is lost")
+    manager.release([P0])
+    manager.assign([P0])
+    assert manager.doubt(P0) == ""
 
 
 async def test_a_trimmed_topic_is_read_as_far_as_it_goes(
@@ -704,7 +746,7 @@ async def test_a_trimmed_topic_is_read_as_far_as_it_goes(
     world.topic.trim(world.metadata_partition, 2)
     manager = await world.started()
     assert [m.start_offset for m in manager.segments(P0)] == [10]
-    assert len(warnings(caplog, "has lost events")) == 1
+    assert len(warnings(caplog, "events of remote log metadata are lost")) == 1
     assert manager.stats.gaps == 1
 
 
@@ -718,7 +760,7 @@ async def test_a_trimmed_topic_with_a_snapshot_has_lost_nothing(
     world.topic.trim(world.metadata_partition, 3)
     manager = await world.started()
     assert picture(manager) == before
-    assert warnings(caplog, "has lost events") == []
+    assert warnings(caplog, "events of remote log metadata are lost") == []
 
 
 async def test_the_topic_alone_does_when_the_store_does_not_answer(world: World) -> None:
@@ -779,7 +821,7 @@ async def test_a_topic_trimmed_under_the_reader(
     await settle()
     assert [m.start_offset for m in manager.segments(P0)] == [0, 30, 40]
     assert manager.find(P0, 0, 5) == a
-    assert len(warnings(caplog, "has lost events")) == 1
+    assert len(warnings(caplog, "events of remote log metadata are lost")) == 1
 
 
 # -- coming and going ------------------------------------------------------------------------------

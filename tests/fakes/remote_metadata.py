@@ -73,6 +73,8 @@ class FakeRemoteMetadata:
         self.log = events or MetadataEvents()
         self.reach = reach
         self.hidden: set[TopicIdPartition] = set()
+        self.lost = ""
+        self.withheld: dict[TopicIdPartition, str] = {}
         self._assigned: dict[TopicIdPartition, None] = {}
         self._partitions: dict[TopicIdPartition, _Partition] = {}
         self._faults: dict[str, list[_Fault]] = {}
@@ -111,6 +113,21 @@ class FakeRemoteMetadata:
     def release(self, partitions: Iterable[TopicIdPartition]) -> None:
         for partition in partitions:
             self._assigned.pop(partition, None)
+
+    def doubt(self, partition: TopicIdPartition) -> str:
+        return self.withheld.get(partition) or self.lost
+
+    def withhold(self, partition: TopicIdPartition, reason: str) -> None:
+        if reason:
+            self.withheld[partition] = reason
+        else:
+            self.withheld.pop(partition, None)
+
+    def losses(self) -> Sequence[str]:
+        return [self.lost] if self.lost else []
+
+    async def found(self) -> None:
+        self.lost = ""
 
     def is_ready(self, partition: TopicIdPartition) -> bool:
         return partition in self._assigned and partition not in self.hidden

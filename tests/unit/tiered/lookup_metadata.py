@@ -23,6 +23,19 @@ class LookupMetadata:
         self._ready = asyncio.Event()
         self._ready.set()
         self.waiting = 0
+        self.doubts = ""
+
+    def doubt(self, partition: TopicIdPartition) -> str:
+        return self.doubts
+
+    def withhold(self, partition: TopicIdPartition, reason: str) -> None:
+        self.doubts = reason
+
+    def losses(self) -> Sequence[str]:
+        return ()
+
+    async def found(self) -> None:
+        pass
 
     def hold(self) -> None:
         self._ready.clear()

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from storage.alerts import AlertKind
 from tests.fakes.bucket_tier import Bucket
 from tests.unit.tiered.segment_builder import STARTED, segment
 from tests.unit.tiered.tier_world import PARTITION, World
@@ -25,8 +26,9 @@ async def filled(count: int = 7) -> World:
     return world
 
 
-def strew(world: World, found: RemoteLogSegmentMetadata, count: int = 3) -> list[str]:
-    keys = list(world.tier.keys.segment_keys(found))[:count]
+def strew(world: World, found: RemoteLogSegmentMetadata, count: int = 2) -> list[str]:
+    """What is left of a removal that broke off, or with `count=3` a whole copy."""
+    keys = list(world.tier.keys.segment_keys(found))[-count:]
     for key in keys:
         world.bucket.put(key, b"garbage")
     return keys
@@ -44,17 +46,17 @@ async def test_garbage_goes_after_the_grace_period() -> None:
     strays = strew(world, segment(2, 4, number=900)) + strew(world, segment(99, 99), 1)
     world.bucket.put("somebody/elses.txt", b"x")
     report = await scrub(world)
-    assert (report.young_objects, report.removed_objects) == (4, 0)
+    assert (report.young_objects, report.removed_objects) == (3, 0)
     world.clock.advance(HOUR_MS + 1)
     report = await scrub(world)
-    assert (report.removed_objects, report.removed_bytes) == (4, 28)
+    assert (report.removed_objects, report.removed_bytes) == (3, 21)
     assert sorted(report.removed_keys) == sorted(strays)
     assert report.removed_keys[0].endswith(".rsm-manifest")
     assert world.orphans() == []
     assert world.missing() == []
     assert "somebody/elses.txt" in world.bucket.objects
     assert report.foreign_objects == 3
-    assert report.objects == 21 + 4 + 3
+    assert report.objects == 21 + 3 + 3
     assert (await scrub(world)).removed_objects == 0
 
 
@@ -65,8 +67,8 @@ async def test_a_dry_run_only_says() -> None:
     await world.scrub(dry_run=True)
     report = world.manager.scrubber.last
     assert report is not None
-    assert report.removed_objects == 3
-    assert len(world.orphans()) == 3
+    assert report.removed_objects == 2
+    assert len(world.orphans()) == 2
     assert world.manager.scrubber.removed_objects == 0
 
 
@@ -77,7 +79,7 @@ async def test_a_foreign_bucket_is_only_reported_on() -> None:
     world.clock.advance(10 * HOUR_MS)
     before = dict(world.bucket.objects)
     report = await scrub(world)
-    assert (report.is_ours, report.owner, report.removed_objects) == (False, "other", 3)
+    assert (report.is_ours, report.owner, report.removed_objects) == (False, "other", 2)
     assert world.bucket.objects == before
 
 
@@ -118,9 +120,9 @@ async def test_age_is_by_the_stores_clock(skew_ms: int) -> None:
     world = await filled(1)
     world.bucket.skew_ms = skew_ms
     strew(world, segment(50, 59))
-    assert (await scrub(world)).young_objects == 3
+    assert (await scrub(world)).young_objects == 2
     world.clock.advance(HOUR_MS + 1)
-    assert (await scrub(world)).removed_objects == 3
+    assert (await scrub(world)).removed_objects == 2
 
 
 async def test_what_becomes_owned_meanwhile_is_not_removed() -> None:
@@ -139,7 +141,7 @@ async def test_what_becomes_owned_meanwhile_is_not_removed() -> None:
     world.reach = owned
     await world.scrub()
     assert len(world.orphans()) == 0
-    assert len(world.bucket.segment_objects()) == 6
+    assert len(world.bucket.segment_objects()) == 5
 
 
 async def test_missing_objects_are_reported() -> None:
@@ -182,3 +184,64 @@ async def test_a_refused_listing_fails_the_pass() -> None:
         await world.scrub()
     assert world.manager.scrubber.last is None
     assert isinstance(world.bucket, Bucket)
+
+
+async def test_a_whole_copy_that_the_metadata_never_heard_of_is_kept_and_told() -> None:
+    """It was told begun before its first byte: the metadata has lost it."""
+    world = await filled(1)
+    history = strew(world, segment(50, 59), 3)
+    rest = strew(world, segment(60, 69), 2)
+    world.clock.advance(HOUR_MS + 1)
+    for _ in range(2):
+        report = await scrub(world)
+        assert (report.unknown_copies, report.unknown[0].start_offset) == (1, 50)
+        assert report.unknown[0].size_bytes == 21
+    assert set(history) < world.bucket.objects.keys()
+    assert not set(rest) & world.bucket.objects.keys()
+    (alert,) = world.alerts.all()
+    assert alert.kind is AlertKind.TIER_METADATA_LOST
+    assert "varve tier rebuild-metadata" in alert.text
+
+
+async def test_a_copy_that_was_removed_since_it_was_listed_is_not_unknown() -> None:
+    world = await filled(1)
+    history = strew(world, segment(50, 59), 3)
+    world.clock.advance(HOUR_MS + 1)
+
+    async def removed(point: str) -> None:
+        if point == "get_object" and "listing" in seen:
+            for key in history:
+                world.bucket.objects.pop(key, None)
+        if point == "list_objects":
+            seen.add("listing")
+
+    seen: set[str] = set()
+    world.reach = removed
+    report = await scrub(world)
+    assert (report.unknown_copies, world.alerts.all()) == (0, [])
+
+
+async def test_a_whole_copy_of_a_topic_that_was_deleted_here_goes() -> None:
+    world = await filled(1)
+    history = strew(world, segment(50, 59), 3)
+    world.clock.advance(HOUR_MS + 1)
+    world.deleted.add(PARTITION.topic_id)
+    report = await scrub(world)
+    assert (report.unknown_copies, report.removed_objects) == (0, 3)
+    assert not set(history) & world.bucket.objects.keys()
+
+
+async def test_nothing_is_removed_while_the_metadata_has_lost_something() -> None:
+    world = await filled(1)
+    rest = strew(world, segment(60, 69), 2)
+    world.clock.advance(HOUR_MS + 1)
+    world.metadata.lost = "events 0 to 99 are lost"
+    report = await scrub(world)
+    assert (report.lost, report.removed_objects) == (["events 0 to 99 are lost"], 2)
+    assert set(rest) < world.bucket.objects.keys()
+    (alert,) = world.alerts.all()
+    assert "events 0 to 99 are lost" in alert.text
+    await world.metadata.found()
+    await scrub(world)
+    assert not set(rest) & world.bucket.objects.keys()
+    assert world.alerts.all() == []

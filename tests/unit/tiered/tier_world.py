@@ -8,8 +8,10 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 from config.topic import TopicConfig
+from storage.alerts import Alerts
 from storage.log import Log
 from storage.randomness import SeededRandomness
 from tests.fakes.bucket_tier import Bucket, BucketTier
@@ -68,6 +70,8 @@ class World:
         self.filesystem = FakeFilesystem(self.clock)
         self.bucket = Bucket(self.clock)
         self.events = MetadataEvents()
+        self.alerts = Alerts()
+        self.deleted: set[UUID] = set()
         self.seed = 0
         self.reach: Reach | None = None
         self.log_start_checkpoint = 0
@@ -100,6 +104,8 @@ class World:
             cluster_id="cluster",
             settings=self.settings,
             run_blocking=run_inline,
+            is_deleted=self.deleted.__contains__,
+            alerts=self.alerts,
         )
 
     def tiered(self) -> TieredPartition:

@@ -54,6 +54,10 @@ class Metadata:
     """Segments by partition; those not named are not ready."""
 
     by_partition: dict[TopicIdPartition, list[RemoteLogSegmentMetadata]]
+    lost: list[str] = field(default_factory=list)
+
+    def losses(self) -> list[str]:
+        return self.lost
 
     def is_ready(self, who: TopicIdPartition) -> bool:
         return who in self.by_partition
@@ -75,6 +79,7 @@ class Manager:
 
     led: list[TopicIdPartition]
     damaged: dict[UUID, list[Fault]] = field(default_factory=dict)
+    held_back: dict[TopicIdPartition, str] = field(default_factory=dict)
     fails: bool = False
     dry_runs: list[bool] = field(default_factory=list)
     report: ScrubReport = field(
