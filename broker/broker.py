@@ -6,20 +6,20 @@ import logging
 import os
 import pkgutil
 from collections.abc import Mapping, Sequence
-from posixpath import join
+from posixpath import dirname
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from broker import handlers
 from broker.admin_http import AdminServer, Page, Query
 from broker.background import Background
-from broker.controller.adoption import adopt, look_around
 from broker.controller.cluster_image import BrokerEndpoint
 from broker.controller.controller import (
     ClusterIdError,
     Controller,
     RemoteStorageDisabledError,
 )
+from broker.controller.metadata_records import MetadataFormatError
 from broker.controller.metadata_store import StoreError
 from broker.controller.sqlite_store import SqliteStore
 from broker.controller.topic_names import SHARE_GROUP_STATE
@@ -36,15 +36,17 @@ from broker.lookups import Lookups
 from broker.loop_lag import LoopLag
 from broker.network.server import LIMIT_KEYS, NetworkServer
 from broker.network.turn_end import TurnEnd
+from broker.node_store import NodeStore, NodeStoreError
 from broker.on_loop import OnLoop
 from broker.remote.admin_pages import TierPages
 from broker.remote.remote_storage import RemoteStorage
-from broker.remote.tier_settings import tier_settings
+from broker.remote.tier_settings import tier_home, tier_settings
 from broker.replica_manager import ReplicaManager
 from broker.services import Services
 from broker.share.share_coordinator import ShareCoordinator
 from broker.share.share_partitions import SharePartitions
 from broker.startup_errors import StartupError
+from broker.stopped_node import metadata_directory_of
 from broker.timer import TimerWheel
 from broker.transactions.coordinator import TRANSACTION_TOPIC, TransactionCoordinator
 from broker.transactions.markers import LocalMarkerWriter
@@ -55,6 +57,7 @@ from storage.alerts import Alerts
 from storage.clock import Clock, SystemClock, sleep_ms
 from storage.errors import StorageError
 from storage.filesystem import Filesystem, LocalFilesystem
+from storage.log_directory import LogDirectory
 from storage.log_manager import LogManager, LogManagerSettings
 from storage.randomness import Randomness, SystemRandomness
 from storage.throttle import Throttle
@@ -66,9 +69,6 @@ if TYPE_CHECKING:
     from config.broker import BrokerConfig
 
 LOGGER = logging.getLogger(__name__)
-
-METADATA_FILE = "varve-metadata.sqlite"
-"""The embedded metadata store, in the first of `log.dirs`."""
 
 REMOTE_KEYS = tuple(
     name
@@ -148,6 +148,17 @@ class Broker:
             cleaner_throttle=self.cleaner_throttle,
             alerts=self.alerts,
         )
+        self.metadata_directory = metadata_directory_of(settings, self.filesystem)
+        self.node_store = NodeStore(
+            settings,
+            self.log_manager.directories,
+            self.metadata_directory,
+            filesystem=self.filesystem,
+            clock=self.clock,
+            randomness=self.randomness,
+            timer=self.timer,
+            run_on_disk=self.disk.run,
+        )
         self.replicas = ReplicaManager(
             clock=self.clock, timer=self.timer, disk=self.disk, loop=self.loop
         )
@@ -188,10 +199,8 @@ class Broker:
         settings = self.settings
         try:
             await self.disk.run(self.log_manager.open_directories)
-            self._store = await SqliteStore.open(
-                join(self.log_dirs[0], METADATA_FILE), timer=self.timer
-            )
-            await self._adopt(self._store)
+            await self._open_metadata_directory()
+            self._store = await self.node_store.open()
             controller = await Controller.open(
                 self._store,
                 settings,
@@ -199,19 +208,19 @@ class Broker:
                 cluster_id=self.log_manager.stored_cluster_id,
             )
             self.controller = controller
-            await self.disk.run(
-                self.log_manager.claim, controller.image.cluster_id, settings.node_id
-            )
+            await self.disk.run(self._claim, controller.image.cluster_id)
         except (
             StorageError,
             StoreError,
+            MetadataFormatError,
+            NodeStoreError,
             ClusterIdError,
             RemoteStorageDisabledError,
         ) as error:
             raise StartupError(str(error)) from error
-        first = self.log_manager.directories[0]
-        if not first.is_online:
-            raise StartupError(f"the metadata store is in {first.path}: {first.offline_reason}")
+        home = self._home()
+        if home is not None and not home.is_online:
+            raise StartupError(f"the metadata store is in {home.path}: {home.offline_reason}")
         self.log_manager.on_directory_failure = self._directory_failed
         self.dynamic = DynamicSettings(controller)
         self.dynamic.subscribe(
@@ -283,20 +292,30 @@ class Broker:
         self.lag.start()
         self._loading = asyncio.create_task(self._load(lifecycle))
 
-    async def _adopt(self, store: SqliteStore) -> None:
-        """The first start on directories that a released Kafka wrote takes over its topics."""
-        if (await store.range("")).items or self.log_manager.stored_cluster_id is None:
-            return
-        found = await self.disk.run(look_around, self.filesystem, self.log_dirs)
-        if found.topics:
-            count = await adopt(
-                store, found, node_id=self.settings.node_id, randomness=self.randomness
+    async def _open_metadata_directory(self) -> None:
+        """Lock `metadata.log.dir`, where it is a directory of its own."""
+        directory = self.metadata_directory
+        if directory is not None:
+            await self.disk.run(directory.open)
+
+    def _claim(self, cluster_id: str) -> None:
+        """Make all directories this node's, each of which names its metadata store."""
+        store_id = self.node_store.store_id
+        if self.metadata_directory is not None:
+            self.metadata_directory.claim(
+                cluster_id, self.settings.node_id, self.randomness, store_id=store_id
             )
-            LOGGER.info("took over log directories topics=%d", count)
+        self.log_manager.claim(cluster_id, self.settings.node_id, store_id)
+
+    def _home(self) -> LogDirectory | None:
+        """The log directory with the metadata store, if it is one of `log.dirs`."""
+        path = dirname(self.node_store.path)
+        return next((d for d in self.log_manager.directories if d.path == path), None)
 
     def _build_remote(self, controller: Controller) -> RemoteStorage:
+        home = tier_home(self.settings, self.filesystem)
         remote = RemoteStorage(
-            tier_settings(controller.effective_settings),
+            tier_settings(controller.effective_settings, home),
             replicas=self.replicas,
             controller=controller,
             disk=self.disk,
@@ -304,7 +323,7 @@ class Broker:
             timer=self.timer,
             randomness=self.randomness,
             filesystem=self.filesystem,
-            log_dir=self.log_dirs[0],
+            log_dir=home,
             node_id=self.settings.node_id,
             on_lookup_timeout=self.lookups.set_timeout,
             alerts=self.alerts,
@@ -318,7 +337,7 @@ class Broker:
         self.admin.add(pages.pages, pages.actions)
         assert self.dynamic is not None
         self.dynamic.subscribe(
-            REMOTE_KEYS, lambda _before, after: remote.on_settings(tier_settings(after))
+            REMOTE_KEYS, lambda _before, after: remote.on_settings(tier_settings(after, home))
         )
         return remote
 
@@ -483,7 +502,7 @@ class Broker:
                 coordinator.on_resigned(topic_partition.partition)
         if len(self.log_manager.offline_directories) == len(self.log_manager.directories):
             self._fail("every log directory is offline")
-        elif path == self.log_dirs[0]:
+        elif path == dirname(self.node_store.path):
             self._fail(f"{path} is offline and holds the metadata store")
 
     def _fail(self, reason: str) -> None:
@@ -597,6 +616,8 @@ class Broker:
             LOGGER.error("logs not closed cleanly error=%s", error)
         if self._store is not None:
             await self._store.aclose()
+        if self.metadata_directory is not None:
+            self.metadata_directory.close(mark_clean=False)
         await self.admin.aclose()
         self.timer.close()
         self._on_loop.close()

@@ -73,9 +73,11 @@ def with_bucket(settings: "BrokerConfig", work: "Callable[[Tier], Awaitable[T]]"
     Raises:
         CommandError: The store refuses, or does not answer.
     """
-    from broker.remote.tier_settings import tier_settings
+    from broker.remote.tier_settings import tier_home, tier_settings
+    from storage.filesystem import LocalFilesystem
 
-    return asyncio.run(_with_bucket(tier_settings(settings), work))
+    home = tier_home(settings, LocalFilesystem())
+    return asyncio.run(_with_bucket(tier_settings(settings, home), work))
 
 
 async def _with_bucket(settings: "TierSettings", work: "Callable[[Tier], Awaitable[T]]") -> T:

@@ -125,9 +125,11 @@ def rotate_arguments(parser: argparse.ArgumentParser) -> None:
 
 def rotate_keys(args: argparse.Namespace, _: ClientFactory) -> int:
     """Wrap every data key with the active pair; may be stopped and begun again."""
-    from broker.remote.tier_settings import tier_settings
+    from broker.remote.tier_settings import tier_home, tier_settings
+    from storage.filesystem import LocalFilesystem
 
-    settings = tier_settings(bucket_settings(args))
+    given = bucket_settings(args)
+    settings = tier_settings(given, tier_home(given, LocalFilesystem()))
     if not settings.format.encryption:
         raise CommandError("encryption is not switched on (rsm.config.encryption.enabled)")
     rewrapped, active, plain, faults = asyncio.run(_rotate(settings, args.topic))

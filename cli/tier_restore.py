@@ -134,9 +134,9 @@ async def _cluster_id(
 async def _restore(
     tier: "Tier", settings: "BrokerConfig", content: "BucketContent", cluster_id: str
 ) -> "RestoreResult":
-    from broker.broker import METADATA_FILE
     from broker.controller.metadata_store import StoreError
     from broker.controller.sqlite_store import SqliteStore
+    from broker.node_store import METADATA_FILE
     from broker.remote.restore import Restoring
     from broker.timer import TimerWheel
     from storage.clock import SystemClock

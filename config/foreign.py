@@ -10,7 +10,7 @@ import re
 
 _PASSED_OVER = re.compile(
     r"process\.roles|controller\..*|early\.start\.listeners|initial\.broker\.registration\.timeout\.ms"
-    r"|broker\.heartbeat\.interval\.ms|broker\.session\.timeout\.ms|metadata\.(log|max)\..*"
+    r"|broker\.heartbeat\.interval\.ms|broker\.session\.timeout\.ms|metadata\.(log|max)\.(?!dir$).*"
     r"|log\.dir\.failure\.timeout\.ms|server\.max\.startup\.time\.ms|unstable\..*|internal\..*"
     # The Java machinery: metrics are scraped from the admin port instead.
     r"|metric\.reporters|metrics\..*|kafka\.metrics\..*|auto\.include\.jmx\.reporter"
@@ -24,7 +24,7 @@ _PASSED_OVER = re.compile(
     r"|connection\.failed\.authentication\.delay\.ms"
     # Removed from Kafka, still in many files.
     r"|log\.message\.(format\.version|downconversion\.enable|timestamp\.difference\.max\.ms)"
-    r"|inter\.broker\.protocol\.version|zookeeper\..*|reserved\.broker\.max\.id"
+    r"|inter\.broker\.protocol\.version|zookeeper\.(?!connect$).*|reserved\.broker\.max\.id"
     r"|broker\.id\.generation\.enable|offsets\.commit\.required\.acks"
     # Of Kafka's metadata manager: it is a client of its own broker, which we are not.
     r"|rlmm\.config\.remote\.log\.metadata\.(common\.client|producer|consumer)\..*|rlmm\.config\.log\.dir"

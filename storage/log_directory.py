@@ -119,11 +119,24 @@ class LogDirectory:
         """
         return self._filesystem.volume(self.path)
 
-    def claim(self, cluster_id: str, node_id: int, randomness: Randomness) -> None:
+    def claim(
+        self,
+        cluster_id: str,
+        node_id: int,
+        randomness: Randomness,
+        *,
+        store_id: UUID | None = None,
+    ) -> None:
         """Check that the directory is ours, or make it so.
 
+        Args:
+            cluster_id: The cluster's.
+            node_id: The broker's.
+            randomness: For the directory's id.
+            store_id: Of the metadata store that says what lies here; None: what the directory says.
+
         Raises:
-            InconsistentDirectoryError: It belongs to another cluster or node.
+            InconsistentDirectoryError: It belongs to another cluster, node or metadata store.
             DiskError: The disk refused.
         """
         meta = self.meta or MetaProperties(None, None)
@@ -136,8 +149,14 @@ class LogDirectory:
             raise InconsistentDirectoryError(
                 f"log directory {self.path} belongs to node {meta.node_id}, this is {node_id}"
             )
-        directory_id = meta.directory_id or _directory_id(randomness)
-        claimed = MetaProperties(cluster_id, node_id, directory_id, meta.other)
+        if store_id is not None and meta.store_id is not None and meta.store_id != store_id:
+            raise InconsistentDirectoryError(
+                f"log directory {self.path} belongs to another metadata store, "
+                f"{format_uuid(meta.store_id)}, this is {format_uuid(store_id)}"
+            )
+        directory_id = meta.directory_id or new_directory_id(randomness)
+        named = meta.store_id if store_id is None else store_id
+        claimed = MetaProperties(cluster_id, node_id, directory_id, meta.other, named)
         if claimed != self.meta:
             write_meta_properties(self._filesystem, join(self.path, META_PROPERTIES), claimed)
             self.meta = claimed
@@ -238,7 +257,7 @@ class LogDirectory:
                 self._lock = None
 
 
-def _directory_id(randomness: Randomness) -> UUID:
+def new_directory_id(randomness: Randomness) -> UUID:
     """A fresh directory id. Kafka takes none that is reserved or begins with a dash (KIP-858)."""
     while True:
         candidate = randomness.uuid4()

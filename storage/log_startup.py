@@ -64,16 +64,16 @@ class LogStartup(LogTable):
                 return directory.meta.cluster_id
         return None
 
-    def claim(self, cluster_id: str, node_id: int) -> None:
+    def claim(self, cluster_id: str, node_id: int, store_id: UUID | None = None) -> None:
         """Check that the directories are ours; mark fresh ones so.
 
         Raises:
-            InconsistentDirectoryError: One belongs to another cluster or node.
+            InconsistentDirectoryError: One belongs to another cluster, node or metadata store.
             LogDirectoryOfflineError: None of them works.
         """
         for directory in self._online():
             try:
-                directory.claim(cluster_id, node_id, self._randomness)
+                directory.claim(cluster_id, node_id, self._randomness, store_id=store_id)
             except DiskError as error:
                 self._fail(directory, error)
         self._check_any_online()

@@ -6,7 +6,11 @@ File `meta.properties` in every log directory, Java properties, version 1:
     cluster.id=MkU3OEVBNTcwNTJENDM2Qg        the cluster's data must not mix with another's
     directory.id=lFj6qFmvRRSrmZBIBKoFmQ      of this directory (KIP-858); may be missing
     node.id=1                                the broker's
+    varve.metadata.store=Zm9vYmFyYmF6cXV4Cg  ours alone: the metadata store that says what is here
     version=1
+
+A directory that names a store is ours, and means nothing without that store. Releases before this
+key are told from Kafka by the file's form: Java puts a second comment into it, the date.
 
 Version 0, of brokers with ZooKeeper, says `broker.id` and may lack `cluster.id`. Unknown keys are
 kept.
@@ -15,7 +19,7 @@ Source: Kafka, MetaProperties.java, PropertiesUtils.java.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
 
@@ -24,17 +28,27 @@ from storage.filesystem import Filesystem
 from storage.uuid_text import format_uuid, parse_uuid
 
 META_PROPERTIES: Final = "meta.properties"
+STORE_KEY: Final = "varve.metadata.store"
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """Owner of a log directory. None: the file does not say."""
+    """Owner of a log directory. None: the file does not say.
+
+    Attributes:
+        store_id: Of the metadata store that says what lies in the directory.
+        is_ours: Varve has written the file, not Kafka.
+        version: Of the file; 0 is that of a Kafka with ZooKeeper.
+    """
 
     cluster_id: str | None
     node_id: int | None
     directory_id: UUID | None = None
     other: Mapping[str, str] = field(default_factory=dict)
+    store_id: UUID | None = None
+    is_ours: bool = field(default=True, compare=False)
+    version: int = field(default=1, compare=False)
 
 
 def encode_meta_properties(meta: MetaProperties) -> bytes:
@@ -47,6 +61,8 @@ def encode_meta_properties(meta: MetaProperties) -> bytes:
         values["node.id"] = str(meta.node_id)
     if meta.directory_id is not None:
         values["directory.id"] = format_uuid(meta.directory_id)
+    if meta.store_id is not None:
+        values[STORE_KEY] = format_uuid(meta.store_id)
     lines = [f"{_escape(key, key=True)}={_escape(values[key])}" for key in sorted(values)]
     return ("#\n" + "\n".join(lines) + "\n").encode("latin-1")
 
@@ -68,14 +84,18 @@ def decode_meta_properties(data: bytes, source: str) -> MetaProperties:
             raise ValueError(f"unknown version {version}")
         node = values.pop("node.id" if version else "broker.id", None)
         directory = values.pop("directory.id", None)
-        return MetaProperties(
+        store = values.pop(STORE_KEY, None)
+        meta = MetaProperties(
             cluster_id=values.pop("cluster.id", None),
             node_id=None if node is None else int(node),
             directory_id=None if directory is None else parse_uuid(directory),
             other=values,
+            store_id=None if store is None else parse_uuid(store),
         )
     except (KeyError, ValueError) as error:
         raise CorruptFileError(f"{source} does not parse: {error}") from error
+    is_ours = meta.store_id is not None or encode_meta_properties(meta) == data
+    return replace(meta, is_ours=is_ours, version=version)
 
 
 def read_meta_properties(filesystem: Filesystem, path: str) -> MetaProperties | None:

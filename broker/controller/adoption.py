@@ -1,9 +1,16 @@
-"""Taking over log directories that a released Kafka wrote.
+"""Taking over log directories with partitions, but without a metadata store.
 
-The first start on directories with partitions, but without a metadata store of ours, fills the
-store from what is there: topics with their ids from the partition directories, leader epochs from
-their checkpoints, settings and producer ids from Kafka's metadata log where there is one. From then
-on the store is the truth, as always.
+A released Kafka wrote them, or the store is lost. A new store is filled from what is there: topics
+with their ids from the partition directories, leader epochs from their checkpoints, settings and
+producer ids from Kafka's metadata log. From then on the store is the truth, as always.
+
+    its settings are known         the topic has them
+    internal topic                 the settings that belong to it, under those that are known
+    anything else                  nothing is deleted and nothing compacted until somebody says
+                                   what may go: `UNKNOWN_SETTINGS`
+
+Without a metadata log this is done by command only (`varve dirs adopt`): the settings of a topic
+say what of its data may be deleted, and there is no default that is safe and right.
 
 Consumer groups need nothing: `__consumer_offsets` is a topic like the others, in Kafka's format.
 """
@@ -12,9 +19,15 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from posixpath import join
+from typing import Final
 from uuid import UUID
 
-from broker.controller.kafka_metadata import KafkaMetadata, read_kafka_metadata
+from broker.controller.cluster_image import ClusterImage
+from broker.controller.kafka_metadata import (
+    TOPIC_RESOURCE,
+    KafkaMetadata,
+    read_kafka_metadata,
+)
 from broker.controller.metadata_records import (
     PRODUCER_IDS_KEY,
     ConfigResource,
@@ -29,14 +42,19 @@ from broker.controller.metadata_records import (
 )
 from broker.controller.metadata_store import MetadataStore, Put, key_absent
 from broker.controller.store_writer import StoreWriter, Unit
+from broker.controller.topics import automatic_topic
+from config.broker import BrokerConfig
 from config.errors import InvalidConfigError
 from config.topic import validate_topic_overrides
+from storage.checkpoints import LOG_START_OFFSET_CHECKPOINT, read_offsets
 from storage.errors import CorruptFileError
 from storage.filesystem import Filesystem
 from storage.leader_epochs import LeaderEpochCache
+from storage.log_files import LOG_SUFFIX, parse_log_file_name
 from storage.partition_directory import DirectoryState, parse_directory
 from storage.partition_metadata import PARTITION_METADATA, read_partition_metadata
 from storage.randomness import Randomness
+from storage.topic_partition import TopicPartition
 
 LOGGER = logging.getLogger(__name__)
 
@@ -46,25 +64,53 @@ UNKNOWN_PRODUCER_IDS_START = 1_000_000_000
 
 NOT_TOPICS = frozenset({"__cluster_metadata"})
 
+UNKNOWN_SETTINGS: Final[Mapping[str, str]] = {
+    "cleanup.policy": "delete",
+    "retention.bytes": "-1",
+    "retention.ms": "-1",
+}
+"""Of a topic whose settings nobody knows: under these no record ever goes."""
+
 
 @dataclass(slots=True)
 class FoundTopic:
-    """A topic as its directories show it: id, and the leader epoch of each partition found."""
+    """A topic as its directories show it.
 
-    topic_id: UUID | None = None
+    Attributes:
+        topic_ids: Of each partition found; None: its directory does not say.
+        leader_epochs: Of each partition found.
+        has_lost_head: A partition begins on disk behind its log start: the rest is in remote
+            storage.
+    """
+
+    topic_ids: dict[int, UUID | None] = field(default_factory=dict)
     leader_epochs: dict[int, int] = field(default_factory=dict)
+    has_lost_head: bool = False
+
+    def topic_id(self, in_metadata: UUID | None) -> UUID | None:
+        """The topic's id: that of the metadata log, if a directory has it, else of a directory."""
+        ids = [one for one in self.topic_ids.values() if one is not None]
+        return in_metadata if in_metadata in ids else next(iter(ids), None)
 
 
 @dataclass(slots=True)
 class Found:
-    """What log directories hold."""
+    """What log directories hold. `is_ours`: they are a node's that has lost its metadata store."""
 
     topics: dict[str, FoundTopic] = field(default_factory=dict)
     metadata: KafkaMetadata | None = None
+    is_ours: bool = False
 
 
-def look_around(filesystem: Filesystem, log_dirs: Iterable[str]) -> Found:
+def look_around(
+    filesystem: Filesystem, log_dirs: Iterable[str], metadata_dir: str | None = None
+) -> Found:
     """List what log directories hold. Blocks for the disk.
+
+    Args:
+        filesystem: The disk.
+        log_dirs: Where to look.
+        metadata_dir: Where else to look for Kafka's metadata log.
 
     Raises:
         DiskError: A directory cannot be read.
@@ -74,6 +120,7 @@ def look_around(filesystem: Filesystem, log_dirs: Iterable[str]) -> Found:
         if not filesystem.exists(log_dir):
             continue
         found.metadata = found.metadata or read_kafka_metadata(filesystem, log_dir)
+        starts = _log_starts(filesystem, log_dir)
         for entry in filesystem.list_directory(log_dir):
             parsed = parse_directory(entry.name) if entry.is_directory else None
             if parsed is None or parsed.state is not DirectoryState.CURRENT:
@@ -83,9 +130,30 @@ def look_around(filesystem: Filesystem, log_dirs: Iterable[str]) -> Found:
                 continue
             path = join(log_dir, entry.name)
             known = found.topics.setdefault(topic, FoundTopic())
-            known.topic_id = known.topic_id or _topic_id(filesystem, path)
+            known.topic_ids[index] = _topic_id(filesystem, path)
             known.leader_epochs[index] = _leader_epoch(filesystem, path)
+            start = starts.get(parsed.topic_partition, 0)
+            known.has_lost_head |= _first_offset(filesystem, path) > start
+    if metadata_dir is not None and filesystem.exists(metadata_dir):
+        found.metadata = found.metadata or read_kafka_metadata(filesystem, metadata_dir)
     return found
+
+
+def _log_starts(filesystem: Filesystem, log_dir: str) -> Mapping[TopicPartition, int]:
+    try:
+        return read_offsets(filesystem, join(log_dir, LOG_START_OFFSET_CHECKPOINT))
+    except CorruptFileError:
+        return {}
+
+
+def _first_offset(filesystem: Filesystem, path: str) -> int:
+    names = [parse_log_file_name(entry.name) for entry in filesystem.list_directory(path)]
+    offsets = [
+        name.base_offset
+        for name in names
+        if name is not None and name.kind == LOG_SUFFIX and not name.stage
+    ]
+    return min(offsets, default=0)
 
 
 def _topic_id(filesystem: Filesystem, path: str) -> UUID | None:
@@ -101,16 +169,33 @@ def _leader_epoch(filesystem: Filesystem, path: str) -> int:
     return 0 if latest is None else latest
 
 
-async def adopt(store: MetadataStore, found: Found, *, node_id: int, randomness: Randomness) -> int:
+async def adopt(
+    store: MetadataStore,
+    found: Found,
+    *,
+    node_id: int,
+    randomness: Randomness,
+    settings: BrokerConfig | None = None,
+    first_producer_id: int = UNKNOWN_PRODUCER_IDS_START,
+) -> int:
     """Fill an empty metadata store with what was found; returns how many topics there are.
+
+    Args:
+        store: Where to.
+        found: What there is.
+        node_id: Whose it is.
+        randomness: For the ids of topics that have none.
+        settings: For the settings of internal topics.
+        first_producer_id: Where producer ids begin when nothing tells which were given out.
 
     Raises:
         StoreError: The store refused.
     """
     units = []
-    configs = found.metadata.configs if found.metadata is not None else {}
+    settings = settings or BrokerConfig()
+    in_metadata = found.metadata.topics if found.metadata is not None else {}
     for name, topic in found.topics.items():
-        topic_id = topic.topic_id or randomness.uuid4()
+        topic_id = topic.topic_id(in_metadata.get(name)) or randomness.uuid4()
         partitions = [
             PartitionImage(
                 index=index,
@@ -124,21 +209,17 @@ async def adopt(store: MetadataStore, found: Found, *, node_id: int, randomness:
         ]
         puts = [Put(topic_key(name), encode_topic(topic_id))]
         puts += [Put(key, value) for key, value in chunks(topic_id, partitions)]
-        settings = _known(name, configs.get((ResourceType.TOPIC, name), {}))
-        if settings:
+        overrides = _settings_of(name, topic_id, found, settings)
+        if overrides:
             resource = ConfigResource(ResourceType.TOPIC, name)
-            puts.append(Put(config_key(resource), encode_config(settings)))
+            puts.append(Put(config_key(resource), encode_config(overrides)))
         units.append(Unit(compare=(key_absent(topic_key(name)),), operations=tuple(puts)))
     next_id = found.metadata.next_producer_id if found.metadata is not None else 0
+    next_id = next_id or first_producer_id
     units.append(
         Unit(
             compare=(key_absent(PRODUCER_IDS_KEY),),
-            operations=(
-                Put(
-                    PRODUCER_IDS_KEY,
-                    encode_next_producer_id(next_id or UNKNOWN_PRODUCER_IDS_START),
-                ),
-            ),
+            operations=(Put(PRODUCER_IDS_KEY, encode_next_producer_id(next_id)),),
         )
     )
     outcome = await StoreWriter(store).commit(units)
@@ -146,6 +227,26 @@ async def adopt(store: MetadataStore, found: Found, *, node_id: int, randomness:
         if error is not None:
             raise error
     return len(found.topics)
+
+
+def _settings_of(name: str, topic_id: UUID, found: Found, settings: BrokerConfig) -> dict[str, str]:
+    """What is set on a topic that is taken over; see the module."""
+    configs = automatic_topic(name, ClusterImage.empty(), settings).configs
+    own = {key: text for key, text in configs if text is not None}
+    if found.metadata is not None:
+        said_of = found.metadata.topics.get(name)
+        set_on_it = found.metadata.configs.get((TOPIC_RESOURCE, name))
+        if said_of == topic_id or (said_of is None and set_on_it is not None):
+            return own | _known(name, set_on_it or {})
+    if own:
+        return own
+    LOGGER.warning(
+        "settings unknown, nothing is deleted or compacted until they are set topic=%s", name
+    )
+    if found.is_ours and found.topics[name].has_lost_head:
+        # Its history is in remote storage: without this its log start would be raised over it.
+        return {**UNKNOWN_SETTINGS, "remote.storage.enable": "true"}
+    return dict(UNKNOWN_SETTINGS)
 
 
 def _known(topic: str, settings: Mapping[str, str]) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
     key                                  value
     cluster/id                           the cluster id, 22 characters, plain text
+    store                                {"v": 1, "id": <id of this store>, "node": <node id>};
+                                         every log directory of the node names the id
     topics/<name>                        {"v": 1, "id": <topic id>}
     partitions/<topic id>/<first index>  {"v": 1, "p": [[replicas, isr, leader, leader epoch,
                                          partition epoch], ...]}   up to 128 partitions, the
@@ -34,6 +36,7 @@ PARTITIONS_PER_CHUNK = 128
 """Partitions under one key."""
 
 CLUSTER_ID_KEY = "cluster/id"
+STORE_KEY = "store"
 TOPICS = "topics/"
 PARTITIONS = "partitions/"
 CONFIGS = "configs/"
@@ -222,6 +225,24 @@ def decode_config(key: str, value: bytes) -> dict[str, str]:
         return {str(name): str(text) for name, text in _decode(key, value)["c"].items()}
     except (KeyError, AttributeError) as error:
         raise MetadataFormatError(f"{key}: {error!r}") from error
+
+
+def encode_store_identity(store_id: UUID, node_id: int) -> bytes:
+    """Value of the store's own key."""
+    return _encode({"id": format_uuid(store_id), "node": node_id})
+
+
+def decode_store_identity(value: bytes) -> tuple[UUID, int]:
+    """The store's id, and the node whose it is.
+
+    Raises:
+        MetadataFormatError: Damaged or newer.
+    """
+    try:
+        fields = _decode(STORE_KEY, value)
+        return parse_uuid(fields["id"]), int(fields["node"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise MetadataFormatError(f"{STORE_KEY}: {error!r}") from error
 
 
 def encode_next_producer_id(producer_id: int) -> bytes:

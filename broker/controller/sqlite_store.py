@@ -15,6 +15,7 @@ may write to it: the revision is checked with every commit.
 import asyncio
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Final
 
 from typing_extensions import override
@@ -48,10 +49,10 @@ class StoreFormatError(StoreError):
 class _Database:
     """The connection; lives in the writer thread from birth to close."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, create: bool) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None)
         try:
-            self._prepare()
+            self._prepare(path, create=create)
         except sqlite3.OperationalError:
             # Locked, read-only, out of space: the file may be fine.
             self._connection.close()
@@ -63,11 +64,13 @@ class _Database:
             self._connection.close()
             raise
 
-    def _prepare(self) -> None:
+    def _prepare(self, path: str, *, create: bool) -> None:
         execute = self._connection.execute
         execute("PRAGMA journal_mode=WAL")
         execute("PRAGMA synchronous=FULL")
         (version,) = execute("PRAGMA user_version").fetchone()
+        if version == 0 and not create:
+            raise StoreFormatError(f"metadata store {path} is empty: restore it from a copy")
         if version == 0:
             execute("BEGIN IMMEDIATE")
             for statement in _SCHEMA.split(";"):
@@ -174,6 +177,19 @@ class _Database:
         self._connection.close()
 
 
+def read_keys(path: str, prefix: str) -> list[str]:
+    """Keys of a store that nobody has open, to tell people about it; empty if it cannot be read."""
+    try:
+        with closing(sqlite3.connect(path)) as connection:
+            rows = connection.execute(
+                "SELECT key FROM keys WHERE substr(key, 1, ?) = ?",
+                (len(prefix.encode()), prefix.encode()),
+            ).fetchall()
+    except sqlite3.Error:
+        return []
+    return [bytes(row[0]).decode() for row in rows]
+
+
 class SqliteStore(LocalStore):
     """A `MetadataStore` in one SQLite file; opened with `SqliteStore.open`, closed by its owner."""
 
@@ -185,11 +201,17 @@ class SqliteStore(LocalStore):
         self._thread = thread
 
     @classmethod
-    async def open(cls, path: str, *, timer: Timer) -> "SqliteStore":
+    async def open(cls, path: str, *, timer: Timer, create: bool = True) -> "SqliteStore":
         """Open or create the file and read all of it.
 
+        Args:
+            path: The file.
+            timer: For leases.
+            create: Make a new store where there is none, or only an empty file.
+
         Raises:
-            StoreFormatError: Not a metadata store, or one of a newer release.
+            StoreFormatError: Not a metadata store, one of a newer release, or none and not
+                `create`.
             StoreUnavailableError: The file cannot be opened.
         """
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata-store")
@@ -197,7 +219,7 @@ class SqliteStore(LocalStore):
 
         def open_and_load() -> _Database:
             try:
-                database = _Database(path)
+                database = _Database(path, create=create)
             except sqlite3.Error as error:
                 raise StoreUnavailableError(f"{path}: {error}") from error
             try:

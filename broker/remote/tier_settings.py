@@ -1,6 +1,6 @@
 """From the broker's settings to those of the remote log.
 
-Paths that nobody has set lie below the first of `log.dirs`:
+Paths that nobody has set lie below one of `log.dirs`, see `tier_home`:
 
     varve-objects             the filesystem backend's objects
     remote-log-index-cache    indexes of remote segments, as in Kafka
@@ -18,6 +18,7 @@ from typing import Final
 from config.broker import BrokerConfig
 from config.cache_paths import CHUNK_CACHE_DIRECTORY, INDEX_CACHE_DIRECTORY, OBJECTS_DIRECTORY
 from config.sections.remote_storage import S3
+from storage.filesystem import Filesystem
 from tiered.settings import UNLIMITED, FormatSettings, KeyPairFiles, StoreSettings, TierSettings
 
 FIXED: Final = frozenset(
@@ -35,9 +36,25 @@ FIXED: Final = frozenset(
 """Fields that stay as they were at the start, whatever is set at run time."""
 
 
-def tier_settings(settings: BrokerConfig) -> TierSettings:
-    """All of the remote log's settings; paths are absolute."""
-    first = os.path.abspath(settings.log_dirs[0])
+def tier_home(settings: BrokerConfig, filesystem: Filesystem) -> str:
+    """The log directory below which remote storage keeps what has no place of its own.
+
+    The one that has objects already, wherever among `log.dirs` it stands now: another order must
+    not look like an empty object store. On a new node the first.
+    """
+    paths = list(map(os.path.abspath, settings.log_dirs))
+    having = (path for path in paths if filesystem.exists(os.path.join(path, OBJECTS_DIRECTORY)))
+    return next(having, paths[0])
+
+
+def tier_settings(settings: BrokerConfig, home: str | None = None) -> TierSettings:
+    """All of the remote log's settings; paths are absolute.
+
+    Args:
+        settings: The broker's.
+        home: See `tier_home`; default: the first of `log.dirs`.
+    """
+    first = home or os.path.abspath(settings.log_dirs[0])
     chunk_cache = settings.rsm_config_fetch_chunk_cache_size
     limit = settings.rsm_config_upload_rate_limit_bytes_per_second
     return TierSettings(

@@ -8,6 +8,7 @@ from config.kinds import (
     Boolean,
     Choice,
     Integer,
+    Text,
     WordList,
 )
 
@@ -28,6 +29,24 @@ class LogSettings(Settings):
         WordList(what="directories", may_be_empty=False),
         default=None,
         text="Older name of `log.dirs`, used when that one is not set.",
+    )
+    metadata_log_dir: str | None = config_key(
+        "metadata.log.dir",
+        Text("a directory"),
+        default=None,
+        text="Where a new node keeps its metadata store, and where a start on Kafka's directories "
+        "looks for their `__cluster_metadata` log beside `log.dirs`. Unset: the first of "
+        "`log.dirs`. A store that is there already is used wherever among these it lies.",
+        difference="Kafka keeps its metadata log there.",
+    )
+    zookeeper_connect: str | None = config_key(
+        "zookeeper.connect",
+        Text("addresses"),
+        default=None,
+        text="Where a Kafka before 4.0 keeps the settings of its topics. Nobody is called: a start "
+        "on its directories is refused with a sentence that says so.",
+        source="Kafka before 4.0",
+        internal=True,
     )
     log_segment_bytes: int = config_key(
         "log.segment.bytes",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.main import main
 from protocol.error_codes import ErrorCode
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -237,7 +238,7 @@ async def test_a_topic_deleted_just_before_a_crash_leaves_nothing(
 async def test_a_topic_that_is_merely_unknown_keeps_its_history(
     start_node: StartNode, tmp_path: Path
 ) -> None:
-    """The metadata store was lost, or is another's: only a deletion that was noted removes."""
+    """The metadata store was made anew: only a deletion that was noted removes."""
     node = await start_node(**REMOTE)
     client = await node.client()
     await client.create_topic("t", 1, **TIERED)
@@ -250,6 +251,7 @@ async def test_a_topic_that_is_merely_unknown_keeps_its_history(
     for path in data.glob("varve-metadata.sqlite*"):
         path.unlink()
     shutil.rmtree(data / "t-0")
+    assert await asyncio.to_thread(main, ["dirs", "adopt", f"--set=log.dirs={data}"]) == 0
     again = await start_node(**REMOTE)
     remote = again.broker.remote
     assert remote is not None

@@ -2,6 +2,7 @@
 
 import pytest
 
+from config.broker import BROKER_KEYS
 from config.foreign import is_passed_over, is_refused
 
 
@@ -12,13 +13,13 @@ from config.foreign import is_passed_over, is_refused
         "controller.quorum.voters",
         "controller.quorum.bootstrap.servers",
         "controller.listener.names",
-        "metadata.log.dir",
+        "metadata.log.segment.bytes",
         "broker.session.timeout.ms",
         "metric.reporters",
         "group.streams.session.timeout.ms",
         "group.share.persister.class.name",
         "group.share.enable",
-        "zookeeper.connect",
+        "zookeeper.session.timeout.ms",
         "inter.broker.protocol.version",
         "rlmm.config.remote.log.metadata.common.client.bootstrap.servers",
         "rsm.config.fetch.chunk.cache.class",
@@ -30,6 +31,13 @@ def test_quorum_and_java_settings_are_passed_over(name: str) -> None:
     """Existing compose files start."""
     assert is_passed_over(name, "anything")
     assert not is_refused(name)
+
+
+@pytest.mark.parametrize("name", ["metadata.log.dir", "zookeeper.connect"])
+def test_where_kafka_keeps_its_settings_is_not_passed_over(name: str) -> None:
+    """A start on Kafka's directories looks there, or says that it cannot."""
+    assert not is_passed_over(name, "anything")
+    assert name in BROKER_KEYS
 
 
 @pytest.mark.parametrize(

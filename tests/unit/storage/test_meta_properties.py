@@ -85,3 +85,21 @@ def test_file() -> None:
     assert read_meta_properties(filesystem, "/d/meta.properties") is None
     write_meta_properties(filesystem, "/d/meta.properties", MetaProperties("c", 1))
     assert read_meta_properties(filesystem, "/d/meta.properties") == MetaProperties("c", 1)
+
+
+def test_who_wrote_it() -> None:
+    """Kafka's file has a date; ours has none, and names its store since there is that key."""
+    kafkas = b"#\n#Fri Nov 20 12:00:00 UTC 2026\ncluster.id=c\nnode.id=1\nversion=1\n"
+    assert not decode_meta_properties(kafkas, "x").is_ours
+    ours = kafkas.replace(b"#Fri Nov 20 12:00:00 UTC 2026\n", b"")
+    assert decode_meta_properties(ours, "x").is_ours
+    named = kafkas + b"varve.metadata.store=0C3R4gJVQrCW3Cm3yuTUUg\n"
+    meta = decode_meta_properties(named, "x")
+    assert (meta.is_ours, meta.store_id) == (True, DIRECTORY_ID)
+    assert decode_meta_properties(b"version=0\nbroker.id=4\n", "x").version == 0
+
+
+def test_a_damaged_name_of_the_store_is_no_missing_one() -> None:
+    """It would make a directory of ours one of nobody."""
+    with pytest.raises(CorruptFileError):
+        decode_meta_properties(b"version=1\nvarve.metadata.store=junk\n", "x")

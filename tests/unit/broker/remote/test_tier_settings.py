@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from broker.remote.tier_settings import FIXED, changed_fields, tier_settings
+from broker.remote.tier_settings import FIXED, changed_fields, tier_home, tier_settings
 from config.broker import BROKER_KEYS, BrokerConfig
 from config.remote_kinds import KeyFiles
 from config.sections.remote import RemoteLogSettings
 from config.sections.remote_storage import RemoteStorageSettings
 from config.sections.tier import TierOwnSettings
+from tests.fakes.filesystem import FakeFilesystem
 from tiered.settings import UNLIMITED, FormatSettings, KeyPairFiles, StoreSettings, TierSettings
 
 OTHER: dict[str, Any] = {
@@ -150,6 +151,16 @@ def test_every_setting_has_an_effect(name: str) -> None:
     )
     changed = base.replace(**{name: OTHER[name]})
     assert flat(tier_settings(changed)) != flat(tier_settings(base))
+
+
+def test_objects_are_found_in_whatever_order_the_directories_are() -> None:
+    """Another order is no empty object store."""
+    filesystem = FakeFilesystem()
+    one, other = (BrokerConfig().replace(log_dirs=d) for d in (("/a", "/b"), ("/b", "/a")))
+    assert (tier_home(one, filesystem), tier_home(other, filesystem)) == ("/a", "/b")
+    filesystem.mkdir("/a/varve-objects")
+    assert (tier_home(one, filesystem), tier_home(other, filesystem)) == ("/a", "/a")
+    assert tier_settings(other, "/a").store.root == "/a/varve-objects"
 
 
 def test_a_broker_without_settings_has_those_of_the_tier() -> None:

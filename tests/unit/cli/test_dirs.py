@@ -1,0 +1,23 @@
+"""`varve dirs`."""
+
+from pathlib import Path
+
+import pytest
+
+from cli.main import main
+from storage.filesystem import LocalFilesystem
+
+
+def test_refused_settings_end_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dirs", "adopt", "--set=node.id=x"]) == 2
+    assert "node.id=x" in capsys.readouterr().err
+
+
+def test_not_while_a_broker_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t-0").mkdir()
+    lock = LocalFilesystem().lock(str(tmp_path / ".lock"))
+    assert main(["dirs", "adopt", f"--set=log.dirs={tmp_path}"]) == 1
+    assert "another process" in capsys.readouterr().err
+    lock.release()
+    assert main(["dirs", "adopt", f"--set=log.dirs={tmp_path}"]) == 0
+    assert "took over 1 topic;" in capsys.readouterr().out
