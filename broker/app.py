@@ -17,6 +17,7 @@ from broker.broker import Broker
 from broker.logs import configure
 from broker.network.sender import describe_missing as describe_missing_of_network
 from broker.startup_errors import StartupError
+from storage.descriptors import raise_descriptor_limit, share_out
 from storage.filesystem import describe_missing as describe_missing_of_disk
 
 if TYPE_CHECKING:
@@ -68,7 +69,10 @@ def new_loop() -> asyncio.AbstractEventLoop:
 
 async def serve(loaded: "LoadedConfig") -> int:
     """Start, wait for a signal, stop."""
-    broker = Broker(loaded.broker)
+    descriptors = share_out(raise_descriptor_limit())
+    if descriptors.is_low:
+        LOGGER.warning("few descriptors: %s", descriptors)
+    broker = Broker(loaded.broker, descriptors=descriptors)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -111,6 +115,8 @@ def banner(broker: Broker) -> str:
         lines.append(f"  objects    {broker.remote.location}")
     if broker.admin_address:
         lines.append(f"  admin      http://{broker.admin_address}/metrics")
+    if broker.descriptors.is_low:
+        lines.append(f"  limit      {broker.descriptors}")
     lines += [
         f"  try        echo hello | kcat -b {address} -t first -P",
         f"             kcat -b {address} -t first -C -o beginning -e",

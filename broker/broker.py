@@ -55,8 +55,9 @@ from config.version import VERSION
 from protocol.api_keys import ApiKey
 from storage.alerts import Alerts
 from storage.clock import Clock, SystemClock, sleep_ms
+from storage.descriptors import DescriptorShares, descriptor_limit, share_out
 from storage.errors import StorageError
-from storage.filesystem import Filesystem, LocalFilesystem
+from storage.filesystem import EVICTED_AT_ONCE, Filesystem, LocalFilesystem
 from storage.log_directory import LogDirectory
 from storage.log_manager import LogManager, LogManagerSettings
 from storage.randomness import Randomness, SystemRandomness
@@ -104,7 +105,9 @@ class Broker:
         clock: Clock | None = None,
         randomness: Randomness | None = None,
         filesystem: Filesystem | None = None,
+        descriptors: DescriptorShares | None = None,
     ) -> None:
+        self.descriptors = descriptors or share_out(descriptor_limit())
         log_dirs = tuple(os.path.abspath(path) for path in settings.log_dirs)
         self.settings = settings
         self.log_dirs = log_dirs
@@ -132,7 +135,7 @@ class Broker:
         self.remote: RemoteStorage | None = None
         self.dynamic: DynamicSettings | None = None
         self.lag = LoopLag(self.timer, self.clock)
-        self.filesystem: Filesystem = filesystem or LocalFilesystem()
+        self.filesystem: Filesystem = filesystem or LocalFilesystem(shares=self.descriptors)
         self.alerts = Alerts()
         self._on_loop = OnLoop(self.loop)
         self.cleaner_throttle = Throttle(
@@ -386,6 +389,8 @@ class Broker:
             disk=self.disk,
             router=self.apis,
             turn_end=self.turn_end,
+            connections_max=self.descriptors.connections,
+            free_descriptors=lambda: self.filesystem.open_files.evict(EVICTED_AT_ONCE),
         )
         assert self.dynamic is not None
         self.dynamic.subscribe(LIMIT_KEYS, lambda _, after: network.update_limits(after))
@@ -541,6 +546,7 @@ class Broker:
     def _build_metrics(self) -> "MetricsPage":
         # Imported by the first scrape: a start should not wait for what nobody may ask for.
         from broker.metrics.alerts import AlertMetrics
+        from broker.metrics.descriptors import DescriptorMetrics
         from broker.metrics.groups import GroupMetrics
         from broker.metrics.network import NetworkMetrics
         from broker.metrics.page import MetricsPage, Source
@@ -575,6 +581,7 @@ class Broker:
                 TransactionMetrics(self.transactions, self.replicas, self.clock),
                 ShareMetrics(self.share, self.share_coordinator, self.groups.stats),
                 AlertMetrics(self.alerts),
+                DescriptorMetrics(self.descriptors, self.filesystem),
                 *sources,
             ],
             self.disk,

@@ -1,8 +1,9 @@
 """Group commit: everybody who needs the log on disk shares one fdatasync.
 
     IDLE ──request──> FLUSHING ──done, nothing appended since──> IDLE
-                         │  ^
-                         └──┘ done, but a request came meanwhile: flush again at once
+                       │ ^  │ ^
+                       │ └──┘ │ done, but a request came meanwhile: flush again at once
+                       └──────┘ no room or no descriptor for what goes with the log: after a pause
 
 While one fdatasync runs in a thread, further appends go to the page cache; the next flush covers
 them all. With one producer this costs one disk round trip a request, with a hundred it costs the
@@ -18,9 +19,14 @@ from storage.errors import DiskError
 
 if TYPE_CHECKING:
     from broker.disk import Disk
+    from broker.timer import Timer
     from storage.log import FlushTicket, Log
 
 LOGGER = logging.getLogger(__name__)
+
+
+RETRY_MS = 1_000.0
+"""Pause after a flush that found no room for an index, or no descriptor."""
 
 
 class GroupCommit:
@@ -36,6 +42,8 @@ class GroupCommit:
         "_log",
         "_on_failed",
         "_on_flushed",
+        "_retrying",
+        "_timer",
         "_wanted",
         "failed",
         "flushes",
@@ -48,12 +56,15 @@ class GroupCommit:
         disk: "Disk",
         on_flushed: Callable[[int], None],
         on_failed: Callable[[DiskError], None],
+        timer: "Timer",
     ) -> None:
         self._log = log
+        self._timer = timer
         self._disk = disk
         self._on_flushed = on_flushed
         self._on_failed = on_failed
         self._wanted = False
+        self._retrying = False
         self.flushing = False
         self.failed = False
         self.flushes = 0
@@ -80,11 +91,7 @@ class GroupCommit:
             self._begin(self._log.active_base_offset)
 
     def _begin(self, up_to: int | None) -> None:
-        try:
-            ticket = self._log.begin_flush(up_to)
-        except DiskError as error:
-            self._fail(error)
-            return
+        ticket = self._log.begin_flush(up_to)
         if ticket is None:
             return
         self.flushing = True
@@ -96,9 +103,13 @@ class GroupCommit:
             self._idle.set()
             self._wanted = False
         if failure is not None:
+            self._log.abandon_flush(ticket)
             if not isinstance(failure, DiskError):
                 raise failure
-            self._fail(failure)
+            if failure.is_disk_failure:
+                self._fail(failure)
+            else:
+                self._try_again(ticket.end_offset, failure)
             return
         self.flushes += 1
         self._log.finish_flush(ticket)
@@ -106,6 +117,23 @@ class GroupCommit:
         if again:
             self.request()
         self._on_flushed(ticket.end_offset)
+
+    def _try_again(self, end_offset: int, error: DiskError) -> None:
+        """Nothing is lost: producers go on waiting, until it works or their time is up."""
+        up_to = None if self._wanted else end_offset
+        self._wanted = False
+        self._on_failed(error)
+        if self._retrying:
+            return
+        self._retrying = True
+
+        def again() -> None:
+            self._retrying = False
+            # The log may be gone by then, or somebody else be flushing it.
+            if not self.failed and not self.flushing and self._log.failure is None:
+                self._begin(up_to)
+
+        self._timer.call_later_ms(RETRY_MS, again)
 
     def _fail(self, error: DiskError) -> None:
         self.failed = True

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from broker.disk import Disk
     from broker.preparation import Preparation
+    from broker.timer import Timer
     from storage.errors import DiskError
     from storage.log import AppendInfo, Log
     from storage.topic_partition import TopicPartition
@@ -85,6 +86,7 @@ class Partition:
         leader_epoch: int,
         stats: TopicStats,
         disk: "Disk",
+        timer: "Timer",
         wake: "Callable[[Partition], None]",
         on_disk_failure: "Callable[[Partition, DiskError], None]",
     ) -> None:
@@ -97,7 +99,7 @@ class Partition:
         self.produce_watchers: Watchers | None = None
         # What those who still wait for it are told, once it is not served here any more.
         self.gone = ErrorCode.NONE
-        self.commit = GroupCommit(log, disk, self._flushed, self._flush_failed)
+        self.commit = GroupCommit(log, disk, self._flushed, self._flush_failed, timer)
         self.preparation: Preparation | None = None
         self.wake_due = False
         self._wake = wake

@@ -135,6 +135,7 @@ class ReplicaManager:
             leader_epoch=leader_epoch,
             stats=stats,
             disk=self._disk.of(log.directory),
+            timer=self.timer,
             wake=self._wake_later,
             on_disk_failure=self.disk_failed,
         )
@@ -432,8 +433,11 @@ class ReplicaManager:
         return memoryview(os.pread(slice_.file.fileno(), slice_.length, slice_.position))
 
     def disk_failed(self, partition: Partition, error: DiskError) -> None:
-        """A log's disk has refused: say so once; the log manager takes the directory offline."""
-        if partition.log.failure is None:
+        """A log's disk has refused: say so once; the log manager decides about the directory.
+
+        The log is out of service where the disk has failed; else it goes on as soon as it can.
+        """
+        if partition.log.failure is None and error.is_disk_failure:
             LOGGER.error("disk failed partition=%s error=%s", partition.topic_partition, error)
             partition.log.fail(error)
         self.on_disk_failure(partition.log, error)

@@ -36,7 +36,8 @@ from typing import Final
 from typing_extensions import override
 
 _FULL: Final = frozenset({_errno.ENOSPC, _errno.EDQUOT})
-_DESCRIPTOR_LIMIT: Final = frozenset({_errno.EMFILE, _errno.ENFILE})
+DESCRIPTOR_LIMIT: Final = frozenset({_errno.EMFILE, _errno.ENFILE})
+"""Of the process, and of the machine."""
 
 
 class StorageError(Exception):
@@ -147,7 +148,7 @@ class DiskError(StorageError):
     @property
     def is_descriptor_limit(self) -> bool:
         """The process, or the machine, may open no more files: says nothing of the disk."""
-        return self.errno in _DESCRIPTOR_LIMIT
+        return self.errno in DESCRIPTOR_LIMIT
 
     @property
     def is_disk_failure(self) -> bool:

@@ -23,22 +23,22 @@ import fcntl
 import os
 import shutil
 import sys
-from collections.abc import Sequence
-from typing import NamedTuple, NoReturn, Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, NoReturn, Protocol, TypeAlias, TypeVar
 
 from typing_extensions import override
 
-from storage.errors import DiskError, LockedDirectoryError, SyncFailedError
+from storage.descriptors import DescriptorShares, descriptor_limit, share_out
+from storage.errors import DESCRIPTOR_LIMIT, DiskError, LockedDirectoryError, SyncFailedError
 from storage.second_chance_pool import SecondChancePool
+
+T = TypeVar("T")
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 """What can be written. A memoryview must be contiguous bytes."""
 
-OPEN_FILES_MAX = 4096
-"""Segment files held open at once, unless the settings say otherwise.
-
-Far below a usual descriptor limit, since sockets need descriptors too; reopening costs some 10 us.
-"""
+EVICTED_AT_ONCE = 16
+"""Files that the pool lets go of when descriptors are short; opening one again costs some 10 us."""
 
 LOADED_INDEX_BYTES_MAX = 64 * 1024 * 1024
 """Memory for index files that were read in; a full 1 GiB segment has 2 MiB of offset index."""
@@ -126,8 +126,19 @@ class Filesystem(Protocol):
     loaded_indexes: SecondChancePool
     """Index files held in memory; the weight is bytes."""
 
-    def open(self, path: str, *, create: bool = False, readonly: bool = False) -> File:
-        """Open an existing file, or create an empty one when `create` and it is missing."""
+    @property
+    def open_count(self) -> int:
+        """Files that are open, in the pool or not."""
+        ...
+
+    def open(
+        self, path: str, *, create: bool = False, readonly: bool = False, spare: bool = False
+    ) -> File:
+        """Open an existing file, or create an empty one when `create` and it is missing.
+
+        With `spare` only if the files' share of the descriptors is not used up: for what a client
+        asks for and may keep from being closed. Else DiskError says EMFILE.
+        """
         ...
 
     def rename(self, source: str, target: str) -> None:
@@ -217,11 +228,14 @@ def describe_missing() -> tuple[str, ...]:
 class LocalFile:
     """A descriptor of the operating system."""
 
-    __slots__ = ("_fd", "path")
+    __slots__ = ("_fd", "_held", "path")
 
-    def __init__(self, path: str, fd: int) -> None:
+    def __init__(self, path: str, fd: int, held: set[int] | None = None) -> None:
+        """`held`: the descriptors of all open files; this one's is in it until it is closed."""
         self.path = path
         self._fd = fd
+        self._held = set() if held is None else held
+        self._held.add(fd)
 
     def __del__(self) -> None:
         self.close()
@@ -337,6 +351,8 @@ class LocalFile:
         """Close the descriptor; a second call does nothing."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
+            # Before the number is free for somebody else's file.
+            self._held.discard(fd)
             # Nothing is lost by an error here: whoever needed the bytes on disk has called `sync`.
             with contextlib.suppress(OSError):
                 os.close(fd)
@@ -361,26 +377,72 @@ class LocalLock:
 class LocalFilesystem:
     """The machine's disks."""
 
-    __slots__ = ("loaded_indexes", "open_files")
+    __slots__ = ("descriptors", "files_max", "loaded_indexes", "open_files")
 
     def __init__(
         self,
         *,
-        open_files_max: int = OPEN_FILES_MAX,
+        shares: DescriptorShares | None = None,
         loaded_index_bytes_max: int = LOADED_INDEX_BYTES_MAX,
     ) -> None:
-        self.open_files = SecondChancePool("open segment files", open_files_max)
+        """Open nothing yet.
+
+        Args:
+            shares: How many files may be open; default: by the limit that holds now.
+            loaded_index_bytes_max: Memory for index files.
+        """
+        shares = shares or share_out(descriptor_limit())
+        self.files_max = shares.files
+        # Of all open files, also those that only a slice on its way to a socket keeps open. Adding
+        # and discarding are one step each for the interpreter, in whatever thread.
+        self.descriptors: set[int] = set()
+        self.open_files = SecondChancePool("open segment files", shares.pooled)
         self.loaded_indexes = SecondChancePool("loaded index bytes", loaded_index_bytes_max)
 
-    def open(self, path: str, *, create: bool = False, readonly: bool = False) -> LocalFile:
-        """Open, for reading and writing unless `readonly`."""
+    @property
+    def open_count(self) -> int:
+        """Files that are open, in the pool or not."""
+        return len(self.descriptors)
+
+    def open(
+        self, path: str, *, create: bool = False, readonly: bool = False, spare: bool = False
+    ) -> LocalFile:
+        """Open, for reading and writing unless `readonly`; `spare` as in `Filesystem`."""
+        if len(self.descriptors) >= self.files_max:
+            self.open_files.evict(EVICTED_AT_ONCE)
+            if spare and len(self.descriptors) >= self.files_max:
+                raise DiskError(
+                    f"cannot open ({self.files_max} log files are open, which is their share of "
+                    "the descriptors)",
+                    path,
+                    errno.EMFILE,
+                )
         flags = os.O_CLOEXEC | (os.O_RDONLY if readonly else os.O_RDWR)
         if create:
             flags |= os.O_CREAT
         try:
-            return LocalFile(path, os.open(path, flags, 0o644))
+            return LocalFile(path, self._open(path, flags), self.descriptors)
         except OSError as error:
             _fail(error, path, "open")
+
+    def _open(self, path: str, flags: int) -> int:
+        """`os.open`; without a descriptor left the pool lets go of files until there is one.
+
+        Raises:
+            OSError: Of the last attempt.
+        """
+        return self._with_descriptor(lambda: os.open(path, flags, 0o644))
+
+    def _with_descriptor(self, call: Callable[[], T]) -> T:
+        while True:
+            try:
+                return call()
+            except OSError as error:
+                # Files that a slice keeps open stay so: it takes more than one attempt.
+                if error.errno not in DESCRIPTOR_LIMIT or not self.open_files.evict(
+                    EVICTED_AT_ONCE
+                ):
+                    raise
 
     def rename(self, source: str, target: str) -> None:
         """Atomic; replaces `target`."""
@@ -409,7 +471,7 @@ class LocalFilesystem:
     def rmtree(self, path: str) -> None:
         """Remove a folder and all below."""
         try:
-            shutil.rmtree(path)
+            self._with_descriptor(lambda: shutil.rmtree(path))
         except FileNotFoundError:
             return
         except OSError as error:
@@ -431,7 +493,7 @@ class LocalFilesystem:
         """What is in a folder; a file that vanishes meanwhile is left out."""
         entries = []
         try:
-            with os.scandir(path) as found:
+            with self._with_descriptor(lambda: os.scandir(path)) as found:
                 for entry in found:
                     try:
                         is_directory = entry.is_dir()
@@ -463,7 +525,7 @@ class LocalFilesystem:
     def sync_directory(self, path: str) -> None:
         """Block until the folder's names are on the disk."""
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            fd = self._open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             _fail(error, path, "open folder")
         try:
@@ -476,7 +538,7 @@ class LocalFilesystem:
     def read_bytes(self, path: str) -> bytes:
         """A whole small file."""
         try:
-            with open(path, "rb") as file:
+            with self._with_descriptor(lambda: open(path, "rb")) as file:
                 return file.read()
         except OSError as error:
             _fail(error, path, "read")
@@ -497,7 +559,7 @@ class LocalFilesystem:
     def lock(self, path: str) -> LocalLock:
         """Claim `path` with `flock`."""
         try:
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fd = self._open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
         except OSError as error:
             _fail(error, path, "open")
         try:

@@ -1,7 +1,7 @@
 """Making a log durable without holding up the loop: what to sync is gathered first, then synced.
 
-    ticket = log.begin_flush()     on the loop: which files, up to which offset
-    ticket.run()                   in a thread: fdatasync and nothing else
+    ticket = log.begin_flush()     on the loop: which segments, up to which offset
+    ticket.run()                   in a thread: opens and syncs, and nothing else
     log.finish_flush(ticket)       on the loop: the recovery point moves
 
 Several requests that wait for their records to be on disk share one ticket (group commit): all
@@ -12,9 +12,12 @@ it moves only when the segments, the indexes and the producer snapshot below it,
 all of these, are on the disk.
 """
 
+import errno
+
 from storage.errors import DiskError
-from storage.filesystem import File, Filesystem
+from storage.filesystem import Filesystem
 from storage.offset_index import OffsetIndex
+from storage.segment import Segment
 from storage.time_index import TimeIndex
 from storage.transaction_index import TransactionIndex
 
@@ -34,8 +37,8 @@ class FlushTicket:
         "_filesystem",
         "directories",
         "end_offset",
-        "files",
         "generation",
+        "segments",
         "side_files",
         "snapshot_paths",
     )
@@ -46,7 +49,7 @@ class FlushTicket:
         end_offset: int,
         generation: int,
         *,
-        files: list[File],
+        segments: list[Segment],
         side_files: list[SideFile],
         snapshot_paths: list[str],
         directories: list[str],
@@ -54,20 +57,25 @@ class FlushTicket:
         self._filesystem = filesystem
         self.end_offset = end_offset
         self.generation = generation
-        self.files = files
+        self.segments = segments
         self.side_files = side_files
         self.snapshot_paths = snapshot_paths
         self.directories = directories
 
     def run(self) -> None:
-        """Sync; blocks. Touches nothing of the log, so it may run in any thread.
+        """Sync; blocks. Changes nothing of the log, so it may run in any thread.
+
+        Files are opened here, one at a time: flushes of a thousand logs may wait for a thread, and
+        would hold as many descriptors.
 
         Raises:
-            DiskError: Not everything is on disk, and the kernel may have dropped what was not: the
-                directory must go offline, trying again would prove nothing.
+            DiskError: Not everything is on disk. Where it `is_disk_failure` the kernel may have
+                dropped what was not: the directory must go offline, trying again would prove
+                nothing. Else there was no room or no descriptor for what goes with the log: it may
+                be tried again, see `LogFlushes.abandon_flush`.
         """
-        for file in self.files:
-            file.sync()
+        for segment in self.segments:
+            self._sync(segment)
         for path in self.snapshot_paths:
             try:
                 self._filesystem.open(path).sync()
@@ -87,3 +95,16 @@ class FlushTicket:
                     raise
         for directory in self.directories:
             self._filesystem.sync_directory(directory)
+
+    def _sync(self, segment: Segment) -> None:
+        file = segment.file
+        while file is None:
+            try:
+                file = self._filesystem.open(segment.path)
+            except DiskError as error:
+                # Retention gives it another name, and removes it later: nobody needs it durable.
+                if error.errno != errno.ENOENT:
+                    raise
+                if not self._filesystem.exists(segment.path):
+                    return
+        file.sync()

@@ -171,8 +171,8 @@ class LogAppends(LogFlushes):
             segment = self._maybe_roll(segment, size, first_offset, last_offset, max_timestamp)
         try:
             segment.append(records, size, last_offset, max_timestamp)
-        except DiskError:
-            self._undo_write(segment)
+        except DiskError as error:
+            self._undo_write(segment, error)
             raise
         self.log_end_offset = last_offset + 1
         if producer_id >= 0:
@@ -339,14 +339,22 @@ class LogAppends(LogFlushes):
         )
         try:
             segment.append_batches(records, batches)
-        except DiskError:
-            self._undo_write(segment)
+        except DiskError as error:
+            self._undo_write(segment, error)
             raise
         self.log_end_offset = last_offset + 1
         return segment
 
-    def _undo_write(self, segment: Segment) -> None:
-        """A write has failed: no part of it may be taken for log, should the file be used again."""
+    def _undo_write(self, segment: Segment, reason: DiskError) -> None:
+        """An append has failed: no part of it may be taken for log, should the file be used again.
+
+        The one place that undoes it. Nothing else has changed by then: offsets, index entries and
+        the producers' state are kept after the write. Where the file cannot be cut the log is out
+        of service.
+        """
+        if reason.is_descriptor_limit:
+            # The file could not be opened: nothing was written.
+            return
         try:
             segment.trim()
         except DiskError as error:

@@ -69,10 +69,8 @@ class LogFlushes(LogState):
         """Gather what must be synced for everything below `up_to` (default: all) to be durable.
 
         Returns:
-            The flush, whose `run` may be called in a thread; None if there is nothing to do.
-
-        Raises:
-            DiskError: A file could not be opened.
+            The flush, whose `run` may be called in a thread; None if there is nothing to do. It is
+            over when `finish_flush` or `abandon_flush` is called.
         """
         end_offset = self.log_end_offset if up_to is None else min(up_to, self.log_end_offset)
         return self._make_ticket(end_offset) if end_offset > self.recovery_point else None
@@ -88,11 +86,9 @@ class LogFlushes(LogState):
         for segment in sealed or ():
             if self._segments.floor(segment.base_offset) is segment:
                 segments[segment.base_offset] = segment
-        files = []
         side_files: list[SideFile] = []
         active = self._segments.active
         for segment in segments.values():
-            files.append(segment.open_file())
             if segment is not active:
                 side_files += (segment.offset_index, segment.time_index)
             if segment.transaction_index.entry_count:
@@ -109,7 +105,7 @@ class LogFlushes(LogState):
             self._filesystem,
             end_offset,
             self._generation,
-            files=files,
+            segments=list(segments.values()),
             side_files=side_files,
             snapshot_paths=[f"{self.directory}/{snapshot_name(at)}" for at in snapshots],
             directories=directories,
@@ -127,12 +123,21 @@ class LogFlushes(LogState):
                 at for at in self._unsynced_snapshots if at > ticket.end_offset
             ] or None
 
+    def abandon_flush(self, ticket: FlushTicket) -> None:
+        """The ticket's `run` has raised: what it was to sync is left to the next flush."""
+        parent = self.directory.rpartition("/")[0] or "."
+        self._directory_changed |= self.directory in ticket.directories
+        self._is_new_directory |= parent in ticket.directories
+        sealed = [segment for segment in ticket.segments if segment is not self._segments.active]
+        if sealed:
+            self._sealed = [*sealed, *(self._sealed or ())]
+
     def flush(self, up_to: int | None = None) -> None:
         """Make everything below `up_to` (default: all) durable before returning; blocks.
 
         Raises:
-            DiskError: The disk refused; the log is out of service from now on, since the kernel
-                may have dropped what it could not write.
+            DiskError: The disk refused. Where it `is_disk_failure` the log is out of service from
+                now on, since the kernel may have dropped what it could not write.
         """
         ticket = self.begin_flush(up_to)
         if ticket is None:
@@ -140,6 +145,8 @@ class LogFlushes(LogState):
         try:
             ticket.run()
         except DiskError as error:
-            self.fail(error)
+            self.abandon_flush(ticket)
+            if error.is_disk_failure:
+                self.fail(error)
             raise
         self.finish_flush(ticket)

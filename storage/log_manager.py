@@ -250,6 +250,9 @@ class LogManager(LogStartup, LogPasses, LogCheckpoints):
                 removed += 1
             except DiskError as error:
                 self._fail(directory, error)
+                if directory.is_online:
+                    with self._lock:
+                        self._deleted.append((now_ms, path))
         return removed
 
     @property

@@ -6,6 +6,7 @@ its partitions with it.
 Source: Kafka, LogManager.scala.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,11 @@ from storage.owner import OnOwner, in_this_thread
 from storage.producer_state import PRODUCER_ID_EXPIRATION_MS
 from storage.randomness import Randomness
 from storage.topic_partition import TopicPartition
+
+_log = logging.getLogger(__name__)
+
+TOLD_AGAIN_MS: Final = 10_000.0
+"""Between two lines about the same lasting trouble."""
 
 CLEANER_DEDUPE_BUFFER_BYTES: Final = 128 << 20
 """Default of `log.cleaner.dedupe.buffer.size`."""
@@ -133,6 +139,7 @@ class LogTable:
         self._loading: dict[TopicPartition, LogDirectory] = {}
         # Partitions that were seen in a directory which is offline now.
         self._offline: dict[TopicPartition, str] = {}
+        self._descriptors_told_ms = float("-inf")
         # Directories to remove: (when, path).
         self._deleted: list[tuple[int, str]] = []
 
@@ -182,12 +189,15 @@ class LogTable:
         return [directory for directory in self.directories if not directory.is_online]
 
     def fail_log(self, log: Log, error: DiskError) -> None:
-        """A log's disk refused: its whole directory goes offline."""
+        """A log's disk refused: its whole directory goes offline, where the disk has failed."""
         directory = self.directory_of(log)
         if directory is not None:
             self._fail(directory, error)
 
     def _fail(self, directory: LogDirectory, error: DiskError) -> None:
+        if error.is_descriptor_limit:
+            self._out_of_descriptors(error)
+            return
         with self._lock:
             if not directory.is_online:
                 return
@@ -202,6 +212,13 @@ class LogTable:
             partitions.extend(directory.loading)
             self._offline.update(dict.fromkeys(partitions, directory.path))
         self.on_directory_failure(directory.path, partitions)
+
+    def _out_of_descriptors(self, error: DiskError) -> None:
+        """Nothing is wrong with the disk: who asked is refused, and asks again."""
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._descriptors_told_ms >= TOLD_AGAIN_MS:
+            self._descriptors_told_ms = now_ms
+            _log.warning("out of descriptors, see ulimit -n error=%s", error)
 
     def _go_offline(self, directory: LogDirectory, reason: str) -> None:
         directory.go_offline(reason)
@@ -225,7 +242,7 @@ class LogTable:
 
 
 class _Failing:
-    """While it is entered, a DiskError takes the directory offline, and goes on up."""
+    """While it is entered, a DiskError counts for the directory, and goes on up."""
 
     def __init__(self, table: LogTable, directory: LogDirectory | None) -> None:
         self._table = table

@@ -67,6 +67,20 @@ class SecondChancePool:
                 self.evicted += 1
                 candidate.release()
 
+    def evict(self, count: int) -> int:
+        """Have up to `count` holders let go, those admitted longest ago first; returns how many.
+
+        For when what the pool holds is needed elsewhere, whatever its capacity says.
+        """
+        with self._lock:
+            gone = min(count, len(self._holders))
+            for _ in range(gone):
+                holder, weight = self._holders.popitem(last=False)
+                self.weight -= weight
+                self.evicted += 1
+                holder.release()
+        return gone
+
     def discard(self, holder: Holder) -> None:
         """Forget a holder that let go by itself."""
         with self._lock:

@@ -213,11 +213,14 @@ class Segment:
         """The `.log` file."""
         return self._path(LOG_SUFFIX)
 
-    def open_file(self) -> File:
-        """The open `.log` file; opened, and counted in the pool, if need be."""
+    def open_file(self, *, spare: bool = False) -> File:
+        """The open `.log` file; opened, and counted in the pool, if need be.
+
+        `spare` as in `Filesystem.open`.
+        """
         file = self.file
         if file is None:
-            file = self.file = self._filesystem.open(self.path)
+            file = self.file = self._filesystem.open(self.path, spare=spare)
             self._filesystem.open_files.admit(self)
         self.used = True
         return file
@@ -454,6 +457,9 @@ class Segment:
             None when no batch before `end_position` reaches `offset`. Empty when the first one is
             larger than `max_bytes` and `min_one_batch` is false.
         """
+        if self.file is None:
+            # The slice keeps it open until the client has taken it, however slow that is.
+            self.open_file(spare=True)
         position = self.position_of(offset)
         length = end_position - position
         if length <= 0:

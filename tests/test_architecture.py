@@ -259,10 +259,11 @@ def test_names_say_what_is_inside() -> None:
 
 SEAMS = {
     "storage/clock.py": {"time"},
+    "storage/descriptors.py": {"resource"},
     "storage/filesystem.py": {"os"},
     "storage/randomness.py": {"random", "uuid4"},
 }
-"""Where the clock, the disk and chance are asked; everywhere else they are passed in."""
+"""Where clock, disk, chance and limits are asked for; everywhere else they are passed in."""
 
 IMPURE = {
     ("time", "time"),
@@ -277,6 +278,8 @@ IMPURE = {
     ("uuid", "uuid4"),
     ("uuid", "uuid1"),
     ("os", "urandom"),
+    ("resource", "getrlimit"),
+    ("resource", "setrlimit"),
     ("datetime", "now"),
     ("datetime", "utcnow"),
 }

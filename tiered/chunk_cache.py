@@ -217,13 +217,20 @@ class ChunkCache:
     # -- reading -----------------------------------------------------------------------------
 
     def get(self, key: ChunkKey) -> ChunkBytes | None:
-        """The file of a chunk for a reader, if it can be read now."""
+        """The file of a chunk for a reader, if it can be read now.
+
+        Raises:
+            DiskError: Too many files are open.
+        """
         chunk = self._chunks.get(key)
         if chunk is None or not chunk.checked:
             return None
         try:
             file = chunk.file
         except DiskError as error:
+            if error.is_descriptor_limit:
+                # Nothing is wrong with the chunk, and another file could not be opened either.
+                raise
             _log.warning("a chunk is downloaded again: %s", error)
             self._lose(chunk)
             return None

@@ -129,7 +129,7 @@ def open_chunk(filesystem: Filesystem, path: str, file: ChunkFile) -> ChunkBytes
         DiskError: It is gone; of a reference also: the object was changed.
     """
     if not file.is_reference:
-        return filesystem.open(path, readonly=True)
+        return filesystem.open(path, readonly=True, spare=True)
     try:
         return open_reference(filesystem, path, file.length)
     except ValueError as error:

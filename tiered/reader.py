@@ -419,6 +419,7 @@ class Reader:
             read.failed = {read.gone: error}
         elif (
             isinstance(error, CorruptFileError | DiskError)
+            and not (isinstance(error, DiskError) and error.is_descriptor_limit)
             and view is not None
             and error not in read.failed.values()
         ):

@@ -302,9 +302,19 @@ class FetchHandler:
             max_bytes = max(min(wanted.max_bytes, left), 0)
             return self._read_remote(partition, wanted, max_bytes, committed_only, result, context)
         except (StorageError, ApiError) as error:
-            partition.stats.failed_fetches += 1
             if isinstance(error, DiskError):
                 replicas.disk_failed(partition, error)
+                if error.is_descriptor_limit and result.size:
+                    # As if it did not fit: what has been read is sent first.
+                    return FetchPartitionResponse(
+                        wanted.partition,
+                        0,
+                        log.high_watermark,
+                        log.last_stable_offset,
+                        log.log_start_offset,
+                        aborted=[] if committed_only else None,
+                    )
+            partition.stats.failed_fetches += 1
             return failure(wanted.partition, code_of(error))
         if records is None:
             result.waiting_on.append(partition)

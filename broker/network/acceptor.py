@@ -1,10 +1,10 @@
 """An acceptor owns one listening socket and hands what it accepts to processors in turn.
 
 Limits, in the order they are checked (Kafka: SocketServer's ConnectionQuotas): total connections
-(`max.connections`), connections of one address (`max.connections.per.ip` and `.overrides`), new
-connections a second (`max.connection.creation.rate`). A connection above a limit is closed at once;
-above the rate, accepting pauses until the second's share is used up, and clients wait in the
-kernel's backlog.
+(`max.connections`, and whatever that says their share of the descriptors), connections of one
+address (`max.connections.per.ip` and `.overrides`), new connections a second
+(`max.connection.creation.rate`). A connection above a limit is closed at once; above the rate,
+accepting pauses until the second's share is used up, and clients wait in the kernel's backlog.
 """
 
 import logging
@@ -17,6 +17,7 @@ from broker.network.stream import Poller, SocketStream, tune
 from broker.request import ConnectionInfo
 from broker.timer import Timer
 from storage.clock import Clock
+from storage.errors import DESCRIPTOR_LIMIT
 
 LOGGER = logging.getLogger(__name__)
 
@@ -30,6 +31,11 @@ may take a millisecond each, and who is connected already must not wait for a hu
 OUT_OF_DESCRIPTORS_PAUSE_MS = 100.0
 """Pause after EMFILE: the condition does not go away by retrying in a busy loop (as trio does)."""
 
+TOLD_AGAIN_MS = 10_000.0
+"""Between two lines of the log about connections that cannot be accepted."""
+
+NO_BOUND = 1 << 31
+
 
 class ConnectionLimits:
     """Counts connections over all listeners of a broker."""
@@ -38,6 +44,7 @@ class ConnectionLimits:
         "_per_address",
         "_window_count",
         "_window_start_ms",
+        "descriptors_max",
         "max_connections",
         "max_per_address",
         "overrides",
@@ -53,7 +60,10 @@ class ConnectionLimits:
         max_per_address: int,
         overrides: dict[str, int],
         rate_max: int,
+        descriptors_max: int = NO_BOUND,
     ) -> None:
+        """Kafka's settings; and `descriptors_max`, which counts whatever these say."""
+        self.descriptors_max = descriptors_max
         self.max_connections = max_connections
         self.max_per_address = max_per_address
         self.overrides = overrides
@@ -77,6 +87,8 @@ class ConnectionLimits:
         """Why a connection from `host` is refused; None when it is welcome."""
         if self.total >= self.max_connections:
             return f"max.connections={self.max_connections} are open"
+        if self.total >= self.descriptors_max:
+            return f"{self.descriptors_max} are open, there is no descriptor for more (ulimit -n)"
         limit = self.overrides.get(host, self.max_per_address)
         if self._per_address.get(host, 0) >= limit:
             return f"max.connections.per.ip={limit} are open from this address"
@@ -103,6 +115,7 @@ class Acceptor:
 
     __slots__ = (
         "_clock",
+        "_free_descriptors",
         "_limits",
         "_listener",
         "_next",
@@ -111,6 +124,7 @@ class Acceptor:
         "_receive_buffer_bytes",
         "_send_buffer_bytes",
         "_timer",
+        "_told_ms",
         "_watching",
         "accepted",
         "listener_name",
@@ -130,7 +144,10 @@ class Acceptor:
         send_buffer_bytes: int,
         receive_buffer_bytes: int,
         on_accepted: Callable[[Connection], None] | None = None,
+        free_descriptors: Callable[[], object] = lambda: None,
     ) -> None:
+        self._free_descriptors = free_descriptors
+        self._told_ms = float("-inf")
         self.listener_name = listener_name
         self.accepted = 0
         self.on_accepted = on_accepted
@@ -176,7 +193,11 @@ class Acceptor:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                LOGGER.error("accept failed listener=%s error=%s", self.listener_name, error)
+                if now_ms - self._told_ms >= TOLD_AGAIN_MS:
+                    self._told_ms = now_ms
+                    LOGGER.error("accept failed listener=%s error=%s", self.listener_name, error)
+                if error.errno in DESCRIPTOR_LIMIT:
+                    self._free_descriptors()
                 self._pause(OUT_OF_DESCRIPTORS_PAUSE_MS)
                 return
             self._take(connected, address)

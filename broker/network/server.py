@@ -3,9 +3,10 @@
 import asyncio
 import logging
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from broker.network.acceptor import Acceptor, ConnectionLimits
+from broker.network.acceptor import NO_BOUND, Acceptor, ConnectionLimits
 from broker.network.connection import Connection
 from broker.network.loop_turn import LoopTurn
 from broker.network.processor import Processor
@@ -82,7 +83,23 @@ class NetworkServer:
         disk: "Disk",
         router: Router,
         turn_end: "TurnEnd",
+        connections_max: int = NO_BOUND,
+        free_descriptors: Callable[[], object] = lambda: None,
     ) -> None:
+        """Listen to nobody yet.
+
+        Args:
+            settings: Listeners and limits.
+            loop: Whose thread everything here runs on.
+            clock: For idle connections.
+            timer: For what happens now and then.
+            disk: Brings slices into memory.
+            router: Answers requests.
+            turn_end: When answers leave.
+            connections_max: Whatever the settings say; see `storage.descriptors`.
+            free_descriptors: Called when a connection finds none.
+        """
+        self._free_descriptors = free_descriptors
         self._settings = settings
         self._loop = loop
         self._clock = clock
@@ -103,6 +120,7 @@ class NetworkServer:
             max_per_address=settings.max_connections_per_ip,
             overrides=dict(settings.max_connections_per_ip_overrides),
             rate_max=settings.max_connection_creation_rate,
+            descriptors_max=connections_max,
         )
         self.acceptors: list[Acceptor] = []
         shared = memoryview(bytearray(SHARED_BUFFER_SIZE))
@@ -171,6 +189,7 @@ class NetworkServer:
                         limits=self.limits,
                         send_buffer_bytes=settings.socket_send_buffer_bytes,
                         receive_buffer_bytes=settings.socket_receive_buffer_bytes,
+                        free_descriptors=self._free_descriptors,
                     )
                 )
         except OSError:

@@ -114,7 +114,11 @@ class Client:
         """Connect and ask what is served."""
         reader, writer = await asyncio.open_connection(host, port)
         client = cls(reader, writer, client_id)
-        answer = await client.call(ApiVersionsRequest(), 0)
+        try:
+            answer = await client.call(ApiVersionsRequest(), 0)
+        except OSError:
+            await client.close()
+            raise
         client._versions = {k.api_key: (k.min_version, k.max_version) for k in answer.api_keys}
         return client
 

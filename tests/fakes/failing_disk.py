@@ -14,7 +14,7 @@ class FailingFile(LocalFile):
     __slots__ = ("_disk",)
 
     def __init__(self, path: str, fd: int, disk: "FailingDisk") -> None:
-        super().__init__(path, fd)
+        super().__init__(path, fd, disk.descriptors)
         self._disk = disk
 
     def write_at(self, data: Buffer | Sequence[Buffer], position: int) -> None:
@@ -57,10 +57,12 @@ class FailingDisk(LocalFilesystem):
             failure = SyncFailedError if kind == "sync" else DiskError
             raise failure(f"cannot {kind} ({os.strerror(errno.EIO)})", path, errno.EIO)
 
-    def open(self, path: str, *, create: bool = False, readonly: bool = False) -> LocalFile:
+    def open(
+        self, path: str, *, create: bool = False, readonly: bool = False, spare: bool = False
+    ) -> LocalFile:
         if create:
             self.check("create", path)
-        plain = super().open(path, create=create, readonly=readonly)
+        plain = super().open(path, create=create, readonly=readonly, spare=spare)
         # The descriptor changes hands: the plain object must not close it.
         fd, plain._fd = plain._fd, -1
         return FailingFile(path, fd, self)

@@ -263,6 +263,10 @@ class FakeFilesystem:
         self._count = 0
         self._faults: list[_Fault] = []
 
+    @property
+    def open_count(self) -> int:
+        return self.descriptors
+
     def now_ms(self) -> int:
         return self.clock.now_ms() if self.clock is not None else 0
 
@@ -273,8 +277,8 @@ class FakeFilesystem:
     ) -> None:
         """Let calls of `kind` whose path contains `path` raise, after `skip` of them, so often.
 
-        Kinds: write, read, truncate, sync, allocate, open, create, rename, unlink, mkdir, rmtree,
-        rmdir, list, sync_directory.
+        Kinds: write, read, truncate, sync, allocate, open, "open spare", create, rename, unlink,
+        mkdir, rmtree, rmdir, list, sync_directory.
         """
         self._faults.append(_Fault(kind, code, path, skip, times))
 
@@ -353,7 +357,11 @@ class FakeFilesystem:
 
     # -- Filesystem --------------------------------------------------------------------------
 
-    def open(self, path: str, *, create: bool = False, readonly: bool = False) -> FakeFile:
+    def open(
+        self, path: str, *, create: bool = False, readonly: bool = False, spare: bool = False
+    ) -> FakeFile:
+        if spare:
+            self.before("open spare", path)
         self.before("open", path)
         self.opens += 1
         parent, name = self._parent(path, "open")

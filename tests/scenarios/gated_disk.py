@@ -29,7 +29,9 @@ class GatedDisk(FailingDisk):
         self.gate = threading.Event()
         self.waiting = threading.Event()
 
-    def open(self, path: str, *, create: bool = False, readonly: bool = False) -> LocalFile:
-        plain = super().open(path, create=create, readonly=readonly)
+    def open(
+        self, path: str, *, create: bool = False, readonly: bool = False, spare: bool = False
+    ) -> LocalFile:
+        plain = super().open(path, create=create, readonly=readonly, spare=spare)
         fd, plain._fd = plain._fd, -1
         return _GatedFile(path, fd, self)

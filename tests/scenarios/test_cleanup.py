@@ -272,8 +272,10 @@ class CompactionGate(FailingDisk):
         self.compacting = threading.Event()
         self.gate = threading.Event()
 
-    def open(self, path: str, *, create: bool = False, readonly: bool = False) -> LocalFile:
-        plain = super().open(path, create=create, readonly=readonly)
+    def open(
+        self, path: str, *, create: bool = False, readonly: bool = False, spare: bool = False
+    ) -> LocalFile:
+        plain = super().open(path, create=create, readonly=readonly, spare=spare)
         fd, plain._fd = plain._fd, -1
         return _CleanedFile(path, fd, self)
 

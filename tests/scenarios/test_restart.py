@@ -151,8 +151,10 @@ class SlowDisk(FailingDisk):
         self.slow_part = slow_part
         self.gate = threading.Event()
 
-    def open(self, path: str, *, create: bool = False, readonly: bool = False) -> LocalFile:
-        plain = super().open(path, create=create, readonly=readonly)
+    def open(
+        self, path: str, *, create: bool = False, readonly: bool = False, spare: bool = False
+    ) -> LocalFile:
+        plain = super().open(path, create=create, readonly=readonly, spare=spare)
         fd, plain._fd = plain._fd, -1
         return SlowFile(path, fd, self)
 

@@ -1,18 +1,20 @@
 """One fdatasync for everybody who waits; a failed one is the last."""
 
 import asyncio
+import errno
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from broker.group_commit import GroupCommit
+from broker.group_commit import RETRY_MS, GroupCommit
 from config.topic import TopicConfig
 from storage.errors import DiskError
 from storage.log import Log
 from storage.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
+from tests.fakes.timer import ManualTimer
 from tests.unit.broker.world import batch, topic_id
 
 NOW_MS = 1_700_000_000_000
@@ -61,7 +63,10 @@ class World:
         self.flushed: list[int] = []
         self.failures: list[DiskError] = []
         disk: Any = self.disk
-        self.commit = GroupCommit(self.log, disk, self.flushed.append, self.failures.append)
+        self.timer = ManualTimer()
+        self.commit = GroupCommit(
+            self.log, disk, self.flushed.append, self.failures.append, self.timer
+        )
 
     def append(self) -> None:
         self.log.append_as_leader(memoryview(batch(b"v")), leader_epoch=0, now_ms=NOW_MS)
@@ -134,9 +139,56 @@ def test_a_file_that_cannot_be_opened_fails_it_too(world: World) -> None:
         segment.close()
     world.filesystem.fail("open", path=".log")
     world.commit.request()
+    world.disk.finish()
     assert len(world.failures) == 1
-    assert world.disk.submitted == 0
+    assert world.log.failure is world.failures[0]
     assert not world.commit.flushing
+
+
+def test_a_file_that_finds_no_descriptor_is_tried_again(world: World) -> None:
+    """Nothing is wrong with the disk: who waits is told a little later."""
+    world.append()
+    for segment in world.log.segment_facts():
+        segment.close()
+    world.filesystem.fail("open", errno.EMFILE, path=".log", times=2)
+    world.commit.request()
+    world.disk.finish()
+    assert world.log.failure is None
+    assert not world.commit.failed
+    world.timer.advance(RETRY_MS)
+    world.disk.finish()
+    assert world.flushed == []
+    world.timer.advance(RETRY_MS)
+    world.disk.finish()
+    assert world.flushed == [1]
+    # Names of new files as well: the flush that failed had them to sync.
+    assert world.filesystem.after_crash().peek("/data/t-0/" + f"{0:020}.log") != b""
+
+
+def test_requests_during_the_pause_share_one_attempt_after_it(world: World) -> None:
+    world.write()
+    world.write()
+    for segment in world.log.segment_facts():
+        segment.close()
+    world.filesystem.fail("open", errno.EMFILE, path=".log")
+    world.disk.finish()
+    assert world.disk.submitted == 1
+    world.timer.advance(RETRY_MS)
+    world.disk.finish()
+    assert world.flushed == [2]
+    assert world.disk.submitted == 2
+
+
+def test_a_log_that_has_failed_meanwhile_is_left_alone(world: World) -> None:
+    world.append()
+    for segment in world.log.segment_facts():
+        segment.close()
+    world.filesystem.fail("open", errno.EMFILE, path=".log")
+    world.commit.request()
+    world.disk.finish()
+    world.log.fail(DiskError("cannot write", "/data/t-0", errno.EIO))
+    world.timer.advance(RETRY_MS)
+    assert world.disk.submitted == 1
 
 
 def test_rolled_segments_alone(world: World) -> None:

@@ -2,14 +2,22 @@
 
 import errno
 import os
+import resource
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from storage.descriptors import DescriptorShares
 from storage.errors import DiskError, LockedDirectoryError
-from storage.filesystem import DirEntry, Filesystem, LocalFilesystem, describe_missing
+from storage.filesystem import (
+    DirEntry,
+    Filesystem,
+    LocalFile,
+    LocalFilesystem,
+    describe_missing,
+)
 from tests.fakes.filesystem import KEEP_ALL, Event, FakeFilesystem, PowerCut
 
 Disk = tuple[Filesystem, str]
@@ -289,3 +297,78 @@ def test_every_change_is_told() -> None:
     assert [event.kind for event in seen] == [
         "create", "truncate", "write", "sync", "rename", "sync_directory",
     ]  # fmt: skip
+
+
+def few_files(pooled: int, files: int) -> LocalFilesystem:
+    return LocalFilesystem(shares=DescriptorShares(1_000, files, pooled, 1))
+
+
+class Holder:
+    """What a segment is to the pool."""
+
+    def __init__(self, filesystem: LocalFilesystem, path: str) -> None:
+        self.used = False
+        self.file: LocalFile | None = filesystem.open(path, create=True)
+        filesystem.open_files.admit(self)
+
+    def release(self) -> None:
+        self.file = None
+
+
+def test_files_that_readers_keep_open_are_bounded(tmp_path: Path) -> None:
+    """What a slow reader holds is not in the pool any more; the broker's own files are opened."""
+    filesystem = few_files(2, 4)
+    holders = [Holder(filesystem, f"{tmp_path}/{name}") for name in "abcd"]
+    kept = [filesystem.open(f"{tmp_path}/{name}") for name in "abcd"]
+    assert len(filesystem.descriptors) >= 4
+    with pytest.raises(DiskError) as refused:
+        filesystem.open(f"{tmp_path}/a", spare=True)
+    assert refused.value.is_descriptor_limit
+    assert filesystem.open(f"{tmp_path}/e", create=True).size() == 0
+    assert all(holder.file is None for holder in holders)
+    kept.clear()
+    assert filesystem.open(f"{tmp_path}/a", spare=True).size() == 0
+    assert filesystem.descriptors == set()
+
+
+@pytest.mark.parametrize("what", ["open", "sync_directory", "read_bytes", "list", "lock", "rmtree"])
+def test_without_descriptors_the_pool_lets_go(tmp_path: Path, what: str) -> None:
+    """Every call that needs one for a moment; all other descriptors of the process are in use."""
+    filesystem = few_files(40, 1_000)
+    (tmp_path / "folder").mkdir()
+    for number in range(40):
+        Holder(filesystem, f"{tmp_path}/{number}")
+    calls: dict[str, Callable[[], object]] = {
+        "open": lambda: filesystem.open(f"{tmp_path}/0"),
+        "sync_directory": lambda: filesystem.sync_directory(str(tmp_path)),
+        "read_bytes": lambda: filesystem.read_bytes(f"{tmp_path}/0"),
+        "list": lambda: filesystem.list_directory(str(tmp_path)),
+        "lock": lambda: filesystem.lock(f"{tmp_path}/.lock"),
+        "rmtree": lambda: filesystem.rmtree(f"{tmp_path}/folder"),
+    }
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest_free = os.dup(0)
+    os.close(lowest_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            os.dup(0)
+        calls[what]()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert filesystem.open_files.evicted > 0
+
+
+def test_without_descriptors_and_without_a_pool_the_error_says_so(tmp_path: Path) -> None:
+    filesystem = few_files(2, 1_000)
+    filesystem.open(f"{tmp_path}/a", create=True).close()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest_free = os.dup(0)
+    os.close(lowest_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
+    try:
+        with pytest.raises(DiskError) as refused:
+            filesystem.open(f"{tmp_path}/a")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert refused.value.is_descriptor_limit

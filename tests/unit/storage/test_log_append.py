@@ -1,5 +1,6 @@
 """What an append answers, what it refuses, and when a segment is rolled."""
 
+import contextlib
 import errno
 
 import pytest
@@ -249,3 +250,29 @@ def test_coordinators_batch_gets_the_time_of_its_append() -> None:
     header = read_header(read_batches(log)[0])
     assert header.is_log_append_time
     assert header.max_timestamp == NOW_MS
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE])
+@pytest.mark.parametrize("path", [".log", "leader-epoch-checkpoint", "index"])
+def test_without_a_descriptor_nothing_is_written_and_the_next_attempt_works(
+    code: int, path: str
+) -> None:
+    """Whatever file it was that could not be opened: says nothing of the disk."""
+    filesystem = FakeFilesystem(open_files_max=1)
+    log = open_log(filesystem, small_segments(150))
+    append(log, make_batch(b"x" * 40))
+    before = read_batches(log)
+    for epoch in range(1, 6):
+        for segment in log.segment_facts():
+            segment.close()
+        filesystem.fail("open", code, path=path)
+        with contextlib.suppress(DiskError):
+            append(log, make_batch(b"y" * 40), leader_epoch=epoch)
+        filesystem.heal()
+        assert log.failure is None
+        if read_batches(log) == before:
+            append(log, make_batch(b"y" * 40), leader_epoch=epoch)
+        before = read_batches(log)
+        assert len(before) == epoch + 1
+    assert log.leader_epochs.entries() == [(epoch, epoch) for epoch in range(6)]
+    assert read_batches(open_log(filesystem.after_crash("all"))) == before

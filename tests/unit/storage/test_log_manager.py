@@ -1,5 +1,6 @@
 """All logs of a broker, over several directories."""
 
+import errno
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, TypeVar
@@ -863,3 +864,41 @@ def test_transactions_are_verified_or_not(disk: Disk) -> None:
     second = manager.get_or_create(B0, ID_B, CONFIG)
     assert first.producer_state.requires_verification
     assert second.producer_state.requires_verification
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE])
+def test_a_want_of_descriptors_takes_no_directory_offline(
+    disk: Disk, code: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever was to be opened: creating, checkpoints, flushing, removing. It is said once."""
+    manager = disk.started()
+    log = manager.get_or_create(A0, ID_A, CONFIG)
+    append(log)
+
+    def refused(path: str, act: Callable[[], object]) -> None:
+        disk.filesystem.fail("open", code, path=path)
+        with pytest.raises(DiskError) as caught:
+            act()
+        assert caught.value.is_descriptor_limit
+
+    refused("b-0", lambda: manager.get_or_create(B0, ID_B, CONFIG))
+    disk.filesystem.fail("open", code, path="checkpoint")
+    manager.checkpoint()
+    for segment in log.segment_facts():
+        segment.close()
+    refused(".log", log.flush)
+    assert len([one for one in caplog.records if "descriptors" in one.message]) == 1
+    disk.filesystem.fail("rmtree", code)
+    manager.delete(A1)
+    manager.get_or_create(A1, ID_A, CONFIG)
+    manager.delete(A1)
+    disk.clock.advance(CONFIG.file_delete_delay_ms)
+    assert manager.remove_deleted() == 0
+    assert manager.offline_directories == []
+    assert log.failure is None
+    assert manager.remove_deleted() == 1
+    log.flush()
+    manager.checkpoint()
+    assert manager.get_or_create(B0, ID_B, CONFIG).log_end_offset == 0
+    append(log)
+    assert log.log_end_offset == 2

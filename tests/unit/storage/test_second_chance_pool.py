@@ -58,3 +58,17 @@ def test_what_left_by_itself_is_not_counted() -> None:
     pool.discard(thing)
     pool.discard(thing)
     assert (len(pool), pool.weight, thing.released) == (0, 0, 0)
+
+
+def test_room_can_be_asked_for() -> None:
+    """Also of what is in use: somebody else needs it more. The oldest go first."""
+    pool = SecondChancePool("things", 10)
+    things = [Thing() for _ in range(5)]
+    for thing in things:
+        pool.admit(thing)
+        thing.used = True
+    assert pool.evict(2) == 2
+    assert [thing.released for thing in things] == [1, 1, 0, 0, 0]
+    assert (len(pool), pool.weight) == (3, 3)
+    assert pool.evict(10) == 3
+    assert pool.evict(1) == 0

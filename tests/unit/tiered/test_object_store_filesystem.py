@@ -45,11 +45,11 @@ class GatedFilesystem(LocalFilesystem):
         self.entered = threading.Event()
         self.gate = threading.Event()
 
-    def open(self, path: str, *, create: bool = False, readonly: bool = False):  # type: ignore[no-untyped-def]  # as its parent
+    def open(self, path: str, *, create: bool = False, readonly: bool = False, spare: bool = False):  # type: ignore[no-untyped-def]  # as its parent
         if readonly:
             self.entered.set()
             assert self.gate.wait(60)
-        return super().open(path, create=create, readonly=readonly)
+        return super().open(path, create=create, readonly=readonly, spare=spare)
 
 
 async def test_a_cancelled_read_ends_only_when_its_memory_is_free(tmp_path: Path) -> None:

@@ -260,3 +260,31 @@ async def test_with_flush_messages_nobody_sees_what_is_not_on_disk(world: World)
     await world.until(lambda: world.has_answer)
     assert partition.log.recovery_point == 1
     assert values(only(world.answer(ApiKey.FETCH, 12))) == [b"a"]
+
+
+async def test_files_that_may_not_be_opened_now_come_with_the_next_fetch(world: World) -> None:
+    """Slices hold theirs open: what was read goes out, the others look empty for a moment."""
+    for index in range(3):
+        world.add("t", index)
+        produce(world, "t", b"v", index=index)
+    world.filesystem.open_files.evict(10)
+    world.filesystem.files_max = 1
+    (topic,) = world.ask(ApiKey.FETCH, 12, request({"t": {0: 0, 1: 0, 2: 0}})).responses
+    assert [(one.error_code, one.high_watermark) for one in topic.partitions] == [(0, 1)] * 3
+    assert [values(one) for one in topic.partitions] == [[b"v"], [], []]
+    answer = only(world.ask(ApiKey.FETCH, 12, request({"t": {2: 0}})))
+    assert values(answer) == [b"v"]
+    assert world.replicas.get_partition("t", 1) is not None
+
+
+async def test_without_any_file_clients_are_told_to_come_again(world: World) -> None:
+    partition = world.add("t")
+    produce(world, "t", b"v")
+    world.filesystem.open_files.evict(10)
+    world.filesystem.files_max = 0
+    answer = only(world.ask(ApiKey.FETCH, 12, request({"t": {0: 0}})))
+    assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert ErrorCode(answer.error_code).retriable
+    assert partition.log.failure is None
+    world.filesystem.files_max = 1
+    assert values(only(world.ask(ApiKey.FETCH, 12, request({"t": {0: 0}})))) == [b"v"]

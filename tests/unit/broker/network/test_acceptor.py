@@ -86,6 +86,7 @@ class Processor:
 
 class World:
     def __init__(self, **limits: Any) -> None:
+        self.frees = 0
         self.timer = ManualTimer()
         self.poller = FakePoller()
         self.listener = Listener()
@@ -111,8 +112,12 @@ class World:
             limits=self.limits,
             send_buffer_bytes=-1,
             receive_buffer_bytes=-1,
+            free_descriptors=self.freed,
         )
         self.acceptor.start()
+
+    def freed(self) -> None:
+        self.frees += 1
 
     def connect(self, *hosts: str) -> list[Accepted]:
         """Let clients come, and the loop notice."""
@@ -208,6 +213,26 @@ def test_no_descriptors_left_is_waited_out() -> None:
     assert world.watching
     world.connect("a")
     assert world.added == ["a"]
+
+
+def test_no_descriptors_left_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    """And each time others are asked to let go of theirs; not of an error of another kind."""
+    world = World()
+    for code in (errno.EMFILE, errno.ENFILE, errno.EMFILE, errno.ENOMEM):
+        world.listener.waiting.append(OSError(code, "no"))
+        world.poller.readable(LISTENER_FD)
+        world.timer.advance(OUT_OF_DESCRIPTORS_PAUSE_MS)
+    assert world.frees == 3
+    assert len([one for one in caplog.records if "accept failed" in one.message]) == 1
+
+
+def test_above_their_share_of_the_descriptors_connections_are_closed_at_once() -> None:
+    """Whatever the settings say: the others would be the broker's files."""
+    world = World(descriptors_max=2)
+    sockets = world.connect("a", "b", "c")
+    assert [s.closed for s in sockets] == [False, False, True]
+    world.limits.closed("a")
+    assert not world.connect("c")[0].closed
 
 
 @pytest.mark.parametrize("error", [ConnectionAbortedError(), InterruptedError()])
