@@ -22,7 +22,7 @@ from storage.batch_scan import read_batch_header, scan_headers
 from storage.errors import CorruptFileError
 from storage.file_slice import FileSlice
 from storage.filesystem import Buffer, File, Filesystem
-from storage.log_files import LOG_SUFFIX, TRANSACTION_INDEX_SUFFIX, log_file_name
+from storage.log_files import CLEANED_SUFFIX, LOG_SUFFIX, TRANSACTION_INDEX_SUFFIX, log_file_name
 from storage.offset_index import OffsetIndex
 from storage.time_index import TimeIndex
 from storage.transaction_index import TransactionIndex
@@ -445,6 +445,59 @@ class Segment:
         builder.finish()
         self.offset_index.save()
         self.time_index.save()
+
+    def rebuild_beside(self) -> "Segment":
+        """Make both indexes anew in files beside those in use, and sync them; for a thread.
+
+        This segment, closed for appends, is not touched, and may be read meanwhile.
+
+        Returns:
+            What `take_indexes` takes.
+
+        Raises:
+            StorageError: The log cannot be read, or the files not be written.
+        """
+        twin = Segment(
+            self.directory,
+            self.base_offset,
+            self._filesystem,
+            index_interval_bytes=self._index_interval_bytes,
+            index_max_bytes=self.offset_index.max_bytes,
+            size=self.size,
+        )
+        # A start after a crash removes them.
+        twin.offset_index.stage = twin.time_index.stage = CLEANED_SUFFIX
+        try:
+            twin.rebuild_indexes()
+            twin.trim()
+            twin.offset_index.sync()
+            twin.time_index.sync()
+        finally:
+            twin.close()
+        return twin
+
+    def take_indexes(self, rebuilt: "Segment") -> None:
+        """Put what `rebuild_beside` made in the place of the indexes; by the owner of the log.
+
+        Nothing happens if the segment has left the log meanwhile.
+
+        Raises:
+            DiskError: The disk refused; the next look-up finds the old file or the new one.
+        """
+        indexes = (
+            (self.offset_index, rebuilt.offset_index),
+            (self.time_index, rebuilt.time_index),
+        )
+        is_here = self.directory == rebuilt.directory and not self.stage
+        for present, made in indexes:
+            if is_here:
+                self._filesystem.rename(made.path, present.path)
+                present.reload()
+            else:
+                self._filesystem.unlink(made.path, missing_ok=True)
+        if is_here:
+            self._max_timestamp = rebuilt._max_timestamp
+            self._max_timestamp_offset = rebuilt._max_timestamp_offset
 
     # -- reading -----------------------------------------------------------------------------
 

@@ -90,6 +90,11 @@ class SparseIndex:
         """The file, whether it exists or not."""
         return f"{self.directory}/{log_file_name(self.base_offset, self.KIND, self.stage)}"
 
+    @property
+    def max_bytes(self) -> int:
+        """`segment.index.bytes`, in whole entries."""
+        return self._max_entries * self.ENTRY_SIZE
+
     def set_max_bytes(self, max_bytes: int) -> None:
         """A new `segment.index.bytes`."""
         self._max_entries = max_bytes // self.ENTRY_SIZE
@@ -174,6 +179,16 @@ class SparseIndex:
         """Give memory back; unsaved entries stay."""
         self.release()
         self._filesystem.loaded_indexes.discard(self)
+
+    def reload(self) -> None:
+        """The file was written anew by somebody else: what is known here counts no more.
+
+        Entries that were added meanwhile are lost, which makes the index a little sparser.
+        """
+        self._saved = -1
+        self._tail = None
+        self._rewrite = False
+        self.close()
 
     def _all(self) -> bytes:
         """All entries as bytes, saved ones first."""

@@ -156,6 +156,10 @@ class Copier:
         segment, end = waiting[0]
         if end > min(log.last_stable_offset, log.recovery_point):
             return None
+        if end <= log.log_start_offset:
+            # Given up by DeleteRecords, and its leader epochs are forgotten: it cannot be described
+            # any more. When that is on disk it is no candidate; until then it is waited for.
+            return None
         return Candidate(segment, end)
 
     def is_due(self, led: LedPartition) -> bool:
@@ -231,14 +235,17 @@ class Copier:
             await self._copy(led, candidate)
 
     async def _rebuild(self, segment: Segment) -> None:
+        rebuilt: list[Segment] = []
+
         def rebuild() -> None:
-            segment.rebuild_indexes()
-            segment.seal()
+            # In files of their own: the loop reads those in use meanwhile.
+            rebuilt.append(segment.rebuild_beside())
 
         deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 1, segment.size)
         try:
             async with Deadline(self._timer, deadline_ms, f"rebuilding {segment.path}"):
                 await self._run_blocking(rebuild)
+            segment.take_indexes(rebuilt[0])
         except StorageError as error:
             raise CorruptSegmentError(segment.path, -1, str(error), rebuildable=False) from error
 

@@ -51,7 +51,8 @@ class CopyWatch:
     def watching(self, segment_id: UUID, stalled_ms: float) -> Iterator[None]:
         """Watch one copy while the block runs."""
         copy = self._copies[segment_id] = _Watched(self._clock.monotonic_ms())
-        self._arm(segment_id, copy, stalled_ms, stalled_ms)
+        # What moves is looked at from the beginning: when it stops is the moment that counts.
+        self._arm(segment_id, copy, stalled_ms / 4 if self._progress else stalled_ms, stalled_ms)
         try:
             yield
         finally:

@@ -28,6 +28,7 @@ from tiered.chunk_index import (
 )
 from tiered.disk_threads import DiskThreads, settle
 from tiered.errors import CorruptSegmentError
+from tiered.moved_bytes import moved
 from tiered.segment_check import SegmentCheck
 from tiered.transform import ChunkTransform, compressed_room, encrypted_room
 from tiered.workspace import Workspace
@@ -114,6 +115,7 @@ class LogStream:
         except Exception as error:
             self.error = error
             raise
+        moved(len(stored))
         if self._begun < self._count and not self._transform.compression:
             self._begin()
         return stored

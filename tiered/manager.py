@@ -295,6 +295,9 @@ class RemoteLogManager:
             # It was switched on or off.
             self._take_up(tasks.led.tiered, is_leader=True)
             return
+        if tasks.copy is not None and not tasks.led.tiered.log.copies_to_remote:
+            # Not to be finished first, as in Kafka: its segment may be the reason.
+            tasks.copy.interrupt()
         tasks.led.stopped_copying = ""
         tasks.led.blocked = None
         # Not now: a change of the broker's settings concerns all partitions at once.

@@ -35,6 +35,7 @@ class PeriodicTask:
         "_handle",
         "_interval_ms",
         "_is_due",
+        "_is_interrupted",
         "_job",
         "_on_ended",
         "_pool",
@@ -80,6 +81,7 @@ class PeriodicTask:
         self._handle: TimerHandle | None = None
         self._job: Job | None = None
         self._stopped = True
+        self._is_interrupted = False
         self._again: float | None = None
         self.last_error: BaseException | None = None
 
@@ -105,6 +107,12 @@ class PeriodicTask:
             return
         self._backoff.reset()
         self._look()
+
+    def interrupt(self) -> None:
+        """Cancel the present run, if there is one: it is not wanted now. That is no failure."""
+        if self._job is not None and not self._stopped:
+            self._is_interrupted = True
+            self._job.cancel()
 
     def stop(self) -> None:
         """No further run; the present one is cancelled and `on_ended` follows if there was one."""
@@ -136,13 +144,15 @@ class PeriodicTask:
         self._job = self._pool.submit(self._run, self._ended)
 
     async def _run(self) -> None:
+        self._again = None
         self._again = await self._work()
 
     def _ended(self, error: BaseException | None) -> None:
         self._job = None
+        interrupted, self._is_interrupted = self._is_interrupted, False
         if self._stopped:
             self._on_ended()
-        elif error is None:
+        elif error is None or (interrupted and isinstance(error, asyncio.CancelledError)):
             self.last_error = None
             self._backoff.reset()
             again = self._interval_ms() if self._again is None else self._again

@@ -417,7 +417,9 @@ class Scrubber:
             if key is None or upload.started_ms > limit_ms:
                 continue
             segment_id = key.segment_id
-            if segment_id.id in self._in_flight or self._owned(segment_id.partition) is None:
+            owned = self._owned(segment_id.partition)
+            # One that the metadata knows is under way, here or elsewhere, or goes with its segment.
+            if owned is None or segment_id.id in owned or segment_id.id in self._in_flight:
                 continue
             if removes:
                 async with self._deadline(1, "aborting an upload"):

@@ -148,9 +148,10 @@ class RemoteStorageManager:
             async with self._copies.lease() as workspace:
                 keys = self._keys.segment_keys(metadata)
                 created_ms = self._clock.now_ms()
-                _, uploaded = await self._copier.copy(
-                    metadata, files, topic, keys, created_ms, workspace
-                )
+                with self._statistics.copying(metadata.id):
+                    _, uploaded = await self._copier.copy(
+                        metadata, files, topic, keys, created_ms, workspace
+                    )
             counters.bytes_up += uploaded
             return CopyResult(uploaded, None)
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
+from uuid import UUID
 
 from tiered.object_store.base import ObjectPage, PendingUpload
 from tiered.segment_metadata import RemoteLogSegmentMetadata
@@ -128,6 +129,11 @@ class Fault(NamedTuple):
     key: str
     position: int
     problem: str
+
+
+def bytes_moved(statistics: Mapping[str, Any], segment: UUID) -> int:
+    """How far a copy is, by a tier's counters; 0: it is not under way, or nothing is known."""
+    return int(statistics.get("copying", {}).get(segment.hex, 0))
 
 
 class Tier(Protocol):

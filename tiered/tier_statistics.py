@@ -10,20 +10,23 @@
      "second_reads":        chunks whose sum was wrong and right when they were fetched again
      "corrupt_reads":       and that were wrong again
      "failed_cleanups":     failed copies that may have left objects
+     "copying":             {<id of a segment, 32 hex>: bytes moved so far} of copies under way
      "copies", "fetches":   {"maximum", "lent", "waiting", "idle_bytes"} of workspaces
      "manifests":           {"entries", "bytes", "maximum_bytes", "hits", "misses"} in memory
      "store":               see `object_store.statistics`; {} if the store has none}
 
-Its size is fixed. Written on the loop only.
+Its size is fixed, but for the copies under way, of which there are few. Written on the loop only.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
+from uuid import UUID
 
 from storage.clock import Clock
 from storage.errors import DiskError
 from tiered.errors import CorruptRemoteDataError, CorruptSegmentError
+from tiered.moved_bytes import MovedBytes, counting
 from tiered.object_store.statistics import ERROR_KINDS as STORE_ERROR_KINDS
 from tiered.object_store.statistics import error_kind as store_error_kind
 
@@ -84,10 +87,18 @@ class OperationStatistics:
 class TierStatistics:
     """See the module."""
 
-    __slots__ = ("_clock", "corrupt_reads", "failed_cleanups", "operations", "second_reads")
+    __slots__ = (
+        "_clock",
+        "_copying",
+        "corrupt_reads",
+        "failed_cleanups",
+        "operations",
+        "second_reads",
+    )
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._copying: dict[UUID, MovedBytes] = {}
         self.operations = {name: OperationStatistics() for name in OPERATIONS}
         self.second_reads = 0
         self.corrupt_reads = 0
@@ -107,9 +118,20 @@ class TierStatistics:
             counters.requests += 1
             counters.seconds += (self._clock.monotonic_ms() - begin_ms) / 1000
 
+    @contextmanager
+    def copying(self, segment: UUID) -> Iterator[None]:
+        """Tell how far the copy in this block is."""
+        with counting() as moved:
+            self._copying[segment] = moved
+            try:
+                yield
+            finally:
+                del self._copying[segment]
+
     def as_dict(self) -> dict[str, Any]:
         """A copy of plain values."""
         return {
+            "copying": {segment.hex: moved.count for segment, moved in self._copying.items()},
             "operations": {name: each.as_dict() for name, each in self.operations.items()},
             "second_reads": self.second_reads,
             "corrupt_reads": self.corrupt_reads,

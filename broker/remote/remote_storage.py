@@ -27,7 +27,7 @@ from storage.filesystem import Filesystem
 from storage.randomness import Randomness
 from tiered.segment_metadata import TopicIdPartition
 from tiered.settings import TierSettings
-from tiered.tier import Tier, TopicFacts
+from tiered.tier import Tier, TopicFacts, bytes_moved
 from tiered.tiered_partition import TieredPartition
 
 if TYPE_CHECKING:
@@ -181,6 +181,7 @@ class RemoteStorage:
             cluster_id=cluster_id,
             settings=settings,
             run_blocking=self._disk.run,
+            progress=lambda segment: bytes_moved(tier.statistics(), segment),
             on_segment_deleted=lambda segment: reader.forget_segment(segment.id),
             is_deleted=lambda topic_id: topic_id in self._controller.image.deleted_topics,
             alerts=self._alerts,

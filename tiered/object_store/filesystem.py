@@ -18,6 +18,7 @@ from storage.errors import DiskError
 from storage.filesystem import Filesystem
 from storage.randomness import Randomness
 from tiered.errors import ObjectNotFoundError, RemoteStorageError, StoreUnavailableError
+from tiered.moved_bytes import moved
 from tiered.object_store.base import Buffer, ObjectInfo, ObjectPage, PendingUpload
 from tiered.object_store.directory_tree import (
     DirectoryTree,
@@ -133,6 +134,7 @@ class FilesystemObjectStore:
                     if unfinished.size + len(part) > size:
                         raise ValueError(f"{key}: more than the {size} bytes promised came")
                     await self._run(unfinished.write, part)
+                    moved(len(part))
                 if unfinished.size != size:
                     raise ValueError(f"{key}: {unfinished.size} bytes came, {size} were promised")
                 await self._run(self._tree.commit, unfinished)

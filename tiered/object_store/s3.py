@@ -25,6 +25,7 @@ from tiered.object_store.http_connection import NotPlainError
 from tiered.object_store.http_range import body_window
 from tiered.object_store.keys import check_key, check_prefix
 from tiered.object_store.s3_calls import Call, S3Calls
+from tiered.object_store.s3_client import SLICE_BYTES, UploadBody
 from tiered.object_store.s3_delete import S3Deleter
 from tiered.object_store.s3_errors import NoSuchUploadError, NotImplementedByStoreError
 from tiered.object_store.s3_upload import MultipartUpload, crc32c_header, part_bytes_for
@@ -94,7 +95,8 @@ class S3ObjectStore:
 
     async def _put_whole(self, counters: CallStatistics, key: str, data: bytes) -> None:
         arguments: dict[str, Any] = {
-            "Body": data,
+            # A large one in slices, so that it can be told how far it is.
+            "Body": data if len(data) <= SLICE_BYTES else UploadBody(memoryview(data)),
             "StorageClass": self._settings.storage_class,
         }
         if self._settings.checksum == "crc32c":

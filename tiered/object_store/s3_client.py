@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from tiered.errors import StoreDeniedError
+from tiered.moved_bytes import moved
 from tiered.object_store.base import StoreDeadlines
 from tiered.object_store.credentials import Credentials, CredentialsSource
 from tiered.settings import StoreSettings
@@ -59,7 +60,10 @@ class UploadBody:
 
     async def __aiter__(self) -> AsyncIterator[memoryview]:
         for begin in range(0, len(self._view), SLICE_BYTES):
-            yield self._view[begin : begin + SLICE_BYTES]
+            piece = self._view[begin : begin + SLICE_BYTES]
+            yield piece
+            # Asked for the next one, the connection has taken it.
+            moved(len(piece))
 
 
 class MachineCredentials:

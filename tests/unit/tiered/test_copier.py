@@ -1,6 +1,7 @@
 """One segment after the other, whole or not at all, and never past one that is bad."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -234,6 +235,68 @@ async def test_delete_records_past_a_corrupt_segment_sets_copying_free() -> None
     assert world.finished() == [(1, 1), (2, 2)]
 
 
+async def test_what_delete_records_took_is_not_called_corrupt_before_that_is_on_disk() -> None:
+    """Its leader epochs are forgotten at once, the log start is on disk up to a minute later."""
+    world = World()
+    world.write(4)
+    world.log.delete_records(2)
+    await world.start()
+    await world.interval()
+    assert world.led.blocked is None
+    assert world.manager.counters.of("t").corrupt_segments == 0
+    assert world.finished() == [], "a crash would bring the records back"
+    world.checkpoint()
+    await world.interval()
+    assert world.finished() == [(2, 2), (3, 3)]
+    assert world.manager.counters.of("t").copy_errors == 0
+
+
+async def test_an_index_is_rebuilt_beside_the_one_that_the_loop_reads() -> None:
+    """While a thread writes it, a look-up must find the old one, not half of the new one."""
+    world = World(tiered_config(segment_bytes=2000, index_interval_bytes=0))
+    for number in range(8):
+        append(world.log, make_batch(b"x" * 40, timestamp_ms=1000 + number))
+    world.log.roll()
+    world.log.flush()
+    segment = world.log.segment_facts()[0]
+    path = segment.offset_index.path
+    file = world.filesystem.open(path)
+    file.write_at(b"\0\0\0\x01\0\0\0\x09", 0)
+    damaged = world.filesystem.peek(path)
+    segment.close()
+    seen: list[bytes] = []
+
+    async def in_a_thread(work: Callable[[], None]) -> None:
+        assert world.filesystem.peek(path) == damaged
+        before = (segment.offset_index, segment.time_index, segment.offset_index._tail)
+        work()
+        seen.append(world.filesystem.peek(path))
+        assert (segment.offset_index, segment.time_index, segment.offset_index._tail) == before
+
+    world.manager._roles.copier._run_blocking = in_a_thread
+    world.tier.fail("copy_segment", corrupt(rebuildable=True))
+    await world.start()
+    assert seen == [damaged]
+    assert world.finished() == [(0, 7)]
+    assert world.filesystem.peek(path) != damaged
+    assert segment.offset_index.entries()[0][0] > 0
+    for offset in range(8):
+        found = world.log.read(offset, max_bytes=1, end_offset=8, min_one_batch=True)
+        assert found is not None
+    assert not [e for e in world.filesystem.list_directory("/data/t-0") if "cleaned" in e.name]
+
+
+async def test_a_segment_that_left_while_its_index_was_made_takes_nothing() -> None:
+    world = World()
+    world.write(2)
+    segment = world.log.segment_facts()[0]
+    rebuilt = segment.rebuild_beside()
+    segment.rename_stage(".deleted")
+    segment.take_indexes(rebuilt)
+    assert not world.filesystem.exists(rebuilt.offset_index.path)
+    assert not world.filesystem.exists("/data/t-0/00000000000000000000.index")
+
+
 async def test_an_index_is_made_again_and_the_copy_tried_once_more() -> None:
     world = World()
     world.write(1)
@@ -314,6 +377,36 @@ async def test_copy_disable_stops_copying() -> None:
     world.set_config(remote_log_copy_disable=False)
     await world.run(100, 10)
     assert world.finished() == [(0, 0), (1, 1)]
+
+
+async def test_copy_disable_ends_the_copy_under_way() -> None:
+    """As in Kafka: what hangs, or fills a link, must stop when it is told to."""
+    world = World()
+    world.write(2)
+    world.tier.hang("log uploaded")
+    await world.start()
+    assert world.manager.copies_in_flight == 1
+    world.set_config(remote_log_copy_disable=True, local_retention_bytes=-1)
+    await world.drain()
+    assert world.manager.copies_in_flight == 0
+    await world.interval(2)
+    # What was begun is taken back, and no failure.
+    assert (world.states(), world.orphans()) == ([], [])
+    assert world.manager.counters.of("t").copy_errors == 0
+    assert world.manager.tasks_of(PARTITION).copy.last_error is None  # type: ignore[union-attr]  # it leads
+    world.set_config(remote_log_copy_disable=False)
+    await world.interval()
+    assert world.finished() == [(0, 0), (1, 1)]
+
+
+async def test_another_change_of_settings_lets_a_copy_go_on() -> None:
+    world = World()
+    world.write(1)
+    world.tier.hang("log uploaded")
+    await world.start()
+    world.set_config(retention_ms=123_456_789)
+    await world.drain()
+    assert world.manager.copies_in_flight == 1
 
 
 async def test_the_quota_is_charged_before_a_copy_and_waiting_holds_no_place() -> None:

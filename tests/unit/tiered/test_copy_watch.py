@@ -26,6 +26,17 @@ def test_who_moves_is_not_stalled() -> None:
     moved = 0
     watch = CopyWatch(timer.clock, timer, lambda segment: moved)
     with watch.watching(ID, 1000):
+        moved = 5
+        timer.advance(250)
+        timer.advance(999)
+        assert watch.stalls == 0
+        timer.advance(1)
+        assert watch.stalled == 1, "from when it stopped, not from a look long after"
+        moved += 1
+        timer.advance(250)
+        assert watch.stalled == 0
+    watch.stalls = 0
+    with watch.watching(ID, 1000):
         for _ in range(10):
             moved += 1
             timer.advance(900)

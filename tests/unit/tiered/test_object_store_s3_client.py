@@ -6,6 +6,7 @@ from base64 import b64encode
 from contextlib import AsyncExitStack
 from typing import Any
 
+from tiered.moved_bytes import counting
 from tiered.object_store.base import StoreDeadlines
 from tiered.object_store.s3_client import (
     SLICE_BYTES,
@@ -23,6 +24,18 @@ async def test_a_body_is_sent_in_slices_without_a_copy() -> None:
     pieces = [piece async for piece in UploadBody(memoryview(memory))]
     assert [len(piece) for piece in pieces] == [SLICE_BYTES, SLICE_BYTES, 5]
     assert all(piece.obj is memory for piece in pieces)
+
+
+async def test_a_body_tells_what_the_connection_has_taken() -> None:
+    with counting() as moved:
+        taken = aiter(UploadBody(memoryview(bytearray(2 * SLICE_BYTES + 5))))
+        await anext(taken)
+        assert moved.count == 0
+        await anext(taken)
+        assert moved.count == SLICE_BYTES
+        await anext(taken)
+        assert [piece async for piece in taken] == []
+        assert moved.count == 2 * SLICE_BYTES + 5
 
 
 def test_a_body_is_a_file_to_the_library() -> None:

@@ -96,6 +96,23 @@ async def test_failures_back_off_and_success_resets() -> None:
     assert rig.task.last_error is None
 
 
+async def test_an_interrupted_run_is_no_failure() -> None:
+    rig = Rig()
+    rig.due = True
+    rig.gate.clear()
+    rig.task.interrupt()
+    rig.task.start()
+    await rig.advance(0)
+    rig.task.interrupt()
+    await rig.advance(0)
+    assert (rig.task.is_busy, rig.task.failures, rig.task.last_error) == (False, 0, None)
+    rig.gate.set()
+    await rig.advance(29_999)
+    assert rig.runs == 1
+    await rig.advance(1)
+    assert rig.runs == 2
+
+
 async def test_stop_cancels_and_says_so_when_it_has_ended() -> None:
     rig = Rig()
     rig.due = True

@@ -177,6 +177,17 @@ async def test_stale_uploads_are_aborted() -> None:
     assert world.manager.scrubber.aborted_uploads == 1
 
 
+async def test_an_upload_of_a_segment_that_the_metadata_knows_is_spared() -> None:
+    """It may be under way elsewhere; nobody else's word counts before its segment is given up."""
+    world = await filled(1)
+    (known,) = world.metadata.segments(PARTITION)
+    upload = PendingUpload(world.tier.keys.segment_keys(known).log, "1", 0)
+    world.bucket.uploads.append(upload)
+    world.clock.advance(HOUR_MS + 1)
+    assert (await scrub(world)).aborted_uploads == 0
+    assert world.bucket.uploads == [upload]
+
+
 async def test_a_refused_listing_fails_the_pass() -> None:
     world = await filled(1)
     world.tier.fail("list_objects", StoreUnavailableError("503"))

@@ -8,7 +8,7 @@ from tests.unit.tiered.segments import FACTS
 from tests.unit.tiered.tier_worlds import text_segment, tier_world, turns
 from tiered.errors import RemoteStorageError, TierProcessError
 from tiered.storage_manager import OBJECT_BYTES_MAX
-from tiered.tier import SideFile
+from tiered.tier import SideFile, bytes_moved
 from tiered.workspace import ROOM_BYTES_MAX
 
 # What a Tier promises is in tests/contract/tier_suite.py.
@@ -28,8 +28,28 @@ async def test_statistics_tell_of_everything() -> None:
     assert told["store"]["calls"]["put"]["calls"] == 2
     assert set(told) == {
         *("operations", "second_reads", "corrupt_reads", "failed_cleanups"),
-        *("copies", "fetches", "manifests", "store"),
+        *("copies", "fetches", "manifests", "store", "copying"),
     }
+    assert told["copying"] == {}
+
+
+async def test_how_far_a_copy_is_can_be_told() -> None:
+    """Of each one apart; a gauge of stalled copies is made of it."""
+    world = tier_world()
+    stuck, other = text_segment(), text_segment(copy_id=2)
+    world.store.fail("put", Fault.HANG, key=".rsm-manifest")
+    copying = asyncio.create_task(
+        world.tier.copy_segment(stuck.metadata, world.write(stuck), FACTS)
+    )
+    while not world.store.hanging:
+        await turns(1)
+    size = stuck.metadata.segment_size_bytes
+    assert bytes_moved(world.tier.statistics(), stuck.metadata.id) == size
+    assert bytes_moved(world.tier.statistics(), other.metadata.id) == 0
+    copying.cancel()
+    await asyncio.gather(copying, return_exceptions=True)
+    assert bytes_moved(world.tier.statistics(), stuck.metadata.id) == 0
+    assert bytes_moved({}, stuck.metadata.id) == 0
 
 
 async def test_after_the_end_every_call_fails() -> None:
