@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from broker.errors import ApiError
 from broker.group_commit import GroupCommit
-from broker.purgatory import Watchers
+from broker.watchers import Waker, Watchers
 from protocol.error_codes import ErrorCode
 from protocol.records.control import MARKER_SIZE
 from storage.append_origin import AppendOrigin
@@ -64,6 +64,7 @@ class Partition:
     __slots__ = (
         "_on_disk_failure",
         "_wake",
+        "_waker",
         "commit",
         "fetch_watchers",
         "gone",
@@ -88,6 +89,7 @@ class Partition:
         disk: "Disk",
         timer: "Timer",
         wake: "Callable[[Partition], None]",
+        waker: Waker,
         on_disk_failure: "Callable[[Partition, DiskError], None]",
     ) -> None:
         self.topic_partition = topic_partition
@@ -103,6 +105,7 @@ class Partition:
         self.preparation: Preparation | None = None
         self.wake_due = False
         self._wake = wake
+        self._waker = waker
         self._on_disk_failure = on_disk_failure
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:
@@ -216,11 +219,11 @@ class Partition:
     def watch_fetch(self) -> Watchers:
         """Who waits for records here."""
         if self.fetch_watchers is None:
-            self.fetch_watchers = Watchers()
+            self.fetch_watchers = Watchers(self._waker)
         return self.fetch_watchers
 
     def watch_produce(self) -> Watchers:
         """Who waits for the high watermark here."""
         if self.produce_watchers is None:
-            self.produce_watchers = Watchers()
+            self.produce_watchers = Watchers(self._waker)
         return self.produce_watchers

@@ -18,7 +18,8 @@ from broker.delayed_produce import DelayedCommit
 from broker.errors import ApiError, code_of
 from broker.partition import Partition, TopicStats
 from broker.preparation import Preparation, PreparationBudget
-from broker.purgatory import Purgatory
+from broker.purgatory import ParkedByAddress, Purgatory
+from broker.watchers import Waker
 from protocol.error_codes import ErrorCode
 from storage.append_origin import AppendOrigin
 from storage.errors import DiskError, StorageError
@@ -40,6 +41,9 @@ LOGGER = logging.getLogger(__name__)
 
 DELAYED_PRODUCE_MAX = 100_000
 DELAYED_FETCH_MAX = 100_000
+PARKED_OF_AN_ADDRESS_MAX = DELAYED_FETCH_MAX // 4
+"""Polls of all kinds that one address has parked: there may be thousands of clients behind it, and
+three more such addresses do not keep anybody from being parked."""
 INTERNAL_APPEND_TIMEOUT_MS = 5_000.0
 """`offsets.commit.timeout.ms`' default: how long a coordinator waits for its own records."""
 
@@ -60,12 +64,14 @@ class ReplicaManager:
         "known_name",
         "names_by_id",
         "on_disk_failure",
+        "parked_by_address",
         "preparation_budget",
         "remote_fetch_max_wait_ms",
         "remote_fetch_paused",
         "remote_reader",
         "stats",
         "timer",
+        "waker",
     )
 
     def __init__(
@@ -84,8 +90,14 @@ class ReplicaManager:
         self.preparation_budget = PreparationBudget()
         self.stats: dict[str, TopicStats] = {}
         self.delayed_produce = Purgatory("Produce", timer, capacity=DELAYED_PRODUCE_MAX)
-        self.delayed_fetch = Purgatory("Fetch", timer, capacity=DELAYED_FETCH_MAX)
-        self.delayed_remote_fetch = Purgatory("RemoteFetch", timer, capacity=DELAYED_FETCH_MAX)
+        self.waker = Waker(loop.call_soon, clock)
+        self.parked_by_address = addresses = ParkedByAddress(PARKED_OF_AN_ADDRESS_MAX)
+        self.delayed_fetch = Purgatory(
+            "Fetch", timer, capacity=DELAYED_FETCH_MAX, addresses=addresses
+        )
+        self.delayed_remote_fetch = Purgatory(
+            "RemoteFetch", timer, capacity=DELAYED_FETCH_MAX, addresses=addresses
+        )
         # Set when there is remote storage, and whenever its settings change.
         self.remote_reader: RemoteReader | None = None
         self.remote_fetch_max_wait_ms = 500.0
@@ -137,6 +149,7 @@ class ReplicaManager:
             disk=self._disk.of(log.directory),
             timer=self.timer,
             wake=self._wake_later,
+            waker=self.waker,
             on_disk_failure=self.disk_failed,
         )
         partitions = self._topics.setdefault(topic, [])
@@ -211,9 +224,11 @@ class ReplicaManager:
         ready, self._ready_to_wake = self._ready_to_wake, []
         for partition in ready:
             partition.wake_due = False
-        for partition in ready:
-            if partition.fetch_watchers is not None:
-                partition.fetch_watchers.check()
+        if len(ready) == 1:
+            if ready[0].fetch_watchers is not None:
+                ready[0].fetch_watchers.check()
+            return
+        self.waker.wake([p.fetch_watchers for p in ready if p.fetch_watchers])
 
     def preparation_of(self, partition: Partition) -> Preparation:
         """The queue of batches that threads work on before they are written."""

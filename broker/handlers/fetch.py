@@ -171,11 +171,10 @@ class FetchHandler:
             committed_only=request.isolation_level == READ_COMMITTED,
         )
         reply.when_abandoned(operation.abandon)
-        if not self._replicas.delayed_fetch.park(operation, request.max_wait_ms):
-            operation.complete(expired=True)
-            return PARKED
-        for partition in watched:
-            partition.watch_fetch().add(operation)
+        purgatory = self._replicas.delayed_fetch
+        if purgatory.park_poll(operation, request.max_wait_ms, connection):
+            for partition in watched:
+                partition.watch_fetch().add(operation)
         return PARKED
 
     def _park_remote(
@@ -204,11 +203,11 @@ class FetchHandler:
         )
         reply.when_abandoned(operation.abandon)
         replicas = self._replicas
-        if not replicas.delayed_remote_fetch.park(operation, replicas.remote_fetch_max_wait_ms):
-            operation.complete(expired=True)
-            return PARKED
-        for partition in partitions:
-            partition.watch_fetch().add(operation)
+        purgatory = replicas.delayed_remote_fetch
+        if purgatory.park_poll(operation, replicas.remote_fetch_max_wait_ms, connection):
+            for partition in partitions:
+                partition.watch_fetch().add(operation)
+        # Also where it is held back: it ends with its reads, which are bounded by themselves.
         operation.begin()
         return PARKED
 

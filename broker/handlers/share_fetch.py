@@ -213,12 +213,10 @@ class ShareFetchHandler:
         answer.open(connection)
         answer.when_abandoned(abandon)
         watched = read.watched()
-        if not self._share.purgatory.park(operation, request.max_wait_ms):
-            operation.complete(expired=True)
-            return
-        for share_partition, partition in watched:
-            share_partition.watchers.add(operation)
-            partition.watch_fetch().add(operation)
+        if self._share.purgatory.park_poll(operation, request.max_wait_ms, connection):
+            for share_partition, partition in watched:
+                share_partition.watchers.add(operation)
+                partition.watch_fetch().add(operation)
 
     def _refuse_later(
         self, connection: "Connection", context: "RequestContext", max_wait_ms: int
@@ -235,8 +233,7 @@ class ShareFetchHandler:
 
         operation = DelayedShareFetch(refuse)
         reply.when_abandoned(operation.abandon)
-        if not self._share.purgatory.park(operation, max_wait_ms):
-            operation.complete(expired=True)
+        self._share.purgatory.park_poll(operation, max_wait_ms, connection)
         return PARKED
 
     def open_reply(self, connection: "Connection", context: "RequestContext") -> Reply:

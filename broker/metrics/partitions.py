@@ -129,6 +129,18 @@ class PartitionMetrics:
             ("delayedOperation",),
             [((p.name,), p.expired) for p in purgatories],
         )
+        yield counter(
+            "varve_polls_held_back",
+            "Fetches that found no room to wait, and were answered soon.",
+            ("delayedOperation",),
+            [((p.name,), p.held_back_total) for p in purgatories],
+        )
+        yield counter(
+            "varve_waking_turns",
+            "How often more requests were to be woken than one turn of the loop has time for.",
+            (),
+            [((), self._replicas.waker.turns)],
+        )
         yield gauge(
             "kafka_server_fetchsessioncache_numincrementalfetchsessions",
             "Incremental fetch sessions.",

@@ -54,6 +54,12 @@ class ShareMetrics:
         ):
             yield gauge(name, text, (), [((), value)])
         yield counter(
+            "varve_share_polls_held_back",
+            "ShareFetch requests that found no room to wait, and were answered soon.",
+            (),
+            [((), self._share.purgatory.held_back_total)],
+        )
+        yield counter(
             "kafka_server_group_coordinator_metrics_share_group_rebalance",
             "New group epochs of share groups.",
             (),

@@ -15,7 +15,8 @@ more reasons, a bit each; it reads again when the last bit is cleared:
     PAUSED_BY_CHANNEL   the request channel is full            cleared by RequestChannel
     PAUSED_BY_MEMORY    queued.max.request.bytes is used up    cleared by Processor.sweep
     PAUSED_BY_BACKLOG   too many unanswered requests, or       cleared when answers have left
-                        answers that the peer does not take
+                        too many of them parked, or answers
+                        that the peer does not take
     PAUSED_BY_TURN      its requests took their turn's time    cleared in the loop's next turn
     PAUSED_BY_ROUND     too many sockets are readable at once  cleared in the loop's next turns
     PAUSED_BY_STOP      the broker stops                       never cleared
@@ -44,6 +45,10 @@ if TYPE_CHECKING:
 
 UNANSWERED_MAX = 256
 """Requests of one connection under way at once; more stay in the socket."""
+
+PARKED_MAX = 8
+"""Polls (Fetch, ShareFetch) of one connection that wait at once: clients have one under way per
+broker, and as answers keep their order, what is behind them would not be answered either."""
 
 PAUSED_BY_CHANNEL = 1
 PAUSED_BY_MEMORY = 2
@@ -93,6 +98,7 @@ class Connection:
         "info",
         "last_active_ms",
         "on_closed",
+        "parked",
         "processor",
         "requests",
         "stream",
@@ -112,6 +118,8 @@ class Connection:
         self.last_active_ms = 0.0
         self.requests = 0
         self.waiting_in_channel = 0
+        # Polls that wait; kept by their purgatory.
+        self.parked = 0
         self._sender = Sender(stream)
         self._pending: deque[ResponseSlot] = deque()
         self._frame: ReceiveBuffer | None = None
@@ -276,7 +284,10 @@ class Connection:
 
     def _must_pause(self) -> bool:
         sender = self._sender
-        if len(self._pending) + self.waiting_in_channel >= UNANSWERED_MAX:
+        if (
+            len(self._pending) + self.waiting_in_channel >= UNANSWERED_MAX
+            or self.parked >= PARKED_MAX
+        ):
             return True
         if sender.idle and not self._held_bytes:
             return False
@@ -318,6 +329,14 @@ class Connection:
             self._offer_frame(frame)
         if not self._paused and not self.closed:
             self.processor.poller.add_reader(self.fd, self.on_readable)
+
+    def stop_parking(self) -> None:
+        """A poll is held back: read nothing more, until `go_on_parking`."""
+        self.parked += PARKED_MAX
+
+    def go_on_parking(self) -> None:
+        """It is about to be answered, or the connection has gone."""
+        self.parked -= PARKED_MAX
 
     # -- answering -------------------------------------------------------------------------------
 
@@ -388,9 +407,10 @@ class Connection:
                 self.resume(PAUSED_BY_BACKLOG)
             else:
                 # In a turn of its own: what was put aside may be thousands of requests.
-                self.processor.poller.call_soon(self._go_on)
+                self.processor.await_going_on(self)
 
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
+        """Take up again what was put aside because too much was unanswered."""
         if not self._must_pause():
             self.resume(PAUSED_BY_BACKLOG)
 

@@ -118,6 +118,18 @@ class Processor:
         self._waiting_for_turn -= 1
         connection.resume(PAUSED_BY_TURN)
 
+    def await_going_on(self, connection: Connection) -> None:
+        """Let a connection go on after PAUSED_BY_BACKLOG, in its share of the loop's next turn.
+
+        An append may wake the polls of hundreds of connections with more requests behind them.
+        """
+        self._waiting_for_turn += 1
+        self.poller.call_soon(self._go_on, connection)
+
+    def _go_on(self, connection: Connection) -> None:
+        self._waiting_for_turn -= 1
+        connection.go_on()
+
     def add(self, stream: Stream, info: ConnectionInfo) -> Connection:
         """Take over an accepted socket and read from it.
 

@@ -22,7 +22,6 @@ from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
-from broker.purgatory import Watchers
 from broker.share.fetched_batches import FetchedBatch
 from broker.share.in_flight import InFlight, Lock, RecordState, Run, Transition
 from broker.share.persister import (
@@ -48,6 +47,7 @@ from broker.share.settlement import (
     RELEASE as RELEASE,
 )
 from broker.timer import Timer
+from broker.watchers import Waker, Watchers
 from protocol.error_codes import ErrorCode
 from protocol.internal.share_state import StateBatch
 
@@ -118,6 +118,7 @@ class SharePartition:
         choose_offset: ChooseOffset,
         persister: SharePersister,
         timer: Timer,
+        waker: Waker,
     ) -> None:
         """A share-partition that knows nothing yet.
 
@@ -129,6 +130,7 @@ class SharePartition:
             choose_offset: See `ChooseOffset`.
             persister: Where the state is kept.
             timer: For the locks.
+            waker: For those who wait here.
         """
         self.key = key
         self.leader_epoch = leader_epoch
@@ -136,7 +138,7 @@ class SharePartition:
         self.state_epoch = 0
         self.start_offset = 0
         self.end_offset = 0
-        self.watchers = Watchers()
+        self.watchers = Watchers(waker)
         self._limits = limits
         self._lock_ms = lock_ms
         self._choose_offset = choose_offset

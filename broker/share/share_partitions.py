@@ -100,7 +100,12 @@ class SharePartitions:
         )
         self.group_configs = group_configs
         self.sessions = ShareSessions(settings.group_share_max_share_sessions)
-        self.purgatory = Purgatory("ShareFetch", timer, capacity=DELAYED_SHARE_FETCH_MAX)
+        self.purgatory = Purgatory(
+            "ShareFetch",
+            timer,
+            capacity=DELAYED_SHARE_FETCH_MAX,
+            addresses=replica_manager.parked_by_address,
+        )
         controller.subscribe(self._on_image)
 
     def __len__(self) -> int:
@@ -168,6 +173,7 @@ class SharePartitions:
             choose_offset=partial(self._choose_offset, key),
             persister=self._persister,
             timer=self._timer,
+            waker=self._replicas.waker,
         )
         self._partitions[key] = share_partition
         self._by_group.setdefault(key.group_id, set()).add(key)

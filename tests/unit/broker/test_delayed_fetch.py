@@ -3,7 +3,9 @@
 import pytest
 
 from broker.delayed_fetch import DelayedFetch
+from broker.network.connection import PARKED_MAX
 from broker.partition import Partition
+from broker.purgatory import HELD_BACK_MS
 from config.topic import TopicConfig
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -121,6 +123,64 @@ async def test_more_of_what_it_has_some_of_wakes_it(world: World) -> None:
     append(second)
     await world.until(lambda: not world.replicas._ready_to_wake)
     assert not world.has_answer
+
+
+async def test_a_connection_parks_a_few(world: World) -> None:
+    """Clients have one fetch under way; what is behind eight of them stays in the socket."""
+    partition = world.add("t")
+    for _ in range(20):
+        world.send(ApiKey.FETCH, VERSION, request(1, 0))
+    purgatory = world.replicas.delayed_fetch
+    assert purgatory.parked == PARKED_MAX
+    assert not world.h.reading
+    assert world.h.connection.unwatched
+    append(partition)
+    await world.until(lambda: world.h.reading)
+    while world.h.stream.incoming:
+        world.h.poller.readable(world.h.stream.fd)
+    for _ in range(20):
+        answer = world.answer(ApiKey.FETCH, VERSION)
+        assert answer.responses[0].partitions[0].records
+    assert purgatory.parked == world.h.connection.parked == 0
+    assert world.replicas.parked_by_address.counts == {}
+
+
+async def test_a_fetch_that_finds_no_room_is_answered_later(world: World) -> None:
+    """With what is there by then, although nothing has watched; its connection waits meanwhile."""
+    partition = world.add("t")
+    world.replicas.delayed_fetch.capacity = 0
+    world.send(ApiKey.FETCH, VERSION, request(1, 0))
+    world.send(ApiKey.FETCH, VERSION, request(1, 0))
+    assert world.replicas.delayed_fetch.held_back == 1
+    assert not world.h.reading
+    size = append(partition)
+    await world.until(lambda: not world.replicas.waker.is_busy)
+    world.timer.advance(HELD_BACK_MS - 1)
+    assert not world.has_answer
+    world.timer.advance(1)
+    assert world.h.reading
+    (answer,) = world.answer(ApiKey.FETCH, VERSION).responses[0].partitions
+    assert len(answer.records) == size
+
+
+async def test_deleting_a_topic_ends_those_who_wait_in_slices(world: World) -> None:
+    """All at once they would hold the loop as an append would."""
+    partition = world.add("t")
+    reader = Reader()
+    reader.here = False
+    waits = [
+        DelayedFetch([partition], 1, reader.is_here, reader.read_and_answer) for _ in range(1000)
+    ]
+    for wait in waits:
+        partition.watch_fetch().add(wait)
+    begin_ms = world.clock.monotonic_ms()
+    reader.is_here = lambda _partition: world.clock.advance(0.1) or False  # type: ignore[method-assign,func-returns-value]  # a look takes time
+    for wait in waits:
+        wait._is_here = reader.is_here
+    world.replicas.remove_topic("t")
+    assert world.clock.monotonic_ms() - begin_ms < 5
+    await world.until(lambda: not world.replicas.waker.is_busy)
+    assert all(wait.completed for wait in waits)
 
 
 async def test_a_stop_answers_it_with_what_there_is(world: World) -> None:

@@ -1,10 +1,15 @@
 """The wheel never fires early, and cancelled timers never."""
 
 import asyncio
+import gc
+import weakref
+from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from broker.timer import TICK_MS, TURN_MS, TimerWheel
+from broker.timer import TICK_MS, TURN_MS, TimerWheel, WheelTimer
 from tests.fakes.clock import ManualClock
 
 
@@ -161,3 +166,61 @@ async def test_runs_on_a_real_loop() -> None:
     done = asyncio.Event()
     wheel.call_later_ms(1, done.set)
     await asyncio.wait_for(done.wait(), 30)
+
+
+def test_cancelled_timers_leave_their_memory(
+    wheel: TimerWheel, loop: ManualLoop, clock: ManualClock
+) -> None:
+    """A long poll that is woken would lie there until its five minutes are over."""
+    wheel.call_later_ms(250_000, lambda: None)
+    alive: list[weakref.ref[Callable[[], None]]] = []
+    for _ in range(20_000):
+
+        def callback() -> None:
+            raise AssertionError("it was cancelled")
+
+        alive.append(weakref.ref(callback))
+        wheel.call_later_ms(300_000, callback).cancel()
+        del callback
+        clock.advance(1)
+    assert not any(reference() for reference in alive)
+    assert sum(isinstance(one, WheelTimer) for one in gc.get_objects()) <= 2
+    assert wheel.armed == 1
+    # Nor do the ticks pile up in which they would have been due.
+    assert len(wheel._ticks) == len(wheel._buckets) < 200
+    loop.advance(400_000)
+    assert wheel.armed == 0
+    assert not wheel._ticks
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["arm", "cancel", "advance"]), st.integers(0, 400)), max_size=200
+    )
+)
+def test_every_timer_fires_once_unless_it_was_cancelled(steps: list[tuple[str, int]]) -> None:
+    """However arming, cancelling and time follow each other."""
+    clock = ManualClock()
+    loop = ManualLoop(clock)
+    wheel = TimerWheel(loop, clock)  # type: ignore[arg-type]  # why: the wheel uses one call of the loop
+    fired: list[int] = []
+    handles: list[WheelTimer] = []
+    due: dict[int, float] = {}
+    for step, number in steps:
+        if step == "arm":
+            timer = len(handles)
+            handles.append(wheel.call_later_ms(number, lambda timer=timer: fired.append(timer)))  # type: ignore[misc]  # why: a default argument binds the loop's value
+            due[timer] = clock.monotonic_ms() + number
+        elif step == "advance":
+            loop.advance(number)
+            late = [t for t, at in due.items() if at + TICK_MS <= clock.monotonic_ms()]
+            assert set(late) <= set(fired)
+        elif handles:
+            timer = number % len(handles)
+            handles[timer].cancel()
+            if timer not in fired:
+                due.pop(timer, None)
+        assert wheel.armed == len([t for t in due if t not in fired])
+    loop.advance(1_000)
+    assert sorted(fired) == sorted(due)
+    assert wheel.armed == 0

@@ -27,6 +27,7 @@ from broker.share.share_partition import (
     SharePartition,
     SharePartitionState,
 )
+from broker.watchers import Waker
 from protocol.error_codes import ErrorCode as E
 from protocol.internal.share_state import StateBatch
 from tests.fakes.partition_persister import FakePersister
@@ -59,6 +60,7 @@ class Share:
             choose_offset=more.get("choose_offset", lambda done: done(E.NONE, 7)),
             persister=self.persister,
             timer=self.timer,
+            waker=Waker(lambda _callback: None, self.timer.clock),
         )
 
     def begin(self, state: ShareState | None = None) -> "Share":
