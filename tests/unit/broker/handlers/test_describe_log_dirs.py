@@ -35,6 +35,9 @@ class Directories:
 
 
 class InlineDisk:
+    def of(self, _path: str) -> "InlineDisk":
+        return self
+
     async def run(self, function: Any, *args: Any) -> Any:
         return function(*args)
 
