@@ -1,7 +1,7 @@
 """`varve tier`: look after remote storage.
 
     ls, verify        of a broker, or of a bucket alone (`cli.tier_bucket` has the options)
-    describe, gc      of a broker, through its admin port
+    describe, gc, skip   of a broker, through its admin port
     pause, resume     a topic, or all: a setting, through the Kafka protocol
     restore           a bucket onto an empty node (`cli.tier_restore`)
     rotate-keys       of a bucket alone
@@ -255,6 +255,42 @@ def _gc(args: argparse.Namespace, _: ClientFactory) -> int:
     return FAILED if any(report.get(name) for name in troubles) or not report["isOurs"] else 0
 
 
+# -- skip ------------------------------------------------------------------------------------------
+
+
+def _skip_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("which", metavar="TOPIC-PARTITION", type=topic_and_partition)
+    parser.add_argument(
+        "--start", type=int, metavar="OFFSET", help="first offset of the segment that is given up"
+    )
+    parser.add_argument(
+        "--execute", action="store_true", help="give it up; else it is only told which it is"
+    )
+    add_admin_argument(parser)
+
+
+def _skip(args: argparse.Namespace, _: ClientFactory) -> int:
+    if "partition" not in args.which:
+        raise CommandError("which partition? (TOPIC-PARTITION)", MISTAKEN)
+    if args.execute and args.start is None:
+        raise CommandError("--execute wants --start, as it is told without", MISTAKEN)
+    query = dict(args.which)
+    if args.execute:
+        query["start"] = str(args.start)
+    told = args.ask(args.admin, "POST", "/tier/skip", query)
+    if args.json:
+        print(format_json(told))
+        return 0
+    name = f"{told['topic']}-{told['partition']}"
+    size = format_size(told["bytes"])
+    print(f"{name}: offsets {told['start']} to {told['end'] - 1}, {size}: {told['problem']}")
+    if told["done"]:
+        print(f"given up; its files are kept beside the log, as {told['keptAs']}")
+    else:
+        print(f"nothing is changed yet: add --start {told['start']} --execute")
+    return 0
+
+
 ACTIONS = {
     "ls": Action("list partitions with remote storage", _list_arguments, _list),
     "describe": Action("draw both tiers of a partition", _describe_arguments, _describe),
@@ -263,6 +299,7 @@ ACTIONS = {
         _verify_arguments,
         _verify,
     ),
+    "skip": Action("give up a corrupt local segment that holds up copying", _skip_arguments, _skip),
     "gc": Action("collect garbage in the object store now", _gc_arguments, _gc),
     "pause": Action(
         "stop copying to remote storage, or reading from it",

@@ -26,6 +26,8 @@ LABEL: Final = 8
 
 WIDTH_MIN: Final = 40
 
+GAPS_SHOWN: Final = 5
+
 
 class Bar(NamedTuple):
     """A segment, or some next to each other: offsets [start, end)."""
@@ -74,6 +76,14 @@ def _title(row: Mapping[str, Any]) -> str:
     if "localBytes" in row:
         text += f", {format_size(row['localBytes'])} local in {len(row.get('local', ()))}"
     notes = [word for key, word in _NOTES.items() if row.get(key)]
+    if row.get("corruptSegment"):
+        corrupt = row["corruptSegment"]
+        notes.append(f"not copied from {corrupt['start']} on: {corrupt['problem']}")
+    gaps = row.get("gaps", ())
+    if gaps:
+        shown = ", ".join(f"{start}..{end - 1}" for start, end in gaps[:GAPS_SHOWN])
+        more = f" and {len(gaps) - GAPS_SHOWN} more" if len(gaps) > GAPS_SHOWN else ""
+        notes.append(f"nobody has offsets {shown}{more}")
     if row.get("heldBack"):
         notes.append(row["heldBack"])
     if row.get("unknownCopies"):

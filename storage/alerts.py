@@ -27,6 +27,9 @@ class AlertKind(StrEnum):
     DIRECTORY_OFFLINE = "directory-offline"
     """A log directory's disk refused; its partitions are offline. Subject: its path."""
 
+    TIER_COPY_BLOCKED = "tier-copy-blocked"
+    """A local segment is not fit to be copied, nor is what follows it. Subject: a partition."""
+
     TIER_METADATA_LOST = "tier-metadata-lost"
     """What remote storage holds is not known any more, wholly or in part. Subject: a partition
     whose history waits, or the topic."""

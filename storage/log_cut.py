@@ -12,6 +12,7 @@ from storage.log_files import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     LOG_SUFFIX,
+    SKIPPED_SUFFIX,
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
@@ -204,12 +205,15 @@ class LogCuts(LogAppends):
             count += 1
         return count
 
-    def replace_segments(self, base_offset: int, replaced: Sequence[int]) -> None:
+    def replace_segments(
+        self, base_offset: int, replaced: Sequence[int], *, keep: bool = False
+    ) -> None:
         """Put the finished, synced `.cleaned` segment at `base_offset` in place of others.
 
         Args:
             base_offset: Of the new segment, and of the first one it replaces.
             replaced: Base offsets of all segments it stands for, ascending; never the active one.
+            keep: Their files are not removed later, but stay as `.skipped`.
 
         Raises:
             DiskError: The disk refused; the next start puts it right.
@@ -236,7 +240,12 @@ class LogCuts(LogAppends):
         segment.rename_stage(SWAP_SUFFIX)
         self._filesystem.sync_directory(self.directory)
         for retired in old:
-            self._retire(retired)
+            if keep:
+                self._segments.remove(retired)
+                retired.close()
+                retired.rename_stage(SKIPPED_SUFFIX)
+            else:
+                self._retire(retired)
             if retired.base_offset != base_offset:
                 self.producer_state.retire_snapshot(retired.base_offset)
         segment.rename_stage("")

@@ -10,6 +10,7 @@ A further suffix says what is going on:
 
     .deleted   no longer part of the log; removed after `file.delete.delay.ms`
     .cleaned   being written by the cleaner; worth nothing after a crash
+    .skipped   given up by an operator (`varve tier skip`); an empty segment stands in its place
     .swap      written whole by the cleaner, taking the place of what it was made from
 
 Source: Kafka, LogFileUtils.java.
@@ -26,6 +27,7 @@ SNAPSHOT_SUFFIX: Final = ".snapshot"
 DELETED_SUFFIX: Final = ".deleted"
 CLEANED_SUFFIX: Final = ".cleaned"
 SWAP_SUFFIX: Final = ".swap"
+SKIPPED_SUFFIX: Final = ".skipped"
 
 SEGMENT_SUFFIXES: Final = (
     LOG_SUFFIX,

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from storage.alerts import AlertKind, Alerts
 from storage.checkpoints import encode_epochs
 from storage.clock import Clock
 from storage.errors import StorageError
@@ -81,6 +82,7 @@ class Copier:
     """
 
     __slots__ = (
+        "_alerts",
         "_broker_id",
         "_clock",
         "_counters",
@@ -112,6 +114,7 @@ class Copier:
         counters: TaskCounters,
         run_blocking: Run,
         progress: Callable[[UUID], int] | None = None,
+        alerts: Alerts | None = None,
     ) -> None:
         """Nothing runs before `run`.
 
@@ -129,6 +132,7 @@ class Copier:
             run_blocking: See `Run`; for rebuilding an index.
             progress: Bytes that a copy has moved so far, by segment id; None: it cannot be told,
                 and a copy counts as stalled when it takes longer than `stalled_copy_ms`.
+            alerts: Where it is said that a segment holds up its partition.
         """
         self._metadata = metadata
         self._tier = tier
@@ -141,6 +145,7 @@ class Copier:
         self._settings = settings
         self._counters = counters
         self._run_blocking = run_blocking
+        self._alerts = Alerts() if alerts is None else alerts
         self.in_flight: set[UUID] = set()
         self.quota = CopyQuota(clock, settings())
         self.watch = CopyWatch(clock, timer, progress)
@@ -174,13 +179,13 @@ class Copier:
             return True
         candidate = self.candidate(led)
         if candidate is None:
-            led.blocked = None
+            self.unblock(led)
             return False
         blocked = led.blocked
         if blocked is None:
             return True
         if blocked.base_offset != candidate.segment.base_offset:
-            led.blocked = None
+            self.unblock(led)
             return True
         return self._clock.monotonic_ms() >= blocked.retry_at_ms
 
@@ -279,7 +284,7 @@ class Copier:
         counters.uploaded_bytes += result.uploaded_bytes
         if led.is_active:
             led.is_settled = True
-            led.blocked = None
+            self.unblock(led)
             tiered.log.highest_remote_offset = max(
                 tiered.log.highest_remote_offset, metadata.end_offset
             )
@@ -359,11 +364,24 @@ class Copier:
         async with Deadline(self._timer, METADATA_DEADLINE_MS, "telling of a copy's end"):
             await self._metadata.update(update)
 
+    def unblock(self, led: LedPartition) -> None:
+        """Nothing is known to hold up the copying of a partition."""
+        led.blocked = None
+        self._alerts.clear(AlertKind.TIER_COPY_BLOCKED, str(led.tiered.partition))
+
     def _block(self, led: LedPartition, candidate: Candidate, error: CorruptSegmentError) -> None:
         base_offset = candidate.segment.base_offset
+        partition = led.tiered.partition
+        self._alerts.set(
+            AlertKind.TIER_COPY_BLOCKED,
+            str(partition),
+            f"The segment of {partition} at offset {base_offset} is not copied, nor what follows "
+            f"it, and the local log grows: {error}. Put a sound copy of the file in its place, or "
+            f"give it up: `varve tier skip {partition.topic}:{partition.partition} --start "
+            f"{base_offset} --execute`.",
+        )
         if led.blocked is None or led.blocked.base_offset != base_offset:
             self._counters.of(led.tiered.partition.topic).corrupt_segments += 1
-            _log.error("%s: not copied, nor what follows it: %s", led.tiered.partition, error)
         led.blocked = BlockedSegment(
             base_offset, error.path, str(error), self._clock.monotonic_ms() + BLOCKED_RETRY_MS
         )

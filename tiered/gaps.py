@@ -16,10 +16,15 @@ turn out to be good; a segment that is being removed means that the log start is
 where the metadata has never heard of a copy at all, it is the metadata that was lost.
 """
 
+from typing import Final
+
 from storage.log import Log
+from tiered.epoch_bounds import valid_end
 from tiered.errors import RemoteOffsetNotFoundError, RemoteStorageError
 from tiered.metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
+
+GAPS_MAX: Final = 1000
 
 
 def find_following(
@@ -79,3 +84,37 @@ def offset_after_gap(
     following = find_following(manager, partition, log, offset)
     local = log.local_log_start_offset
     return local if following is None else min(following[1], local)
+
+
+def find_gaps(
+    manager: RemoteLogMetadataManager, partition: TopicIdPartition, log: Log
+) -> list[tuple[int, int]]:
+    """(start, end) of offsets from the log start on that nobody has, ascending; `end` exclusive.
+
+    Without those within a segment, which compaction may have left. At most `GAPS_MAX`. For people:
+    it walks over all segments.
+
+    Raises:
+        RemoteStorageNotReadyError: Metadata is still being read.
+    """
+    gaps: list[tuple[int, int]] = []
+    local = log.local_log_start_offset
+    offset = log.log_start_offset
+    while offset < local and len(gaps) < GAPS_MAX:
+        following = find_following(manager, partition, log, offset)
+        start = local if following is None else min(following[1], local)
+        if start > offset:
+            gaps.append((offset, start))
+        if following is None:
+            break
+        offset = max(valid_end(following[0], log.leader_epochs), start + 1)
+    segments = log.segment_facts()
+    for at, segment in enumerate(segments[:-1]):
+        if not segment.size and len(gaps) < GAPS_MAX:
+            first = max(segment.base_offset, log.log_start_offset)
+            end = segments[at + 1].base_offset
+            if gaps and gaps[-1][1] == first:
+                gaps[-1] = (gaps[-1][0], end)
+            elif first < end:
+                gaps.append((first, end))
+    return gaps

@@ -30,7 +30,7 @@ from tiered.claim import Claim
 from tiered.copier import Run
 from tiered.copy_quota import CopyQuota
 from tiered.deadline import Deadline
-from tiered.errors import StoreTimeoutError, TieredError
+from tiered.errors import RemoteStorageError, StoreTimeoutError, TieredError
 from tiered.led_partition import LedPartition
 from tiered.lost_metadata import head_in_doubt, learn_epochs
 from tiered.metadata_manager import RemoteLogMetadataManager
@@ -40,6 +40,7 @@ from tiered.partition_tasks import PartitionState, PartitionTasks
 from tiered.scrubber import Scrubber
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
 from tiered.settings import TierSettings
+from tiered.skip import SkippedSegment, blocked_segment, skip_blocked
 from tiered.task_counters import TaskCounters
 from tiered.task_pool import TaskPool
 from tiered.tier import Tier
@@ -115,6 +116,8 @@ class RemoteLogManager:
         self.counters = TaskCounters()
         self.scrubber_pool = TaskPool("scrubber", 2)
         self._metadata = metadata
+        self._filesystem = filesystem
+        self._run_blocking = run_blocking
         self._clock = clock
         self._timer = timer
         self._partitions: dict[TopicIdPartition, PartitionTasks] = {}
@@ -142,6 +145,7 @@ class RemoteLogManager:
             counters=self.counters,
             run_blocking=run_blocking,
             progress=progress,
+            alerts=self._alerts,
             on_deleted=self._forget_segment,
             on_ended=lambda: self._arm_tick(0.0),
             on_gone=self._let_go,
@@ -299,9 +303,40 @@ class RemoteLogManager:
             # Not to be finished first, as in Kafka: its segment may be the reason.
             tasks.copy.interrupt()
         tasks.led.stopped_copying = ""
-        tasks.led.blocked = None
+        self._roles.copier.unblock(tasks.led)
         # Not now: a change of the broker's settings concerns all partitions at once.
         self._set_moving(partition)
+
+    async def skip_blocked(
+        self, partition: TopicIdPartition, start_offset: int | None
+    ) -> SkippedSegment:
+        """Give up the corrupt segment that copying stops before; see `tiered.skip`.
+
+        Args:
+            partition: Led here.
+            start_offset: Of the segment; None: only tell which it is.
+
+        Raises:
+            RemoteStorageError: There is none, it is another one, or it is being read again.
+            StorageError: The disk refused.
+        """
+        tasks = self._partitions.get(partition)
+        if tasks is None or tasks.led is None or tasks.copy is None:
+            raise RemoteStorageError(f"{partition} is not led here")
+        if start_offset is None:
+            return blocked_segment(tasks.led)[1]
+        if tasks.copy.is_busy:
+            raise RemoteStorageError(f"{partition}: a copy is under way; try again in a moment")
+        # Nothing must begin to read the segment while it is replaced.
+        led, copy, stopped = tasks.led, tasks.copy, tasks.led.stopped_copying
+        led.stopped_copying = "a segment is being skipped"
+        try:
+            skipped = await skip_blocked(led, start_offset, self._filesystem, self._run_blocking)
+        finally:
+            led.stopped_copying = stopped
+        self._alerts.clear(AlertKind.TIER_COPY_BLOCKED, str(partition))
+        copy.kick()
+        return skipped
 
     # -- what there is -----------------------------------------------------------------------
 
@@ -462,6 +497,7 @@ class RemoteLogManager:
     def _let_go(self, tasks: PartitionTasks) -> None:
         """Nothing is left to do for it."""
         partition = tasks.partition
+        self._alerts.clear(AlertKind.TIER_COPY_BLOCKED, str(partition))
         self._admit(partition)
         tasks.retire()
         tasks.move(PartitionState.STOPPED)

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 from uuid import UUID
 
+from storage.alerts import Alerts
 from storage.clock import Clock
 from storage.filesystem import Filesystem
 from storage.randomness import Randomness
@@ -61,6 +62,7 @@ class PartitionRoles:
         counters: TaskCounters,
         run_blocking: Run,
         progress: Callable[[UUID], int] | None,
+        alerts: Alerts,
         on_deleted: Callable[[RemoteLogSegmentMetadata], None],
         on_ended: Callable[[], None],
         on_gone: Callable[[PartitionTasks], None],
@@ -105,6 +107,7 @@ class PartitionRoles:
             counters=counters,
             run_blocking=run_blocking,
             progress=progress,
+            alerts=alerts,
         )
         self._expirer = Expirer(
             metadata=metadata,

@@ -4,6 +4,9 @@
                                       for each partition led here
     GET  /tier?topic=T[&partition=P]  only these, and their segments on both sides
     POST /tier/gc[?dry-run=true]      collect garbage now
+    POST /tier/skip?topic=T&partition=P[&start=OFFSET]
+                                      give up the corrupt local segment that copying stops before,
+                                      if it begins there; without `start` only tell which it is
     POST /tier/verify?topic=T[&partition=P]
                                       read their remote segments again and compare
 
@@ -18,8 +21,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.admin_http import Page, Pages, Query
+from storage.errors import StorageError
 from storage.uuid_text import format_uuid
 from tiered.errors import TieredError
+from tiered.gaps import find_gaps
 from tiered.segment_metadata import (
     RemoteLogSegmentMetadata,
     SegmentState,
@@ -96,7 +101,11 @@ class TierPages:
     @property
     def actions(self) -> Pages:
         """For POST."""
-        return {"/tier/gc": self.collect_garbage, "/tier/verify": self.verify}
+        return {
+            "/tier/gc": self.collect_garbage,
+            "/tier/skip": self.skip,
+            "/tier/verify": self.verify,
+        }
 
     # -- pages -----------------------------------------------------------------------------------
 
@@ -182,6 +191,33 @@ class TierPages:
             }
         )
 
+    async def skip(self, query: Query) -> Page:
+        """See the module."""
+        manager = self._remote.manager
+        if "topic" not in query or "partition" not in query:
+            return _refusal(400, "topic and partition are needed")
+        start = query.get("start")
+        if start is not None and not (start.isascii() and start.isdecimal()):
+            return _refusal(400, "start is no offset")
+        try:
+            (who,) = self._wanted(query)
+            assert manager is not None
+            skipped = await manager.skip_blocked(who, None if start is None else int(start))
+        except (ValueError, TieredError, StorageError) as error:
+            return _refusal(400 if isinstance(error, ValueError) else 409, str(error))
+        return _page(
+            {
+                "topic": who.topic,
+                "partition": who.partition,
+                "start": skipped.start_offset,
+                "end": skipped.end_offset,
+                "bytes": skipped.size_bytes,
+                "problem": skipped.problem,
+                "keptAs": skipped.kept_as,
+                "done": start is not None,
+            }
+        )
+
     # -- partitions ------------------------------------------------------------------------------
 
     def _wanted(self, query: Query) -> list[TopicIdPartition]:
@@ -224,6 +260,13 @@ class TierPages:
         manager = self._remote.manager
         if manager is not None:
             row["heldBack"] = manager.held_back.get(who)
+            tasks = manager.tasks_of(who)
+            blocked = None if tasks is None or tasks.led is None else tasks.led.blocked
+            row["corruptSegment"] = blocked and {
+                "start": blocked.base_offset,
+                "path": blocked.path,
+                "problem": blocked.problem,
+            }
             report = manager.scrubber.last
             row["unknownCopies"] = 0 if report is None else report.unknown_by_partition[who]
         if metadata is not None and ready:
@@ -239,6 +282,8 @@ class TierPages:
             }
             if detailed:
                 row["remote"] = [_segment(one) for one in segments]
+                if log is not None:
+                    row["gaps"] = [list(gap) for gap in find_gaps(metadata, who, log)]
         if detailed and log is not None:
             row["local"] = list(_local_segments(log))
             row["leaderEpochs"] = [list(entry) for entry in log.leader_epochs.entries()]

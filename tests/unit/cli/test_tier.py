@@ -34,6 +34,18 @@ REPORT: dict[str, Any] = {
 VERIFIED: dict[str, Any] = {"segments": 2, "bytes": 4096, "faulty": [], "unread": []}
 
 
+SKIPPED: dict[str, Any] = {
+    "topic": "t",
+    "partition": 3,
+    "start": 20,
+    "end": 30,
+    "bytes": 2048,
+    "problem": "the batch fails its CRC",
+    "keptAs": "/d/t-3/20.log.skipped",
+    "done": False,
+}
+
+
 class FakeAdmin:
     """Answers by path; `refusals` by topic."""
 
@@ -42,6 +54,7 @@ class FakeAdmin:
             "/tier": PAGE | {"partitions": [row()]},
             "/tier/gc": REPORT,
             "/tier/verify": VERIFIED,
+            "/tier/skip": SKIPPED,
         }
         self.asked: list[tuple[str, str, dict[str, str]]] = []
         self.unknown: set[str] = set()
@@ -67,6 +80,23 @@ def shell(admin: FakeAdmin, capsys: pytest.CaptureFixture[str]) -> Any:
         return typed(*words, ask=admin)
 
     return run
+
+
+def test_skip_only_tells_until_it_is_told_to(admin: FakeAdmin, shell: Any) -> None:
+    out = shell("skip", "t-3").out
+    assert "t-3: offsets 20 to 29, 2.0 KiB: the batch fails its CRC" in out
+    assert "nothing is changed yet: add --start 20 --execute" in out
+    shell("skip", "t-3", "--start", "20")
+    admin.answers["/tier/skip"] = SKIPPED | {"done": True}
+    assert (
+        "kept beside the log, as /d/t-3" in shell("skip", "t-3", "--start", "20", "--execute").out
+    )
+    asked = [query for _, path, query in admin.asked if path == "/tier/skip"]
+    which = {"topic": "t", "partition": "3"}
+    assert asked == [which, which, which | {"start": "20"}]
+    assert shell("skip", "t-3", "--execute").status == 2
+    assert shell("skip", "t").status == 2
+    assert '"end": 30' in shell("skip", "t-3", "--json").out
 
 
 def test_ls_shows_partitions_of_both_tiers(admin: FakeAdmin, shell: Any) -> None:

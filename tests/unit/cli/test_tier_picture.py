@@ -51,6 +51,14 @@ def test_segments_stand_where_their_offsets_are() -> None:
     ]
 
 
+def test_what_is_missing_and_what_is_corrupt_is_said() -> None:
+    gaps = [[at, at + 5] for at in range(0, 70, 10)]
+    title = drawn(gaps=gaps, corruptSegment={"start": 75, "path": "p", "problem": "bad"})[0]
+    assert "not copied from 75 on: bad" in title
+    assert "nobody has offsets 0..4, 10..14, 20..24, 30..34, 40..44 and 2 more" in title
+    assert "nobody" not in drawn(gaps=[])[0]
+
+
 def test_unfinished_and_overlapping_segments_can_be_told() -> None:
     """By their filling; by a line of their own."""
     lines = drawn(

@@ -10,9 +10,12 @@ from uuid import UUID
 from broker.admin_http import Page
 from broker.remote.admin_pages import RemoteParts, TierPages
 from config.topic import TopicConfig
+from storage.leader_epochs import LeaderEpochCache
 from storage.uuid_text import format_uuid
+from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.tier import FakeTier
-from tiered.errors import StoreUnavailableError
+from tiered.errors import RemoteStorageError, StoreUnavailableError
+from tiered.led_partition import BlockedSegment
 from tiered.scrubber import ScrubReport
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
@@ -22,6 +25,7 @@ from tiered.segment_metadata import (
     TopicIdPartition,
 )
 from tiered.settings import StoreSettings, TierSettings
+from tiered.skip import SkippedSegment
 from tiered.tier import Fault
 from tiered.verifier import SegmentFaults
 
@@ -62,6 +66,12 @@ class Metadata:
     def is_ready(self, who: TopicIdPartition) -> bool:
         return who in self.by_partition
 
+    def find_at_or_after(
+        self, who: TopicIdPartition, epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        finished = [s for s in self.by_partition[who] if s.state == 1 and s.end_offset >= offset]
+        return finished[0] if finished else None
+
     def segments(self, who: TopicIdPartition) -> list[RemoteLogSegmentMetadata]:
         return self.by_partition[who]
 
@@ -82,6 +92,7 @@ class Manager:
     held_back: dict[TopicIdPartition, str] = field(default_factory=dict)
     fails: bool = False
     dry_runs: list[bool] = field(default_factory=list)
+    skipped: list[tuple[TopicIdPartition, int | None]] = field(default_factory=list)
     report: ScrubReport = field(
         default_factory=lambda: ScrubReport(
             is_ours=True, owner="me", objects=3, missing=[segment(T0, 0, 9)]
@@ -103,6 +114,16 @@ class Manager:
     def led_partitions(self) -> Iterable[TopicIdPartition]:
         return iter(self.led)
 
+    def tasks_of(self, who: TopicIdPartition) -> Any:
+        problem = BlockedSegment(5, "/d/5.log", "bad", 0.0) if who == T1 else None
+        return SimpleNamespace(led=SimpleNamespace(blocked=problem))
+
+    async def skip_blocked(self, who: TopicIdPartition, start: int | None) -> SkippedSegment:
+        self.skipped.append((who, start))
+        if who != T1:
+            raise RemoteStorageError("nothing to skip")
+        return SkippedSegment(5, 9, 123, "bad", "/d/5.log.skipped")
+
     async def _scrub(self, *, dry_run: bool) -> ScrubReport:
         if self.fails:
             raise StoreUnavailableError("503")
@@ -119,6 +140,8 @@ def log_of(topic: str, partition: int) -> Any:
     """The local log of every partition but `u-0`."""
     if topic == "u":
         return None
+    epochs = LeaderEpochCache("/epochs", FakeFilesystem())
+    epochs.replace([(0, 0), (2, 15)])
     segments = [SimpleNamespace(base_offset=10, size=40), SimpleNamespace(base_offset=15, size=4)]
     return SimpleNamespace(
         log_start_offset=0,
@@ -130,7 +153,7 @@ def log_of(topic: str, partition: int) -> Any:
         size=lambda: 44,
         config=TopicConfig(tier_copy_paused=True),
         segment_facts=lambda: segments,
-        leader_epochs=SimpleNamespace(entries=lambda: [(0, 0), (2, 15)]),
+        leader_epochs=epochs,
     )
 
 
@@ -185,6 +208,30 @@ async def test_every_led_partition_has_a_row() -> None:
     assert (row["copyPaused"], row["fetchPaused"]) == (True, False)
     assert "remote" not in row
     assert "logStart" not in page["partitions"][2]
+
+
+async def test_what_nobody_has_and_what_holds_up_copying_is_told() -> None:
+    page = await World(Manager([T0, T1])).get(topic="t")
+    first, second = page["partitions"]
+    assert (first["gaps"], second["gaps"]) == ([], [[0, 10]])
+    assert first["corruptSegment"] is None
+    assert second["corruptSegment"] == {"start": 5, "path": "/d/5.log", "problem": "bad"}
+
+
+async def test_a_corrupt_segment_is_given_up_if_its_offset_is_named() -> None:
+    world = World(Manager([T0, T1]))
+    told = document(await world.post("/tier/skip", topic="t", partition="1"))
+    assert (told["start"], told["end"], told["bytes"], told["done"]) == (5, 9, 123, False)
+    told = document(await world.post("/tier/skip", topic="t", partition="1", start="5"))
+    assert (told["done"], told["keptAs"], told["problem"]) == (True, "/d/5.log.skipped", "bad")
+    assert world.remote.manager.skipped == [(T1, None), (T1, 5)]
+    for status, query in (
+        (409, {"topic": "t", "partition": "0"}),
+        (400, {"topic": "t"}),
+        (400, {"topic": "t", "partition": "9"}),
+        (400, {"topic": "t", "partition": "1", "start": "-5"}),
+    ):
+        assert document(await world.post("/tier/skip", **query), status)["error"]
 
 
 async def test_the_whole_says_how_it_is() -> None:
