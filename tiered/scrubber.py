@@ -20,8 +20,8 @@ history of a log, and the metadata was lost. `varve tier rebuild-metadata` tells
 
 Not visible here are partitions this broker does not host. So an empty broker that is pointed at a
 full bucket removes nothing, and a restore still finds all of it. Partitions whose deletion this
-broker has finished count as visible without segments, so that what a cancelled copy uploaded late
-goes too.
+broker has finished, now or before a restart, count as visible without segments, so that what a
+cancelled copy uploaded late goes too.
 
 The store's clock is asked: a small object is written and its time is read from the listing. Our own
 clock may be wrong by days, and young objects would look old.
@@ -125,6 +125,7 @@ class Scrubber:
 
     Attributes:
         last: Report of the last pass that went through; None: there was none yet.
+        last_began_ms: When that pass began, on the monotonic clock.
         runs: Passes that went through.
         removed_objects, removed_bytes, aborted_uploads: Of all passes.
     """
@@ -143,6 +144,7 @@ class Scrubber:
         "_timer",
         "aborted_uploads",
         "last",
+        "last_began_ms",
         "removed_bytes",
         "removed_objects",
         "runs",
@@ -188,6 +190,7 @@ class Scrubber:
         self._alerts = alerts
         self._keys = ObjectKeys()
         self.last: ScrubReport | None = None
+        self.last_began_ms: float | None = None
         self.runs = 0
         self.removed_objects = 0
         self.removed_bytes = 0
@@ -203,6 +206,7 @@ class Scrubber:
             TieredError: It could not be finished; what was removed until then was garbage.
         """
         report = ScrubReport()
+        began_monotonic_ms = self._clock.monotonic_ms()
         report.is_ours = await self._claim.check()
         report.owner = self._claim.owner or ""
         report.lost += self._metadata.losses()
@@ -214,6 +218,7 @@ class Scrubber:
         await self._scrub_objects(report, limit_ms, began_ms, removes)
         await self._scrub_uploads(report, limit_ms, removes)
         self.last = report
+        self.last_began_ms = began_monotonic_ms
         self.runs += 1
         self._tell(report)
         if removes:
@@ -322,7 +327,8 @@ class Scrubber:
         """Ids of the segments that the metadata knows; None: that cannot be told here."""
         if self._metadata.is_ready(partition):
             return frozenset(segment.id for segment in self._metadata.segments(partition))
-        return frozenset() if partition in self._gone else None
+        is_gone = partition in self._gone or self._is_deleted(partition.topic_id)
+        return frozenset() if is_gone else None
 
     def _is_owned(self, group: ObjectGroup, owned: frozenset[UUID]) -> bool:
         segment_id = group.key.segment_id.id

@@ -106,6 +106,8 @@ class RemoteStorage:
         self._on_lookup_timeout = on_lookup_timeout
         self._alerts = Alerts() if alerts is None else alerts
         self._metadata_log: ReplicaMetadataLog | None = None
+        # Of deleted topics: when it was first seen that all of their segments are gone.
+        self._gone_ms: dict[UUID, float] = {}
         self._forgetting: asyncio.Task[None] | None = None
         self._closed = False
         self._apply(settings)
@@ -214,9 +216,25 @@ class RemoteStorage:
             if self.manager.tasks_of(who) is None and who not in self.manager.gone:
                 LOGGER.info("removing what a deleted topic has left partition=%s", who)
                 self.manager.on_stop(who, delete_remote=True)
-        done = deleted - {who.topic_id for who in left}
+        done = self._swept(deleted - {who.topic_id for who in left})
         if done and self.metadata.is_complete and self._forgetting is None:
             self._forgetting = asyncio.ensure_future(self._forget(done))
+
+    def _swept(self, done: frozenset[UUID]) -> frozenset[UUID]:
+        """Of topics whose segments are gone, those of which nothing can turn up any more.
+
+        What a copy was uploading when it was cancelled may appear after all has been removed. It is
+        found by a collection of garbage, once it is old enough, and by the note that the topic was
+        deleted here: so the note stays until one has passed since.
+        """
+        assert self.manager is not None
+        now_ms = self._clock.monotonic_ms()
+        self._gone_ms = {one: self._gone_ms.get(one, now_ms) for one in done}
+        scrubber = self.manager.scrubber
+        if scrubber.last is None or scrubber.last_began_ms is None or scrubber.last.lost:
+            return frozenset()
+        latest_ms = scrubber.last_began_ms - self.settings.gc_grace_ms
+        return frozenset(one for one, gone_ms in self._gone_ms.items() if gone_ms <= latest_ms)
 
     async def _forget(self, done: frozenset[UUID]) -> None:
         try:

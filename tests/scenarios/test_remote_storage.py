@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -15,6 +16,7 @@ from protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from storage.uuid_text import format_uuid
 from tests.fakes.client import Client
 from tests.scenarios.conftest import Node, StartNode, until
 from tiered.errors import StoreUnavailableError
@@ -228,10 +230,23 @@ async def test_a_topic_deleted_just_before_a_crash_leaves_nothing(
     await client.delete_topic("t")
     await node.stop()
     assert manifests(data)
-    again = await start_node(**REMOTE)
+    again = await start_node(**REMOTE, tier_gc_grace_ms=0)
     await until(lambda: not objects(data, ".log"))
-    controller = again.broker.controller
+    controller, remote = again.broker.controller, again.broker.remote
     assert controller is not None
+    assert remote is not None
+    (topic_id,) = controller.image.deleted_topics
+    await until(lambda: bool(remote._gone_ms))
+    # A copy that was cancelled may leave something yet: the note stays until that was looked for.
+    late = data / "varve-objects" / f"t-{format_uuid(topic_id)}" / "0"
+    late.mkdir(parents=True, exist_ok=True)
+    stray = late / f"{0:020}-{format_uuid(UUID(int=5))}.log"
+    stray.write_bytes(b"late")
+    await asyncio.sleep(0)
+    assert controller.image.deleted_topics
+    assert remote.manager is not None
+    while stray.exists():
+        await remote.manager.scrubber.run_once()
     await until(lambda: not controller.image.deleted_topics)
 
 

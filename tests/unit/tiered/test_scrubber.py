@@ -1,5 +1,6 @@
 """Garbage goes after its time; nothing that anybody may own is ever touched."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -240,6 +241,23 @@ async def test_a_whole_copy_of_a_topic_that_was_deleted_here_goes() -> None:
     report = await scrub(world)
     assert (report.unknown_copies, report.removed_objects) == (0, 3)
     assert not set(history) & world.bucket.objects.keys()
+
+
+async def test_what_a_cancelled_upload_left_of_a_deleted_topic_is_found_after_a_restart() -> None:
+    """The partition is unknown to the metadata by then; the note of the deletion says enough."""
+    world = await filled(0)
+    gone = PARTITION._replace(topic_id=UUID(int=77))
+    late = segment(50, 59)
+    late = replace(late, segment_id=late.segment_id._replace(partition=gone))
+    keys = strew(world, late, 2)
+    world.bucket.uploads.append(PendingUpload(world.tier.keys.segment_keys(late).log, "u", 0))
+    world.clock.advance(HOUR_MS + 1)
+    report = await scrub(world)
+    assert (report.hidden_objects, report.removed_objects, report.aborted_uploads) == (2, 0, 0)
+    world.deleted.add(gone.topic_id)
+    await scrub(world)
+    assert not set(keys) & world.bucket.objects.keys()
+    assert world.bucket.uploads == []
 
 
 async def test_nothing_is_removed_while_the_metadata_has_lost_something() -> None:
