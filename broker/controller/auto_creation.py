@@ -39,6 +39,10 @@ class AutoCreation:
         self._running: dict[str, asyncio.Future[CreateTopicResult]] = {}
         self._queue: list[str] = []
 
+    def is_creating(self, name: str) -> bool:
+        """Whether a topic is on its way: it may be in the image, and its logs not there yet."""
+        return name in self._running
+
     def create(self, name: str) -> "asyncio.Future[CreateTopicResult] | None":
         """Create a topic with default settings because somebody used it.
 

@@ -2,11 +2,11 @@
 
 Behaviour:
 - Topics null: all of them (version 0: an empty list says so). Empty from version 1: none.
-- An unknown name is created when the client allows it and `auto.create.topics.enable` is on; the
-  answer waits for the creation, so a client that is about to produce gets its topic at once (Kafka
-  answers UNKNOWN_TOPIC_OR_PARTITION and lets the client ask again).
-- An illegal name, or one that collides with an existing one, is INVALID_TOPIC_EXCEPTION; a topic
-  that could not be created is UNKNOWN_TOPIC_OR_PARTITION, as in Kafka, and the reason is logged.
+- An unknown name is created when the client allows it and `auto.create.topics.enable` is on. The
+  answer does not wait for that: it says UNKNOWN_TOPIC_OR_PARTITION, as Kafka's, and the client asks
+  again. Who only wants to know whether a topic is gone is told so, even if asking brings it back.
+- An illegal name is INVALID_TOPIC_EXCEPTION. A topic that cannot be created stays unknown, as in
+  Kafka, and the reason is logged.
 - With any topic id in the request the names are ignored, as in Kafka.
 - Endpoints are those of the listener the client has connected to.
 - Answers about all topics are kept encoded until the cluster changes.
@@ -25,8 +25,7 @@ Versions:
 - 13  error code at the top
 """
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from broker.controller.authorized_operations import (
@@ -49,20 +48,17 @@ from protocol.primitives import NIL_UUID
 if TYPE_CHECKING:
     from broker.controller.cluster_image import ClusterImage
     from broker.controller.controller import Controller
-    from broker.controller.results import CreateTopicResult
     from broker.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.METADATA
 VERSIONS = (0, 13)
 
-Creations = Mapping[str, "asyncio.Future[CreateTopicResult]"]
-
 
 def handle(
     services: "Services", context: "RequestContext", request: MetadataRequest
-) -> "MetadataResponse | bytes | asyncio.Future[MetadataResponse]":
-    """Answer at once, or when missing topics have been created."""
+) -> "MetadataResponse | bytes":
+    """Answer at once; topics that are missing may be created afterwards."""
     controller = services.controller
     version = context.api_version
     if request.topics is None or (version == 0 and not request.topics):
@@ -73,26 +69,13 @@ def handle(
     if any(topic.topic_id != NIL_UUID for topic in request.topics):
         return _by_id(controller, context, request)
     names = list(dict.fromkeys(topic.name for topic in request.topics if topic.name is not None))
-    creations: dict[str, asyncio.Future[CreateTopicResult]] = {}
+    response = _by_name(controller, context, request, names)
     if request.allow_auto_topic_creation and services.settings.auto_create_topics_enable:
-        creations = _create_missing(controller, names)
-        if any(not creation.done() for creation in creations.values()):
-            answer = _by_name_later(controller, context, request, names, creations)
-            return asyncio.get_running_loop().create_task(answer)
-    return _by_name(controller, context, request, names, creations)
-
-
-def _create_missing(
-    controller: "Controller", names: Sequence[str]
-) -> "dict[str, asyncio.Future[CreateTopicResult]]":
-    topics = controller.image.topics
-    creations = {}
-    for name in names:
-        if name not in topics:
-            creation = controller.auto_create(name)
-            if creation is not None:
-                creations[name] = creation
-    return creations
+        topics = controller.image.topics
+        for name in names:
+            if name not in topics and name_problem(name) is None:
+                controller.auto_create(name)
+    return response
 
 
 def _problem(request: MetadataRequest, version: int) -> ErrorCode | None:
@@ -157,35 +140,20 @@ def _by_id(
     return _response(image, context, request, topics)
 
 
-async def _by_name_later(
-    controller: "Controller",
-    context: "RequestContext",
-    request: MetadataRequest,
-    names: Sequence[str],
-    creations: "Creations",
-) -> MetadataResponse:
-    # Not gathered: a client that leaves must not take the topics from others who wait for them.
-    await asyncio.wait(set(creations.values()))
-    return _by_name(controller, context, request, names, creations)
-
-
 def _by_name(
     controller: "Controller",
     context: "RequestContext",
     request: MetadataRequest,
     names: Sequence[str],
-    creations: "Creations",
 ) -> MetadataResponse:
     image = controller.image
     topics = []
     for name in names:
-        if name in image.topics:
+        if name in image.topics and not controller.is_creating(name):
             topics.append(_topic(controller, image, context, request, name))
             continue
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        creation = creations.get(name)
-        refused = creation is not None and creation.result().error
-        if name_problem(name) is not None or refused == ErrorCode.INVALID_TOPIC_EXCEPTION:
+        if name_problem(name) is not None:
             error = ErrorCode.INVALID_TOPIC_EXCEPTION
         topics.append(
             MetadataResponseTopic(

@@ -112,6 +112,11 @@ class Dialogue:
         self._connections.append(connection)
         return connection
 
+    @property
+    def port(self) -> int:
+        """Where the broker listens."""
+        return self._node.port
+
     def close(self) -> None:
         """Close the connections."""
         for connection in self._connections:
@@ -219,17 +224,18 @@ class Dialogue:
         led = DescribeProducersRequest(
             topics=[TopicRequest(name=name, partition_indexes=list(range(partitions)))]
         )
-        self._wait(lambda: not any(codes_of(self.ask_quietly(ends, 7))), f"leaders of {name}")
+        self.wait(lambda: not any(codes_of(self.ask_quietly(ends, 7))), f"leaders of {name}")
         # Kafka answers ListOffsets a little before it accepts records.
-        self._wait(
+        self.wait(
             lambda: ErrorCode.NOT_LEADER_OR_FOLLOWER not in codes_of(self.ask_quietly(led)),
             f"leaders of {name}",
         )
         for group in GROUP_OF_EACH_PARTITION:
-            self._wait(partial(self._is_assigned, group, name), f"assignment of {name}")
+            self.wait(partial(self._is_assigned, group, name), f"assignment of {name}")
         return name
 
-    def _wait(self, is_there: Callable[[], bool], what: str) -> None:
+    def wait(self, is_there: Callable[[], object], what: str) -> None:
+        """Until something is as it should be; fails after a while."""
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
         while not is_there():
             assert time.monotonic() < deadline, f"waited in vain for {what}"

@@ -40,7 +40,7 @@ class State:
         self.topic_id = d.topic_id(topic)
         self.partition = partition
         key = f"{self.group}:{_kafka_text(self.topic_id)}:{partition}"
-        d._wait(
+        d.wait(
             lambda: (
                 d.ask_quietly(FindCoordinatorRequest(key_type=SHARE, coordinator_keys=[key]), 6)
                 .coordinators[0]

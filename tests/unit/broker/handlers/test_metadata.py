@@ -1,11 +1,11 @@
 """Metadata: which topics, which errors, which fields, in every version."""
 
-import asyncio
 from uuid import UUID
 
 import pytest
 
-from broker.controller.cluster_image import BrokerEndpoint
+from broker.controller.cluster_image import BrokerEndpoint, TopicImage
+from broker.controller.controller import Controller
 from broker.controller.metadata_records import PartitionImage, chunks
 from broker.controller.metadata_store import Put
 from broker.controller.topics import NewTopic
@@ -29,6 +29,13 @@ def ask(*names: str, create: bool = False, **options: bool) -> MetadataRequest:
 
 def errors_of(response: MetadataResponse) -> dict[str | None, ErrorCode]:
     return {topic.name: ErrorCode(topic.error_code) for topic in response.topics}
+
+
+async def created(controller: Controller, name: str) -> TopicImage | None:
+    """The topic once its creation, which a request has begun, is over."""
+    creation = controller.auto_create(name)
+    assert creation is not None
+    return (await creation).topic
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -90,17 +97,20 @@ async def test_unknown_names_are_told(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_missing_topics_are_created_and_told_at_once(version: int) -> None:
+async def test_missing_topics_are_unknown_and_created_afterwards(version: int) -> None:
     """Before version 4 a client cannot say that it does not want that."""
     controller = await open_controller(num_partitions=3)
     request = ask("new", "bad name", create=True)
     response = await call(metadata, services_of(controller), request, version)
     assert errors_of(response) == {
-        "new": ErrorCode.NONE,
+        "new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         "bad name": ErrorCode.INVALID_TOPIC_EXCEPTION,
     }
-    assert len(response.topics[0].partitions) == 3
+    await created(controller, "new")
     assert set(controller.image.topics) == {"new"}
+    response = await call(metadata, services_of(controller), ask("new", create=True), version)
+    assert errors_of(response) == {"new": ErrorCode.NONE}
+    assert len(response.topics[0].partitions) == 3
 
 
 async def test_broker_may_forbid_automatic_creation() -> None:
@@ -114,17 +124,21 @@ async def test_internal_topic_is_created_with_its_own_settings() -> None:
     controller = await open_controller(offsets_topic_num_partitions=5)
     request = ask("__consumer_offsets", create=True)
     response = await call(metadata, services_of(controller), request, 12)
-    assert len(response.topics[0].partitions) == 5
-    overrides = controller.image.topics["__consumer_offsets"].overrides
-    assert overrides["cleanup.policy"] == "compact"
+    assert response.topics[0].is_internal
+    topic = await created(controller, "__consumer_offsets")
+    assert topic is not None
+    assert len(topic.partitions) == 5
+    assert topic.overrides["cleanup.policy"] == "compact"
 
 
-async def test_name_that_collides_is_an_invalid_topic() -> None:
-    """A client that is told UNKNOWN_TOPIC_OR_PARTITION would ask for ever."""
+async def test_name_that_collides_stays_unknown() -> None:
+    """That it collides is found by whoever creates it, which nobody waits for."""
     controller = await open_controller()
     await controller.create_topics([NewTopic("a.b", 1, 1)])
-    response = await call(metadata, services_of(controller), ask("a_b", create=True), 12)
-    assert errors_of(response) == {"a_b": ErrorCode.INVALID_TOPIC_EXCEPTION}
+    for _ in range(2):
+        response = await call(metadata, services_of(controller), ask("a_b", create=True), 12)
+        assert errors_of(response) == {"a_b": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        assert await created(controller, "a_b") is None
 
 
 async def test_topic_that_cannot_be_created_is_unknown() -> None:
@@ -134,21 +148,18 @@ async def test_topic_that_cannot_be_created_is_unknown() -> None:
     assert errors_of(response) == {"new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
-async def test_client_that_leaves_does_not_stop_the_creation_for_others() -> None:
+async def test_many_who_ask_share_one_creation() -> None:
     store = MemoryStore()
     controller = await open_controller(store)
     services = services_of(controller)
     store.gate.clear()
-    context = context_of(metadata.API_KEY, 12)
-    leaving = metadata.handle(services, context, ask("new", create=True))
-    staying = metadata.handle(services, context, ask("new", create=True))
-    assert isinstance(leaving, asyncio.Future)
-    assert isinstance(staying, asyncio.Future)
-    await asyncio.sleep(0)
-    leaving.cancel()
+    for _ in range(3):
+        response = await call(metadata, services, ask("new", create=True), 12)
+        assert errors_of(response) == {"new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    before = store.disk.revision
     store.gate.set()
-    response = await staying
-    assert errors_of(response) == {"new": ErrorCode.NONE}
+    assert await created(controller, "new") is not None
+    assert store.disk.revision == before + 1
 
 
 @pytest.mark.parametrize("version", [12, 13])

@@ -1,0 +1,76 @@
+"""Scripts about topics: which come into being because somebody asks for them."""
+
+from protocol.error_codes import ErrorCode
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.interop.raw.dialogue import Dialogue
+from tests.interop.raw.script import script
+
+
+def ask(
+    d: Dialogue, what: str, *names: str, version: int = 12, create: bool = True
+) -> list[ErrorCode]:
+    """Metadata of topics; notes error and number of partitions."""
+    request = MetadataRequest(
+        topics=[MetadataRequestTopic(name=name) for name in names],
+        allow_auto_topic_creation=create,
+    )
+    topics = sorted(d.ask_quietly(request, version).topics, key=lambda topic: str(topic.name))
+    codes = [ErrorCode(topic.error_code) for topic in topics]
+    d.note(
+        what,
+        [
+            (topic.name, code.name, len(topic.partitions), topic.is_internal)
+            for topic, code in zip(topics, codes, strict=True)
+        ],
+    )
+    return codes
+
+
+def wait_for(d: Dialogue, name: str) -> None:
+    """Until the topic is there."""
+    request = MetadataRequest(
+        topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
+    )
+    d.wait(lambda: not d.ask_quietly(request, 12).topics[0].error_code, f"topic {name}")
+
+
+@script
+def topics_that_asking_creates(d: Dialogue) -> None:
+    """The first answer is that there is none, in every version; then there is one."""
+    for version in (1, 3, 4, 9, 12, 13):
+        name = f"{d.name}-{version}"
+        ask(d, f"v{version}", name, version=version)
+        wait_for(d, name)
+        ask(d, f"v{version} again", name, version=version)
+    ask(d, "bad names", "", ".", "a b", "x" * 250)
+    ask(d, "not wanted", f"{d.name}-other", create=False)
+    ask(d, "not wanted either", f"{d.name}-other", create=False)
+
+
+@script
+def topics_that_collide(d: Dialogue) -> None:
+    """Who asks is told that there is none, as often as it asks."""
+    ask(d, "dot", f"{d.name}.a")
+    wait_for(d, f"{d.name}.a")
+    for number in range(3):
+        ask(d, f"bar {number}", f"{d.name}_a")
+    ask(d, "both", f"{d.name}_a", f"{d.name}.a")
+
+
+@script
+def topics_that_come_back(d: Dialogue) -> None:
+    """Whoever looks whether a deleted topic is gone is told so, and brings it back by asking."""
+    for create in (False, True):
+        topic = d.create_topic(f"-{create}", partitions=3)
+        request = DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)], timeout_ms=10_000)
+        d.ask_quietly(request)
+        # Kafka's brokers learn of a deletion a moment after its answer.
+        gone = MetadataRequest(
+            topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
+        )
+        d.wait(lambda: d.ask_quietly(gone, 12).topics[0].error_code, f"end of {topic}")  # noqa: B023  because it is over before the next
+        ask(d, f"{create} gone", topic, create=create)
+        if create:
+            wait_for(d, topic)
+        ask(d, f"{create} then", topic, create=create)
