@@ -281,6 +281,11 @@ class ClassicGroup(Group):
         return None
 
     @override
+    def member_sessions(self) -> list[Deadline]:
+        """One for each member."""
+        return [member.session for member in self.members.values()]
+
+    @override
     def tombstones(self) -> list[KeyValue]:
         """The one record that deletes the group."""
         return [(encode_group_metadata_key(self.group_id), None)]

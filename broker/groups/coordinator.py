@@ -701,6 +701,9 @@ class GroupCoordinator:
         if isinstance(active, ErrorCode):
             done(active)
             return
+        group = active.shard.groups.get(group_id)
+        if group is not None:
+            group.expire_sessions()
         share_group = active.shard.share_group(group_id)
         if share_group is None:
             active.offsets.delete_group(group_id, done)

@@ -41,6 +41,12 @@ class Deadline:
             self._handle.cancel()
             self._handle = None
 
+    def expire_if_due(self) -> None:
+        """Call back now if the time is over and only the timer is late."""
+        if self._handle is not None and self._clock.monotonic_ms() >= self._due_ms:
+            self._handle.cancel()
+            self._fire()
+
     @property
     def pending(self) -> bool:
         """Whether the callback is still to come."""

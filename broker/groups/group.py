@@ -10,6 +10,7 @@ Source of the shape: Kafka, Group.java.
 from abc import ABC, abstractmethod
 from enum import StrEnum
 
+from broker.groups.deadline import Deadline
 from broker.groups.offsets_log import KeyValue
 from protocol.error_codes import ErrorCode
 
@@ -95,6 +96,15 @@ class Group(ABC):
     @abstractmethod
     def offset_expiry_base(self) -> int | None:
         """When offsets' retention begins: a time in ms, -1 each offset's commit, None never."""
+
+    @abstractmethod
+    def member_sessions(self) -> list[Deadline]:
+        """The session of every member; one that ends may take its member from the group."""
+
+    def expire_sessions(self) -> None:
+        """Let go of members whose time is over, before somebody is told that they are there."""
+        for session in self.member_sessions():
+            session.expire_if_due()
 
     @abstractmethod
     def tombstones(self) -> list[KeyValue]:

@@ -31,6 +31,7 @@ from broker.groups.consumer.member import (
     ConsumerGroupMember,
 )
 from broker.groups.consumer.timers import MemberTimers
+from broker.groups.deadline import Deadline
 from broker.groups.group import Group, GroupType
 from broker.groups.offsets_log import Done, KeyValue
 from broker.timer import TimerHandle
@@ -359,6 +360,11 @@ class ConsumerGroup(Group):
     def offset_expiry_base(self) -> int | None:
         """Retention begins with each commit; topics that are read are left out by the caller."""
         return NO_TIMESTAMP
+
+    @override
+    def member_sessions(self) -> list[Deadline]:
+        """One for each member."""
+        return [timers.session for timers in self.timers.values()]
 
     @override
     def tombstones(self) -> list[KeyValue]:

@@ -258,6 +258,11 @@ class ShareGroup(Group):
         return None
 
     @override
+    def member_sessions(self) -> list[Deadline]:
+        """One for each member."""
+        return list(self.sessions.values())
+
+    @override
     def tombstones(self) -> list[KeyValue]:
         """Everything that may be in the log of the group, in the order in which Kafka reads it."""
         group_id = self.group_id

@@ -427,6 +427,18 @@ async def test_groups_go_with_the_offsets_topic(broker: Broker) -> None:
     assert broker.groups.group_counts() == {}
 
 
+async def test_members_whose_time_is_over_do_not_keep_a_group(broker: Broker) -> None:
+    """Also when only the timer is late: who deletes waited for the session's end."""
+    await broker.stable_member()
+    codes: list[ErrorCode] = []
+    broker.clock.advance(9_999)
+    broker.groups.delete_group("g", codes.append)
+    assert codes == [ErrorCode.NON_EMPTY_GROUP]
+    broker.clock.advance(1)
+    broker.groups.delete_group("g", codes.append)
+    assert codes[1:] == [ErrorCode.NONE]
+
+
 async def test_offsets_expire_at_every_check(broker: Broker) -> None:
     broker.commit()
     broker.timer.advance(7 * 24 * 60 * 60_000)

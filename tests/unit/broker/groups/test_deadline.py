@@ -53,3 +53,18 @@ def test_cancelled_it_never_expires_until_it_is_set_again() -> None:
     w.deadline.set(10)
     w.timer.advance(10)
     assert w.expired_at == [30]
+
+
+def test_one_that_is_due_need_not_wait_for_its_timer() -> None:
+    """Timers are late: who asks at the minute is told what holds."""
+    w = Watch()
+    w.deadline.set(10)
+    w.timer.clock.advance(9)
+    w.deadline.expire_if_due()
+    assert not w.expired_at
+    w.timer.clock.advance(1)
+    w.deadline.expire_if_due()
+    assert w.expired_at == [10]
+    w.timer.advance(100)
+    w.deadline.expire_if_due()
+    assert w.expired_at == [10]
