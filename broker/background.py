@@ -45,7 +45,10 @@ class Background:
         disk: "Disk",
         timer: "Timer",
         clock: "Clock",
+        current: "Callable[[], BrokerConfig] | None" = None,
     ) -> None:
+        """`current`: the settings that count now; default: those it starts with."""
+        self._current = current or (lambda: settings)
         self._settings = settings
         self._log_manager = log_manager
         self._replicas = replicas
@@ -81,16 +84,22 @@ class Background:
             float(settings.producer_id_expiration_check_interval_ms), self._expire_producers
         )
         self._every(REMOVE_DELETED_MS, lambda: self._disk.run(manager.remove_deleted))
-        self._every(float(settings.log_cleaner_backoff_ms), self._clean)
+        self._every(lambda: float(self._current().log_cleaner_backoff_ms), self._clean)
 
     def _every(
         self,
-        period_ms: float,
+        period_ms: float | Callable[[], float],
         duty: Callable[[], Awaitable[object]],
         *,
         first_ms: float | None = None,
     ) -> None:
-        """Do `duty` again and again, `period_ms` after its last end."""
+        """Do `duty` again and again, `period_ms` after its last end.
+
+        A period that may change while the broker runs is a function.
+        """
+
+        def pause_ms() -> float:
+            return period_ms() if callable(period_ms) else period_ms
 
         async def once() -> None:
             try:
@@ -100,7 +109,7 @@ class Background:
             except Exception:
                 LOGGER.exception("background duty failed")
             if not self._stopped:
-                self._timer.call_later_ms(period_ms, begin)
+                self._timer.call_later_ms(pause_ms(), begin)
 
         def begin() -> None:
             if not self._stopped:
@@ -108,7 +117,7 @@ class Background:
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
-        self._timer.call_later_ms(period_ms if first_ms is None else first_ms, begin)
+        self._timer.call_later_ms(pause_ms() if first_ms is None else first_ms, begin)
 
     async def stop(self) -> None:
         """Let running duties end; none begins any more."""

@@ -34,7 +34,7 @@ from broker.kafka_apis import Api, KafkaApis
 from broker.log_lifecycle import LogLifecycle
 from broker.lookups import Lookups
 from broker.loop_lag import LoopLag
-from broker.network.server import LIMIT_KEYS, NetworkServer
+from broker.network.server import LIMIT_KEYS, LISTENER_KEYS, WORKER_KEYS, NetworkServer
 from broker.network.turn_end import TurnEnd
 from broker.node_store import NodeStore, NodeStoreError
 from broker.on_loop import OnLoop
@@ -78,6 +78,21 @@ REMOTE_KEYS = tuple(
 )
 """Settings of remote storage that take effect while the broker runs."""
 
+CLEANER_KEYS = (
+    "log.cleaner.dedupe.buffer.size",
+    "log.cleaner.io.buffer.load.factor",
+    "log.cleaner.io.buffer.size",
+)
+"""Settings of the cleaner that count from the next log it takes."""
+
+READ_LATER_KEYS = (
+    "log.cleaner.backoff.ms",
+    "num.recovery.threads.per.data.dir",
+    # One node has nobody to fetch from.
+    "num.replica.fetchers",
+)
+"""Settings that are looked up when they are needed."""
+
 DISK_THREADS_MIN = 4
 STOP_TIMEOUT_S = 10.0
 
@@ -86,6 +101,11 @@ READY_LINES = 100
 
 PROGRESS_MS = 5_000.0
 """Between two log lines about recovery."""
+
+
+def disk_threads(settings: "BrokerConfig") -> int:
+    """Threads of each log directory, and of what lies in none."""
+    return max(DISK_THREADS_MIN, settings.background_threads)
 
 
 def handler_modules() -> list[ModuleType]:
@@ -130,7 +150,7 @@ class Broker:
         self.apis: KafkaApis | None = None
         self.timer = TimerWheel(self.loop, self.clock)
         self.turn_end = TurnEnd(self.loop.call_soon, self.clock)
-        self.disk = Disks(max(DISK_THREADS_MIN, settings.background_threads), log_dirs)
+        self.disk = Disks(disk_threads(settings), log_dirs)
         self.lookups = Lookups()
         self.remote: RemoteStorage | None = None
         self.dynamic: DynamicSettings | None = None
@@ -237,6 +257,21 @@ class Broker:
             lambda _before, after: self.log_manager.require_verification(
                 after.transaction_partition_verification_enable
             ),
+        )
+        self.dynamic.subscribe(
+            ["background.threads"],
+            lambda _before, after: self.disk.resize(disk_threads(after)),
+        )
+        self.dynamic.subscribe(
+            ["producer.id.expiration.ms"],
+            lambda _before, after: self.log_manager.expire_producers_after(
+                after.producer_id_expiration_ms
+            ),
+        )
+        self.dynamic.read_later(READ_LATER_KEYS)
+        self.dynamic.subscribe(
+            CLEANER_KEYS,
+            lambda _before, after: self.log_manager.update_cleaner(LogManagerSettings.of(after)),
         )
         if settings.remote_log_storage_system_enable:
             self.remote = self._build_remote(controller)
@@ -391,6 +426,7 @@ class Broker:
             turn_end=self.turn_end,
             connections_max=self.descriptors.connections,
             free_descriptors=lambda: self.filesystem.open_files.evict(EVICTED_AT_ONCE),
+            alerts=self.alerts,
         )
         assert self.dynamic is not None
         self.dynamic.subscribe(LIMIT_KEYS, lambda _, after: network.update_limits(after))
@@ -400,16 +436,27 @@ class Broker:
             self.network.start()
         except OSError as error:
             raise StartupError(f"cannot listen: {error}") from error
-        controller.advertise(self._endpoints())
+        controller.advertise(self._endpoints(settings))
+        self.dynamic.subscribe(LISTENER_KEYS, lambda _, after: self._listen_as(after))
+        self.dynamic.subscribe(WORKER_KEYS, lambda _, after: network.update_workers(after))
 
-    def _endpoints(self) -> Mapping[str, BrokerEndpoint]:
+    def _listen_as(self, settings: "BrokerConfig") -> None:
+        """Listeners have been changed at run time."""
+        assert self.network is not None
+        assert self.controller is not None
+        self.network.update_listeners(settings)
+        self.controller.advertise(self._endpoints(settings))
+
+    def _endpoints(self, settings: "BrokerConfig") -> Mapping[str, BrokerEndpoint]:
         """What clients are told to call: bound ports stand in for port 0, this host for no host."""
         bound = {name: (host, port) for name, host, port in self.addresses}
         endpoints = {}
-        for listener in self.settings.listeners_for_clients:
+        for listener in settings.listeners_for_clients:
+            if listener.name not in bound:
+                continue
             host, port = listener.host, listener.port
-            bound_host, bound_port = bound.get(listener.name, ("", port))
-            if not self.settings.advertised_listeners:
+            bound_host, bound_port = bound[listener.name]
+            if not settings.advertised_listeners:
                 host = bound_host
             endpoints[listener.name] = BrokerEndpoint(
                 host or os.uname().nodename, port or bound_port
@@ -418,7 +465,9 @@ class Broker:
 
     async def _load(self, lifecycle: LogLifecycle) -> None:
         started_ms = self.clock.monotonic_ms()
-        threads = self.settings.num_recovery_threads_per_data_dir * len(self.log_dirs)
+        assert self.dynamic is not None
+        dynamic = self.dynamic
+        threads = dynamic.current.num_recovery_threads_per_data_dir * len(self.log_dirs)
         self.timer.call_later_ms(PROGRESS_MS, self._tell_progress)
         try:
             await lifecycle.load(threads)
@@ -438,6 +487,7 @@ class Broker:
             disk=self.disk,
             timer=self.timer,
             clock=self.clock,
+            current=lambda: dynamic.current,
         )
         self.background.start()
         self.ready = True
@@ -560,6 +610,7 @@ class Broker:
         assert self.share is not None
         assert self.share_coordinator is not None
         assert self.network is not None
+        network = self.network
         assert self.controller is not None
         sources: list[Source] = []
         if self.remote is not None:
@@ -571,7 +622,7 @@ class Broker:
                 NetworkMetrics(
                     apis=self.apis,
                     channel=self.network.channel,
-                    processors=self.network.processors,
+                    processors=lambda: network.processors,
                     limits=self.network.limits,
                     buffers=self.network.buffers,
                     lag=self.lag,

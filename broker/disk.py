@@ -19,16 +19,30 @@ T = TypeVar("T")
 class Disk:
     """A bounded pool. What runs here may touch files, but no state that the loop owns."""
 
-    __slots__ = ("_pool", "running", "started")
+    __slots__ = ("_name", "_outgrown", "_pool", "running", "started")
 
     def __init__(self, threads: int, name: str = "disk") -> None:
+        self._name = name
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix=name)
+        self._outgrown: list[ThreadPoolExecutor] = []
         self.running = 0
         self.started = 0
 
     def of(self, path: str) -> "Disk":
         """The pool for calls about `path`: itself, where there is one for all directories."""
         return self
+
+    def resize(self, threads: int) -> None:
+        """Have other threads for what comes; what runs and what waits is done by those there are.
+
+        On the loop's thread, as everything that submits.
+        """
+        if not self.running:
+            self._outgrown.clear()
+        before = self._pool
+        self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix=self._name)
+        before.shutdown(wait=False)
+        self._outgrown.append(before)
 
     @property
     def executor(self) -> ThreadPoolExecutor:
@@ -75,7 +89,8 @@ class Disk:
 
     def close(self) -> None:
         """Wait for what runs, refuse what comes."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        for pool in (*self._outgrown, self._pool):
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 class Disks(Disk):
@@ -100,6 +115,13 @@ class Disks(Disk):
                 return found
             path = dirname(path)
         return self
+
+    @override
+    def resize(self, threads: int) -> None:
+        """Each pool on its own."""
+        super().resize(threads)
+        for pool in self._by_directory.values():
+            pool.resize(threads)
 
     def pools(self) -> dict[str, Disk]:
         """The pools of the log directories, by path."""

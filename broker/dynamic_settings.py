@@ -6,8 +6,9 @@ and whoever has subscribed is called with both.
 
     AlterConfigs ──> controller ──> new image ──> DynamicSettings.apply ──> subscribers
 
-Defaults for topics need nobody here: `LogLifecycle` gives them to the logs. Which of Kafka's other
-dynamic keys somebody has subscribed to is said at the beginning of docs/configuration.md.
+Defaults for topics need nobody here: `LogLifecycle` gives them to the logs. For every other dynamic
+key somebody has subscribed, or looks at `current` whenever it needs the value (`read_later`): one
+that is taken, shown and not used would be a lie.
 """
 
 import logging
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from config.broker import BROKER_KEYS
+from config.topic import TOPIC_KEYS
 
 if TYPE_CHECKING:
     from broker.controller.cluster_image import ClusterImage
@@ -53,6 +55,17 @@ class DynamicSettings:
         self._subscribers.append((wanted, subscriber))
         if _differences(self._controller.settings, self._current, wanted):
             self._call(subscriber, self._controller.settings, self._current)
+
+    def read_later(self, keys: Iterable[str]) -> None:
+        """Somebody looks at `current` each time it needs one of `keys`."""
+        self._subscribers.append((frozenset(keys), lambda _before, _after: None))
+
+    @property
+    def unheeded(self) -> frozenset[str]:
+        """Dynamic keys that nobody would notice a change of."""
+        heeded = {synonym.key for row in TOPIC_KEYS.values() for synonym in row.synonyms}
+        heeded.update(*(wanted for wanted, _ in self._subscribers))
+        return frozenset(name for name, row in BROKER_KEYS.items() if row.dynamic) - heeded
 
     async def apply(self, old: "ClusterImage", new: "ClusterImage") -> None:
         """A listener of the controller."""

@@ -271,11 +271,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class WordList:
-    """Words separated by commas; `words` limits them, `ordered` ones keep their order."""
+    """Words separated by commas, kept in the order given; `words` limits them."""
 
     words: tuple[str, ...] = ()
     what: str = "words"
-    ordered: bool = True
     may_be_empty: bool = True
 
     @property
@@ -291,7 +290,7 @@ class WordList:
             ", may be empty" if self.may_be_empty else ""
         )
 
-    def parse(self, name: str, text: str) -> tuple[str, ...] | frozenset[str]:
+    def parse(self, name: str, text: str) -> tuple[str, ...]:
         """Read the words; a repeated one counts once."""
         words = split_list(name, text, may_be_empty=self.may_be_empty)
         for word in words:
@@ -299,12 +298,12 @@ class WordList:
                 raise ValueError(
                     refusal(name, word, "String must be one of: " + ", ".join(self.words))
                 )
-        return words if self.ordered else frozenset(words)
+        return words
 
     def format(self, value: object) -> str:
-        """Join with commas; a set in alphabetical order."""
-        assert isinstance(value, (tuple, frozenset))
-        return ",".join(sorted(value) if isinstance(value, frozenset) else value)
+        """Join with commas."""
+        assert isinstance(value, tuple)
+        return ",".join(value)
 
 
 def split_list(name: str, text: str, *, may_be_empty: bool = True) -> tuple[str, ...]:

@@ -41,12 +41,10 @@ out), of the Java machinery, and tuning of features that are not there yet. Sett
 something Varve would silently not do, such as TLS, SASL, authorizers and object stores other than
 S3 and directories, are refused.
 
-A setting marked *dynamic* may be changed while the broker runs (AlterConfigs). For topics, and for
-the broker settings that are a default for all topics, the change counts at once. So it does for
-remote storage (`remote.*`, `tier.*`), for limits of connections (`max.connection*`) and for
-`log.cleaner.io.max.bytes.per.second`. Changes to the other dynamic broker settings (listeners,
-threads, the rest of the cleaner) are kept and shown, but the broker goes on with what it was
-started with.
+A setting marked *dynamic* may be changed while the broker runs (AlterConfigs), and counts at once,
+or from the next time it is needed: those of the cleaner from the next log it takes, threads for
+recovery from the next start. A listener that is added serves at once, one that is taken away loses
+its connections; an address that cannot be bound is an alert (`/readyz`, `varve_alerts`).
 
 ## Large numbers
 

@@ -45,10 +45,10 @@ TimestampTypeName = Literal["CreateTime", "LogAppendTime"]
 class TopicConfig(TieredTopicSettings):
     """All settings of one topic, resolved; `TopicConfig()` is all defaults."""
 
-    cleanup_policy: frozenset[str] = config_key(
+    cleanup_policy: tuple[str, ...] = config_key(
         "cleanup.policy",
-        WordList(("compact", "delete"), ordered=False),
-        default=frozenset({"delete"}),
+        WordList(("compact", "delete")),
+        default=("delete",),
         text="What becomes of old segments: `delete` drops them by time and size, `compact` keeps "
         "the last record of every key, both together do both. Empty keeps everything.",
         source="Kafka, KIP-71",

@@ -87,7 +87,7 @@ def _check_tiered(values: Mapping[str, Any], remote_storage_system_enabled: bool
             "Tiered Storage functionality is disabled in the broker. "
             "Topic cannot be configured with remote log storage."
         )
-    if values["cleanup_policy"] not in (frozenset(), frozenset({"delete"})):
+    if values["cleanup_policy"] not in ((), ("delete",)):
         raise InvalidConfigError(
             "Remote log storage only supports topics with cleanup.policy=delete or "
             "cleanup.policy being an empty list."

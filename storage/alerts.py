@@ -27,6 +27,9 @@ class AlertKind(StrEnum):
     DIRECTORY_OFFLINE = "directory-offline"
     """A log directory's disk refused; its partitions are offline. Subject: its path."""
 
+    LISTENER_NOT_BOUND = "listener-not-bound"
+    """A listener set at run time has an address that cannot be used. Subject: its name."""
+
     TIER_COPY_BLOCKED = "tier-copy-blocked"
     """A local segment is not fit to be copied, nor is what follows it. Subject: a partition."""
 

@@ -26,7 +26,7 @@ from storage.log import Log
 from storage.log_directory import LogDirectory
 from storage.log_jobs import Run, run_one_by_one
 from storage.log_loading import LoadJob, bytes_to_recover
-from storage.log_table import LogTable
+from storage.log_table import LogManagerSettings, LogTable
 from storage.partition_directory import DirectoryState, PartitionDirectory, marked_name
 from storage.partition_metadata import (
     PARTITION_METADATA,
@@ -257,6 +257,25 @@ class LogStartup(LogTable):
         )
 
     # -- logs --------------------------------------------------------------------------------
+
+    def update_cleaner(self, settings: LogManagerSettings) -> None:
+        """Settings of the cleaner have changed: from the next log on."""
+        self._settings = replace(
+            self._settings,
+            log_cleaner_dedupe_buffer_size=settings.log_cleaner_dedupe_buffer_size,
+            log_cleaner_io_buffer_size=settings.log_cleaner_io_buffer_size,
+            log_cleaner_io_buffer_load_factor=settings.log_cleaner_io_buffer_load_factor,
+        )
+        self._cleaner = self._new_cleaner()
+
+    def expire_producers_after(self, expiration_ms: int) -> None:
+        """`producer.id.expiration.ms` has changed: for all logs, and those to come.
+
+        On the thread that appends.
+        """
+        self._settings = replace(self._settings, producer_id_expiration_ms=expiration_ms)
+        for log in self.logs():
+            log.producer_state.expiration_ms = expiration_ms
 
     def require_verification(self, enabled: bool) -> None:
         """`transaction.partition.verification.enable` has changed: for all logs, and those to come.

@@ -124,13 +124,8 @@ class LogTable:
         self.cleaning = CleanerManager()
         self.stray: list[str] = []
         self.on_directory_failure: Callable[[str, list[TopicPartition]], None] = _ignore_failure
-        self._cleaner = Cleaner(
-            filesystem,
-            dedupe_buffer_bytes=self._settings.log_cleaner_dedupe_buffer_size,
-            load_factor=self._settings.log_cleaner_io_buffer_load_factor,
-            read_bytes=self._settings.log_cleaner_io_buffer_size,
-            throttle=cleaner_throttle,
-        )
+        self._cleaner_throttle = cleaner_throttle
+        self._cleaner = self._new_cleaner()
         self._on_owner = on_owner
         self._lock = threading.RLock()
         # So that what a log is told to be on disk is what was written last.
@@ -142,6 +137,16 @@ class LogTable:
         self._descriptors_told_ms = float("-inf")
         # Directories to remove: (when, path).
         self._deleted: list[tuple[int, str]] = []
+
+    def _new_cleaner(self) -> Cleaner:
+        settings = self._settings
+        return Cleaner(
+            self._filesystem,
+            dedupe_buffer_bytes=settings.log_cleaner_dedupe_buffer_size,
+            load_factor=settings.log_cleaner_io_buffer_load_factor,
+            read_bytes=settings.log_cleaner_io_buffer_size,
+            throttle=self._cleaner_throttle,
+        )
 
     # -- who is where --
 

@@ -72,13 +72,13 @@ class ProducerStateManager:
         first_unstable_offset: First offset of the oldest transaction that is open, or ended by a
             marker which is not below the high watermark yet; None without one. Plain attribute:
             it is read for every fetch.
+        expiration_ms: `producer.id.expiration.ms`.
         requires_verification: `transaction.partition.verification.enable`: a batch that opens a
             transaction needs a guard (`storage.verification`).
     """
 
     __slots__ = (
         "_directory",
-        "_expiration_ms",
         "_filesystem",
         "_last_snapshot_offset",
         "_ongoing",
@@ -87,6 +87,7 @@ class ProducerStateManager:
         "_topic_partition",
         "_unreplicated",
         "_verifications",
+        "expiration_ms",
         "first_unstable_offset",
         "map_end_offset",
         "requires_verification",
@@ -116,7 +117,7 @@ class ProducerStateManager:
         self._topic_partition = topic_partition
         self._directory = directory
         self._filesystem = filesystem
-        self._expiration_ms = producer_id_expiration_ms
+        self.expiration_ms = producer_id_expiration_ms
         self._snapshots: list[int] | None = (
             None if snapshot_offsets is None else sorted(snapshot_offsets)
         )
@@ -627,12 +628,12 @@ class ProducerStateManager:
         for entry in expired:
             del self._producers[entry.producer_id]
         if self._verifications is not None:
-            self._verifications.remove_expired(now_ms, self._expiration_ms)
+            self._verifications.remove_expired(now_ms, self.expiration_ms)
         return len(expired)
 
     def _is_expired(self, entry: ProducerEntry, now_ms: int) -> bool:
         idle_ms = now_ms - entry.last_timestamp
-        return entry.txn_first_offset == NO_OFFSET and idle_ms >= self._expiration_ms
+        return entry.txn_first_offset == NO_OFFSET and idle_ms >= self.expiration_ms
 
     # -- truncation and snapshots ------------------------------------------------------------
 

@@ -62,6 +62,9 @@ class ConfigEntry:
     documentation: str
 
 
+OLD_NODE_ID: Final = "broker.id"
+"""Another name of `node.id`, shown with its value."""
+
 _BROKER_SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("log.roll.ms", "log.roll.hours"), ("log.roll.ms", "log.roll.hours")),
     **dict.fromkeys(
@@ -92,6 +95,8 @@ class ConfigDescriptions:
             if row.field_name in settings.model_fields_set
             and (text := row.format(getattr(settings, row.field_name))) is not None
         }
+        # Kafka fills in the old name from the new one.
+        self._given[OLD_NODE_ID] = str(settings.node_id)
         self._on_all = image.config(ConfigResource(ResourceType.BROKER, ""))
         self._on_this = image.config(ConfigResource(ResourceType.BROKER, str(settings.node_id)))
         self._effective = effective_settings(settings, image)
@@ -164,6 +169,8 @@ class ConfigDescriptions:
             # Of a key we do not know we cannot tell that it is no secret.
             return ConfigEntry(name, None, source, True, True, synonyms, UNKNOWN_TYPE, "")
         value = None if row.secret else row.format(getattr(self._effective, row.field_name))
+        if name == OLD_NODE_ID:
+            value = self._given[name]
         return ConfigEntry(
             name, value, source, row.secret, not row.dynamic, synonyms, int(row.wire_type), row.text
         )

@@ -47,10 +47,15 @@ CONFIG_VALUE_LENGTH_MAX: Final = 32_767
 SETTINGS_PER_RESOURCE_MAX: Final = 1000
 """Keys one resource may have; reached only with unknown broker keys."""
 
-PER_BROKER_KEYS: Final = frozenset(
-    {"advertised.listeners", "listener.security.protocol.map", "listeners"}
-)
+PER_BROKER_KEYS: Final = frozenset({"listener.security.protocol.map", "listeners"})
 """Dynamic keys that cannot be set on all brokers at once."""
+
+BETWEEN_BROKERS: Final = "PLAINTEXT"
+"""Listener that other brokers call unless `inter.broker.listener.name` names one."""
+
+MIN_ISR: Final = "min.insync.replicas"
+"""Set on all brokers from the beginning, as in every cluster that Kafka 4.1 or later has made:
+there it decides which replicas may lead, and single brokers must not see it differently."""
 
 THREAD_COUNT_KEYS: Final = frozenset(
     {
@@ -228,6 +233,15 @@ class ConfigRules:
             raise InvalidResourceConfigError(
                 f"Cannot update these configs dynamically: {', '.join(static)}"
             )
+        if new.get(MIN_ISR) != current.get(MIN_ISR):
+            if name:
+                raise InvalidConfigError(
+                    f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
+                )
+            if MIN_ISR not in new:
+                raise InvalidConfigError(
+                    f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
+                )
         try:
             values = {key: BROKER_KEYS[key].parse(new[key]) for key in new if key in BROKER_KEYS}
         except InvalidConfigError as error:
@@ -245,7 +259,9 @@ class ConfigRules:
             [(config_key(ConfigResource(ResourceType.BROKER, name)), encode_config(new))],
             image.revision,
         )
-        _check_together(effective, effective_settings(self._settings, changed), image)
+        after = effective_settings(self._settings, changed)
+        _check_listeners(effective, after)
+        _check_together(effective, after, image)
         for key in THREAD_COUNT_KEYS & values.keys():
             if new[key] != current.get(key):
                 _check_thread_count(
@@ -292,6 +308,25 @@ def check_broker_name(name: str, node_id: int) -> None:
         raise ApiError(
             ErrorCode.INVALID_REQUEST,
             f"Unexpected broker id, expected {node_id}, but received {name}",
+        )
+
+
+def _check_listeners(before: BrokerConfig, after: BrokerConfig) -> None:
+    """Refuse to change what clients that are connected rely on.
+
+    Source: Kafka, DynamicBrokerConfig.scala (DynamicListenerConfig.validateReconfiguration).
+    """
+    old = {listener.name for listener in before.listeners}
+    new = {listener.name for listener in after.listeners}
+    for name in sorted(old & new):
+        if before.protocol_of(name) not in (None, after.protocol_of(name)):
+            raise InvalidResourceConfigError(
+                f"Security protocol cannot be updated for existing listener {name}"
+            )
+    between_brokers = (after.inter_broker_listener_name or BETWEEN_BROKERS).upper()
+    if between_brokers in old - new:
+        raise InvalidResourceConfigError(
+            f"Advertised listener must be specified for inter-broker listener {between_brokers}"
         )
 
 

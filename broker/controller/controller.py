@@ -31,7 +31,7 @@ from broker.controller.cluster_image import (
     ClusterImage,
     TopicImage,
 )
-from broker.controller.configs import ConfigOperation, ConfigRules
+from broker.controller.configs import MIN_ISR, ConfigOperation, ConfigRules
 from broker.controller.features import INITIAL, FeatureUpdate, Refusal, plan_update
 from broker.controller.group_settings import (
     ConsumerGroupSettings,
@@ -58,6 +58,7 @@ from broker.controller.metadata_store import (
     StoreError,
     key_absent,
     key_present,
+    value_equals,
 )
 from broker.controller.producer_ids import (
     PRODUCER_ID_BLOCK_SIZE,
@@ -121,6 +122,23 @@ def check_remote_storage(image: ClusterImage, settings: BrokerConfig) -> None:
     except InvalidConfigError as error:
         shown = ", ".join(sorted(tiered)[:TOPICS_SHOWN_MAX])
         raise RemoteStorageDisabledError(f"{error} ({len(tiered)}: {shown})") from error
+
+
+async def _with_min_isr(
+    store: MetadataStore, settings: BrokerConfig, image: ClusterImage
+) -> ClusterImage:
+    """The image with `min.insync.replicas` of the whole cluster, which begins as this broker's."""
+    everywhere = ConfigResource(ResourceType.BROKER, "")
+    current = image.config(everywhere)
+    if MIN_ISR in current:
+        return image
+    key = config_key(everywhere)
+    value = encode_config({**current, MIN_ISR: str(settings.min_insync_replicas)})
+    unchanged = value_equals(key, encode_config(current)) if current else key_absent(key)
+    result = await store.txn(compare=[unchanged], then=[Put(key, value)])
+    if not result.succeeded:
+        raise StoreError("another broker has changed the cluster's settings in the same moment")
+    return image.updated([(key, value)], result.revision)
 
 
 class Controller:
@@ -204,6 +222,7 @@ class Controller:
             if not result.succeeded:
                 raise StoreError("another broker has given the cluster features in the same moment")
             image = image.updated([(FEATURES_KEY, levels)], result.revision)
+        image = await _with_min_isr(store, settings, image)
         check_remote_storage(image, settings)
         if endpoints is None:
             endpoints = {
@@ -371,6 +390,10 @@ class Controller:
         return {topic_id for topic_id, error in zip(there, errors, strict=True) if error is None}
 
     # -- topics nobody asked for in so many words --------------------------------------------------
+
+    def is_creating(self, name: str) -> bool:
+        """Whether a topic is being created because somebody used it: it serves nobody yet."""
+        return self._auto_creation.is_creating(name)
 
     def auto_create(self, name: str) -> "asyncio.Future[CreateTopicResult] | None":
         """Create a topic because somebody used it; see `AutoCreation.create`."""

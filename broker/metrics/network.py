@@ -1,7 +1,7 @@
 """Metrics of connections, requests and the loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import TYPE_CHECKING
 
 from prometheus_client.core import Metric
@@ -34,7 +34,7 @@ class NetworkMetrics:
         *,
         apis: "KafkaApis",
         channel: "RequestChannel",
-        processors: Sequence["Processor"],
+        processors: Callable[[], Iterable["Processor"]],
         limits: "ConnectionLimits",
         buffers: "ReceiveBuffers",
         lag: "LoopLag",
@@ -94,7 +94,7 @@ class NetworkMetrics:
             (),
             [((), channel.refused)],
         )
-        labelled = [((p.listener_name, str(p.index)), p) for p in self._processors]
+        labelled = [((p.listener_name, str(p.index)), p) for p in self._processors()]
         yield gauge(
             "kafka_server_socketservermetrics_connection_count",
             "Open connections.",

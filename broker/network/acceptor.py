@@ -159,7 +159,7 @@ class Acceptor:
         self._limits = limits
         self._send_buffer_bytes = send_buffer_bytes
         self._receive_buffer_bytes = receive_buffer_bytes
-        self._next = 0
+        self._next = -1
         self._watching = False
 
     @property
@@ -222,8 +222,9 @@ class Acceptor:
             return
         self._limits.opened(host)
         self.accepted += 1
-        processor = self._processors[self._next]
+        # There may be fewer than a moment ago.
         self._next = (self._next + 1) % len(self._processors)
+        processor = self._processors[self._next]
         info = ConnectionInfo(
             listener_name=self.listener_name,
             peer_host=host,

@@ -86,6 +86,11 @@ class RequestChannel:
         """Workers taken."""
         return self._workers
 
+    def resize(self, worker_count: int) -> None:
+        """Have more workers, or fewer: those that are taken beyond that end their requests."""
+        self.worker_count = worker_count
+        self._drain()
+
     def offer(self, connection: Connection, frame: memoryview) -> bool:
         """Take a whole frame (without its size), valid during the call only.
 

@@ -3,11 +3,13 @@
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from broker.network.acceptor import NO_BOUND, Acceptor, ConnectionLimits
 from broker.network.connection import Connection
+from broker.network.listeners import Listeners
 from broker.network.loop_turn import LoopTurn
 from broker.network.processor import Processor
 from broker.network.receive_buffers import ReceiveBuffers
@@ -15,6 +17,8 @@ from broker.network.request_channel import RequestChannel, Router
 from broker.network.response import ResponseMemory
 from broker.network.sender import warm
 from broker.network.stream import listen
+from config.listeners import Listener
+from storage.alerts import Alerts
 
 if TYPE_CHECKING:
     from broker.disk import Disk
@@ -61,6 +65,12 @@ def shown(client_id: str | None) -> str | None:
     return word.replace(" ", "\\x20").replace('"', "\\x22")
 
 
+LISTENER_KEYS: Final = ("listener.security.protocol.map", "listeners", "num.network.threads")
+"""Settings that `update_listeners` takes."""
+
+WORKER_KEYS: Final = ("num.io.threads",)
+"""Settings that `update_workers` takes."""
+
 LIMIT_KEYS: Final = (
     "max.connections",
     "max.connections.per.ip",
@@ -85,6 +95,7 @@ class NetworkServer:
         turn_end: "TurnEnd",
         connections_max: int = NO_BOUND,
         free_descriptors: Callable[[], object] = lambda: None,
+        alerts: Alerts | None = None,
     ) -> None:
         """Listen to nobody yet.
 
@@ -98,6 +109,7 @@ class NetworkServer:
             turn_end: When answers leave.
             connections_max: Whatever the settings say; see `storage.descriptors`.
             free_descriptors: Called when a connection finds none.
+            alerts: Where it is said that a listener cannot be bound; default: of nobody else.
         """
         self._free_descriptors = free_descriptors
         self._settings = settings
@@ -122,34 +134,66 @@ class NetworkServer:
             rate_max=settings.max_connection_creation_rate,
             descriptors_max=connections_max,
         )
-        self.acceptors: list[Acceptor] = []
-        shared = memoryview(bytearray(SHARED_BUFFER_SIZE))
-        loop_turn = LoopTurn(loop.call_soon, clock)
-        self.processors = [
-            Processor(
-                index,
-                listener.name,
-                poller=loop,
-                channel=self.channel,
-                buffers=self.buffers,
-                shared=shared,
-                frame_size_max=settings.socket_request_max_bytes,
-                clock=clock,
-                warm=self._warm,
-                on_closed=self._closed,
-                responses=self.responses,
-                turn_end=turn_end,
-                loop_turn=loop_turn,
-            )
-            for listener in settings.listeners
-            for index in range(settings.num_network_threads)
-        ]
+        self._turn_end = turn_end
+        self._shared = memoryview(bytearray(SHARED_BUFFER_SIZE))
+        self._loop_turn = LoopTurn(loop.call_soon, clock)
+        self._listeners = Listeners(
+            bind=self._bind,
+            make_processor=self._processor,
+            make_acceptor=self._acceptor,
+            alerts=alerts or Alerts(),
+        )
+
+    def _bind(self, listener: Listener) -> socket.socket:
+        return listen(
+            listener.host,
+            listener.port,
+            backlog=self._settings.socket_listen_backlog_size,
+            receive_buffer_bytes=self._settings.socket_receive_buffer_bytes,
+        )
+
+    def _processor(self, listener_name: str, index: int) -> Processor:
+        return Processor(
+            index,
+            listener_name,
+            poller=self._loop,
+            channel=self.channel,
+            buffers=self.buffers,
+            shared=self._shared,
+            frame_size_max=self._settings.socket_request_max_bytes,
+            clock=self._clock,
+            warm=self._warm,
+            on_closed=self._closed,
+            responses=self.responses,
+            turn_end=self._turn_end,
+            loop_turn=self._loop_turn,
+        )
+
+    def _acceptor(
+        self, listener_name: str, bound: socket.socket, processors: Sequence[Processor]
+    ) -> Acceptor:
+        return Acceptor(
+            listener_name,
+            bound,
+            processors,
+            poller=self._loop,
+            timer=self._timer,
+            clock=self._clock,
+            limits=self.limits,
+            send_buffer_bytes=self._settings.socket_send_buffer_bytes,
+            receive_buffer_bytes=self._settings.socket_receive_buffer_bytes,
+            free_descriptors=self._free_descriptors,
+        )
 
     @property
     def addresses(self) -> list[tuple[str, str, int]]:
         """(listener, host, port) as bound."""
-        hosts = {listener.name: listener.host for listener in self._settings.listeners}
-        return [(a.listener_name, hosts[a.listener_name], a.port) for a in self.acceptors]
+        return self._listeners.addresses
+
+    @property
+    def processors(self) -> Iterable[Processor]:
+        """Of all listeners."""
+        return self._listeners.processors()
 
     @property
     def connection_count(self) -> int:
@@ -163,6 +207,14 @@ class NetworkServer:
         self.limits.overrides = dict(settings.max_connections_per_ip_overrides)
         self.limits.rate_max = settings.max_connection_creation_rate
 
+    def update_listeners(self, settings: "BrokerConfig") -> None:
+        """Listeners and processors that were changed; connections of those that stay are kept."""
+        self._listeners.apply(settings.listeners, settings.num_network_threads)
+
+    def update_workers(self, settings: "BrokerConfig") -> None:
+        """How many requests may wait for a disk at a time; those that do go on."""
+        self.channel.resize(settings.num_io_threads)
+
     def start(self) -> None:
         """Listen on every listener, then accept.
 
@@ -170,33 +222,7 @@ class NetworkServer:
             OSError: An address is taken or not ours; nothing is left listening.
         """
         settings = self._settings
-        try:
-            for listener in settings.listeners:
-                bound = listen(
-                    listener.host,
-                    listener.port,
-                    backlog=settings.socket_listen_backlog_size,
-                    receive_buffer_bytes=settings.socket_receive_buffer_bytes,
-                )
-                self.acceptors.append(
-                    Acceptor(
-                        listener.name,
-                        bound,
-                        [p for p in self.processors if p.listener_name == listener.name],
-                        poller=self._loop,
-                        timer=self._timer,
-                        clock=self._clock,
-                        limits=self.limits,
-                        send_buffer_bytes=settings.socket_send_buffer_bytes,
-                        receive_buffer_bytes=settings.socket_receive_buffer_bytes,
-                        free_descriptors=self._free_descriptors,
-                    )
-                )
-        except OSError:
-            self.stop_accepting()
-            raise
-        for acceptor in self.acceptors:
-            acceptor.start()
+        self._listeners.open_all(settings.listeners, settings.num_network_threads)
         self._timer.call_later_ms(SWEEP_MS, self._sweep)
 
     def _sweep(self) -> None:
@@ -234,8 +260,7 @@ class NetworkServer:
         Otherwise clients that ask again as soon as they are answered would keep a stop from ending.
         """
         self.stop_reading()
-        for acceptor in self.acceptors:
-            acceptor.close()
+        self._listeners.close()
 
     def stop_reading(self) -> None:
         """Take no further requests from the connections there are."""

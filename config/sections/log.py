@@ -113,10 +113,10 @@ class LogSettings(Settings):
         default=300_000,
         text="How often retention looks for segments to drop.",
     )
-    log_cleanup_policy: frozenset[str] = config_key(
+    log_cleanup_policy: tuple[str, ...] = config_key(
         "log.cleanup.policy",
-        WordList(("compact", "delete"), ordered=False),
-        default=frozenset({"delete"}),
+        WordList(("compact", "delete")),
+        default=("delete",),
         text="Default of the topic setting `cleanup.policy`.",
         dynamic=True,
     )

@@ -27,7 +27,6 @@ class NetworkSettings(Settings):
         text="Addresses that clients are told to call. Unset: those of `listeners`, with this "
         "machine's name for an empty host.",
         source="Kafka, KIP-103",
-        dynamic=True,
     )
     listener_security_protocol_map: Mapping[str, str] = config_key(
         "listener.security.protocol.map",

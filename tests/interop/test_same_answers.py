@@ -16,6 +16,7 @@ from bench.node import KafkaNode, Node, OwnedNode
 from tests.interop.conftest import COORDINATOR_PROPERTIES, PROPERTIES
 from tests.interop.raw import (  # noqa: F401  # importing registers the scripts
     classic_groups,
+    configs,
     consumer_groups,
     members,
     offsets,
@@ -23,6 +24,7 @@ from tests.interop.raw import (  # noqa: F401  # importing registers the scripts
     share_delivery,
     share_groups,
     share_state,
+    topics,
     transactions,
 )
 from tests.interop.raw.dialogue import Dialogue

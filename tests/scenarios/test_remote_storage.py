@@ -39,12 +39,12 @@ TIERED: dict[str, object] = {
 NAMES = "kafka_server_brokertopicmetrics"
 
 
-async def alter_brokers(client: Client, **values: str) -> None:
-    """Set some settings of all brokers, while they run."""
+async def alter_brokers(client: Client, *, broker: str = "", **values: str) -> None:
+    """Set some settings of all brokers, or of one, while they run."""
     configs = [
         AlterableConfig(name=key.replace("_", "."), value=value) for key, value in values.items()
     ]
-    resource = AlterConfigsResource(resource_type=BROKER, resource_name="", configs=configs)
+    resource = AlterConfigsResource(resource_type=BROKER, resource_name=broker, configs=configs)
     answer = await client.call(IncrementalAlterConfigsRequest(resources=[resource]))
     assert [response.error_code for response in answer.responses] == [0], answer
 

@@ -3,6 +3,7 @@
 import pytest
 
 from broker.controller.cluster_image import ConfigResource, ResourceType
+from broker.controller.configs import MIN_ISR
 from broker.controller.controller import Controller
 from broker.controller.topics import NewTopic
 from broker.dynamic_settings import DynamicSettings
@@ -18,6 +19,8 @@ ALL = ConfigResource(ResourceType.BROKER, "")
 
 async def alter(controller: Controller, resource: ConfigResource, **settings: str) -> None:
     changes = {resource: {name.replace("_", "."): text for name, text in settings.items()}}
+    if resource == ALL:
+        changes[resource][MIN_ISR] = "1"
     results = await controller.alter_configs(changes)
     assert [result.message for result in results.values()] == [None]
 

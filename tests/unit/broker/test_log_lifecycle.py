@@ -158,7 +158,7 @@ async def test_settings_reach_the_logs_of_their_topic(node: Node) -> None:
 async def test_defaults_of_the_broker_reach_all_that_have_no_own(node: Node) -> None:
     await node.create("own", retention_ms="1000")
     await node.create("none")
-    await node.alter(ResourceType.BROKER, "", log_retention_ms="5000")
+    await node.alter(ResourceType.BROKER, "", log_retention_ms="5000", min_insync_replicas="1")
     assert node.log("own").config.retention_ms == 1000
     assert node.log("none").config.retention_ms == 5000
     await node.create("new")

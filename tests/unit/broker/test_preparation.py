@@ -66,7 +66,7 @@ async def test_small_batches_alone_stay_on_the_loop(world: World) -> None:
 
 
 async def test_what_the_thread_finds_wrong_is_told(world: World) -> None:
-    world.add("t", config=TopicConfig(cleanup_policy=frozenset({"compact"})))
+    world.add("t", config=TopicConfig(cleanup_policy=("compact",)))
     world.send(ApiKey.PRODUCE, 9, request(batch(LARGE)))
     (answer,) = await answers(world, 1)
     assert answer.error_code == ErrorCode.INVALID_RECORD

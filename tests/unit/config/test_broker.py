@@ -21,8 +21,6 @@ RANGED = [
     if KAFKA[name][4].startswith("[") and ",..." in KAFKA[name][4] and " or " not in KAFKA[name][4]
 ]
 """Keys for which Kafka checks a range."""
-ALSO_DYNAMIC = {"advertised.listeners"}
-"""Keys that may be changed here and not in Kafka."""
 OTHER_DEFAULTS = {
     "node.id",
     "socket.listen.backlog.size",
@@ -80,7 +78,7 @@ def test_the_object_stores_keys_are_aivens(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(set(KAFKA) & set(BROKER_KEYS)))
 def test_what_may_change_at_run_time_is_what_may_in_kafka(name: str) -> None:
     """Neither more nor less."""
-    assert BROKER_KEYS[name].dynamic == (name in DYNAMIC or name in ALSO_DYNAMIC)
+    assert BROKER_KEYS[name].dynamic == (name in DYNAMIC)
 
 
 @pytest.mark.parametrize("name", SHARED)

@@ -65,7 +65,7 @@ def test_maps_refuse_pairs_that_are_none() -> None:
         (Boolean(), "true"),
         (Choice(("a", "b")), "b"),
         (WordList(), "b,a"),
-        (WordList(("a", "b"), ordered=False), "a,b"),
+        (WordList(("a", "b")), "b,a"),
         (WordList(), ""),
         (ThrottledReplicas(), "*"),
         (ThrottledReplicas(), "0:1,1:2"),

@@ -28,9 +28,7 @@ from tests.fakes.filesystem import FakeFilesystem, PowerCut
 TP = TopicPartition("a", 0)
 DIRECTORY = "/d/a-0"
 NOW = 1_700_000_000_000
-CONFIG = TopicConfig(
-    cleanup_policy=frozenset({"compact"}), segment_bytes=400, delete_retention_ms=1_000
-)
+CONFIG = TopicConfig(cleanup_policy=("compact",), segment_bytes=400, delete_retention_ms=1_000)
 
 Rows = list[tuple[bytes | None, bytes | None]]
 

@@ -14,7 +14,7 @@ from storage.topic_partition import TopicPartition
 from tests.fakes.filesystem import FakeFilesystem
 
 NOW = 100_000
-COMPACT = frozenset({"compact"})
+COMPACT = ("compact",)
 A = TopicPartition("a", 0)
 
 

@@ -526,7 +526,7 @@ def test_unchanged_checkpoints_are_not_rewritten(disk: Disk) -> None:
 def test_compaction_pass(disk: Disk) -> None:
     """The dirtiest log is compacted, the checkpoint says how far, and it is then clean."""
     config = TopicConfig(
-        cleanup_policy=frozenset({"compact"}), segment_bytes=300, min_cleanable_dirty_ratio=0.1
+        cleanup_policy=("compact",), segment_bytes=300, min_cleanable_dirty_ratio=0.1
     )
     manager = disk.started()
     log = manager.get_or_create(A0, ID_A, config)
@@ -550,7 +550,7 @@ def test_a_log_is_deleted_under_its_compaction(
 ) -> None:
     """Nobody waits for a run that hangs, and whatever it does afterwards harms no namesake."""
     config = TopicConfig(
-        cleanup_policy=frozenset({"compact"}),
+        cleanup_policy=("compact",),
         segment_bytes=300,
         min_cleanable_dirty_ratio=0.1,
         file_delete_delay_ms=0,
@@ -619,7 +619,7 @@ def test_one_log_that_cannot_be_deleted_does_not_keep_the_others(
 def test_damaged_log_is_left_alone(disk: Disk) -> None:
     """Compaction gives the partition up; it still serves, and others are still compacted."""
     config = TopicConfig(
-        cleanup_policy=frozenset({"compact"}), segment_bytes=300, min_cleanable_dirty_ratio=0.1
+        cleanup_policy=("compact",), segment_bytes=300, min_cleanable_dirty_ratio=0.1
     )
     manager = disk.started()
     append(manager.get_or_create(A0, ID_A, config), 40)
@@ -638,7 +638,7 @@ def test_damaged_log_is_left_alone(disk: Disk) -> None:
 def test_serving_logs_are_changed_by_their_owner_only(disk: Disk) -> None:
     """Flushing, retention, compaction, expiry and deletion hand their short steps over."""
     config = TopicConfig(
-        cleanup_policy=frozenset({"compact", "delete"}),
+        cleanup_policy=("compact", "delete"),
         segment_bytes=300,
         min_cleanable_dirty_ratio=0.1,
     )

@@ -20,7 +20,7 @@ from tests.unit.storage.log_model import (
     small_segments,
 )
 
-COMPACT = small_segments(150, cleanup_policy=frozenset({"compact"}))
+COMPACT = small_segments(150, cleanup_policy=("compact",))
 
 
 def _filled(filesystem: FakeFilesystem, count: int = 6) -> Log:
@@ -105,7 +105,7 @@ def test_what_follows_a_gap_is_dropped() -> None:
 def test_a_base_offset_that_jumps_is_found_in_a_compacted_log_too() -> None:
     """Gaps are allowed there, but the next batch must lie beyond."""
     filesystem = FakeFilesystem()
-    wide = small_segments(9999, cleanup_policy=frozenset({"compact"}))
+    wide = small_segments(9999, cleanup_policy=("compact",))
     log = open_log(filesystem, wide)
     for _ in range(4):
         append(log, make_batch(b"x"))

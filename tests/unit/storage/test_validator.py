@@ -157,7 +157,7 @@ def test_timestamp_bounds() -> None:
 
 def test_compacted_topics_want_keys() -> None:
     """The record at fault is named."""
-    config = TopicConfig().model_copy(update={"cleanup_policy": frozenset({"compact"})})
+    config = TopicConfig().model_copy(update={"cleanup_policy": ("compact",)})
     good = make_batch(b"a", b"b")
     assert _prepare(good, config) is good
     batch = memoryview(build_batch([(b"k", b"v", (), NOW_MS), (None, b"v", (), NOW_MS)]))
@@ -220,7 +220,7 @@ def test_rewriting_apart_looks_at_the_sum() -> None:
 
 def test_a_bomb_costs_twice_the_limit_at_most() -> None:
     """A small batch that unpacks to a hundred times max.message.bytes is refused."""
-    config = small_segments(1 << 20, max_message_bytes=2000, cleanup_policy=frozenset({"compact"}))
+    config = small_segments(1 << 20, max_message_bytes=2000, cleanup_policy=("compact",))
     batch = make_batch(b"\0" * 200_000, codec=1)
     assert len(batch) < 2000
     with pytest.raises(CorruptBatchError):

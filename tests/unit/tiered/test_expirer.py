@@ -72,7 +72,7 @@ async def test_delete_records_empties_the_bucket() -> None:
 
 
 async def test_no_policy_keeps_all() -> None:
-    world = World(tiered_config(cleanup_policy=frozenset(), retention_ms=1, retention_bytes=0))
+    world = World(tiered_config(cleanup_policy=(), retention_ms=1, retention_bytes=0))
     await copied(world, 2)
     await world.interval()
     assert len(world.finished()) == 2

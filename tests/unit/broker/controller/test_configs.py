@@ -128,12 +128,51 @@ def test_broker_values_are_judged_as_invalid_request() -> None:
 
 def test_listeners_are_set_on_one_broker_only() -> None:
     value = "PLAINTEXT://127.0.0.1:9092"
-    RULES.check(ME, {"advertised.listeners": value}, {}, NOTHING)
-    assert refusal(ALL, {"advertised.listeners": value}) == (
+    RULES.check(ME, {"listeners": value}, {}, NOTHING)
+    assert refusal(ALL, {"listeners": value}) == (
         ErrorCode.INVALID_REQUEST,
         "Cannot update these configs at default cluster level, broker id must be specified: "
-        "advertised.listeners",
+        "listeners",
     )
+    for resource in (ME, ALL):
+        assert refusal(resource, {"advertised.listeners": value}) == (
+            ErrorCode.INVALID_REQUEST,
+            "Cannot update these configs dynamically: advertised.listeners",
+        )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"listener.security.protocol.map": "PLAINTEXT:SSL"},
+            "Security protocol cannot be updated for existing listener PLAINTEXT",
+        ),
+        (
+            {"listeners": "NEW://:9093", "listener.security.protocol.map": "NEW:PLAINTEXT"},
+            "Advertised listener must be specified for inter-broker listener PLAINTEXT",
+        ),
+        (
+            {"listeners": "PLAINTEXT://:9092,NEW://:9093"},
+            "listeners listener NEW has no security protocol",
+        ),
+    ],
+)
+def test_what_clients_rely_on_stays(change: dict[str, str], message: str) -> None:
+    assert refusal(ME, change) == (ErrorCode.INVALID_REQUEST, message)
+
+
+def test_min_isr_is_the_clusters() -> None:
+    """Neither set on one broker nor taken from all (KIP-966); what is set elsewhere may change."""
+    everywhere = {"min.insync.replicas": "1"}
+    RULES.check(ALL, {"min.insync.replicas": "2"}, everywhere, NOTHING)
+    RULES.check(ME, {**everywhere, "background.threads": "9"}, everywhere, NOTHING)
+    assert refusal(ME, everywhere) == (
+        ErrorCode.INVALID_CONFIG,
+        "Broker-level min.insync.replicas cannot be altered while ELR is enabled.",
+    )
+    with pytest.raises(ApiError, match=r"Cluster-level min\.insync\.replicas cannot be removed"):
+        RULES.check(ALL, {}, everywhere, NOTHING)
 
 
 @pytest.mark.parametrize(

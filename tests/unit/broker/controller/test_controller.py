@@ -264,8 +264,8 @@ async def test_deleted_topic_leaves_nothing_behind() -> None:
     results = await controller.delete_topics([old.topic.topic_id])
     assert results == {old.topic.topic_id: results[old.topic.topic_id]}
     assert results[old.topic.topic_id].error is ErrorCode.NONE
-    assert set(store.disk.items) == {"cluster/id", "features"}
-    assert len(keys) == 7
+    assert set(store.disk.items) == {"cluster/id", "features", "configs/broker/"}
+    assert len(keys) == 8
     (new,) = await controller.create_topics([NewTopic("t", 1, 1)])
     assert new.topic is not None
     assert new.topic.topic_id != old.topic.topic_id

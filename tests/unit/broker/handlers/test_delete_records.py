@@ -23,7 +23,7 @@ class FakeLog:
     """Records 10 to 99, committed up to 90."""
 
     def __init__(self, policy: set[str] | None = None) -> None:
-        self.config = TopicConfig(cleanup_policy=frozenset(policy or {"delete"}))
+        self.config = TopicConfig(cleanup_policy=tuple(policy or ("delete",)))
         self.log_start_offset = 10
         self.high_watermark = 90
         self.calls: list[int] = []

@@ -57,7 +57,8 @@ async def test_broker_settings(version: int) -> None:
     """Of this broker; of all brokers only what is set; of no other broker."""
     controller = await open_controller(num_partitions=5)
     everybody = ConfigResource(ResourceType.BROKER, "")
-    await controller.alter_configs({everybody: {"log.cleaner.backoff.ms": "7"}})
+    wanted = {"log.cleaner.backoff.ms": "7", "min.insync.replicas": "1"}
+    await controller.alter_configs({everybody: wanted})
     request = DescribeConfigsRequest(
         resources=[resource(4, "1"), resource(4, ""), resource(4, "2"), resource(4, "x")]
     )
@@ -69,8 +70,11 @@ async def test_broker_settings(version: int) -> None:
     assert configs["num.partitions"].config_source == 4
     assert configs["log.cleaner.backoff.ms"].config_source == 3
     assert [(c.name, c.value, c.config_source) for c in all_.configs] == [
-        ("log.cleaner.backoff.ms", "7", 3)
+        ("log.cleaner.backoff.ms", "7", 3),
+        ("min.insync.replicas", "1", 3),
     ]
+    assert configs["broker.id"].value == configs["node.id"].value == "1"
+    assert configs["broker.id"].config_source == 4
     assert other.error_code == ErrorCode.INVALID_REQUEST
     assert other.error_message == (
         "Unexpected broker id, expected 1 or empty string, but received 2"

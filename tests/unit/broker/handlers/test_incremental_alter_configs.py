@@ -75,6 +75,7 @@ async def test_one_result_per_resource_in_order(version: int) -> None:
     }
     assert image.topics["b"].overrides == {}
     assert set(image.configs) == {
+        ConfigResource(ResourceType.BROKER, ""),
         ConfigResource(ResourceType.GROUP, "g"),
         ConfigResource(ResourceType.CLIENT_METRICS, "m"),
     }

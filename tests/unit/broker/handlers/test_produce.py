@@ -233,7 +233,7 @@ async def test_log_append_time_is_told(world: World) -> None:
 
 async def test_errors_of_single_records_are_named(world: World) -> None:
     """A compacted topic needs keys; the record at fault is told by its index (KIP-467)."""
-    world.add("t", config=TopicConfig(cleanup_policy=frozenset({"compact"})))
+    world.add("t", config=TopicConfig(cleanup_policy=("compact",)))
     answer = only(world.ask(ApiKey.PRODUCE, 9, request(batch(b"no key"))))
     assert answer.error_code == ErrorCode.INVALID_RECORD
     assert [e.batch_index for e in answer.record_errors] == [0]
