@@ -36,6 +36,7 @@ from broker.lookups import Lookups
 from broker.loop_lag import LoopLag
 from broker.network.server import LIMIT_KEYS, LISTENER_KEYS, WORKER_KEYS, NetworkServer
 from broker.network.turn_end import TurnEnd
+from broker.node_directories import NodeDirectories
 from broker.node_store import NodeStore, NodeStoreError
 from broker.on_loop import OnLoop
 from broker.remote.admin_pages import TierPages
@@ -140,6 +141,7 @@ class Broker:
         self._stopping = False
         self._loading: asyncio.Task[None] | None = None
         self._store: SqliteStore | None = None
+        self._directories: NodeDirectories | None = None
         self.controller: Controller | None = None
         self.groups: GroupCoordinator | None = None
         self.transactions: TransactionCoordinator | None = None
@@ -231,7 +233,12 @@ class Broker:
                 cluster_id=self.log_manager.stored_cluster_id,
             )
             self.controller = controller
-            await self.disk.run(self._claim, controller.image.cluster_id)
+            if self.metadata_directory is not None:
+                await self.disk.run(self._claim_metadata_directory, controller.image.cluster_id)
+            self._directories = NodeDirectories(
+                controller, self.log_manager, self.alerts, self.disk.run
+            )
+            await self._directories.claim(self.node_store.store_id)
         except (
             StorageError,
             StoreError,
@@ -336,14 +343,14 @@ class Broker:
         if directory is not None:
             await self.disk.run(directory.open)
 
-    def _claim(self, cluster_id: str) -> None:
-        """Make all directories this node's, each of which names its metadata store."""
-        store_id = self.node_store.store_id
-        if self.metadata_directory is not None:
-            self.metadata_directory.claim(
-                cluster_id, self.settings.node_id, self.randomness, store_id=store_id
-            )
-        self.log_manager.claim(cluster_id, self.settings.node_id, store_id)
+    def _claim_metadata_directory(self, cluster_id: str) -> None:
+        assert self.metadata_directory is not None
+        self.metadata_directory.claim(
+            cluster_id,
+            self.settings.node_id,
+            self.randomness,
+            store_id=self.node_store.store_id,
+        )
 
     def _home(self) -> LogDirectory | None:
         """The log directory with the metadata store, if it is one of `log.dirs`."""
@@ -471,6 +478,8 @@ class Broker:
         self.timer.call_later_ms(PROGRESS_MS, self._tell_progress)
         try:
             await lifecycle.load(threads)
+            assert self._directories is not None
+            await self._directories.settle()
         except StorageError as error:
             self._fail(str(error))
             return

@@ -16,7 +16,7 @@ import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -69,7 +69,10 @@ class LogLifecycle:
             on_deleted: Its topic was deleted; it is not served any more, its log is still there.
         """
         self._controller = controller
+        self._node_id = controller.settings.node_id
         self._log_manager = log_manager
+        log_manager.assigned = self._directory_of
+        controller.place_by(log_manager.placement)
         self._replicas = replicas
         self._disk = disk
         self._on_serving = on_serving
@@ -81,6 +84,11 @@ class LogLifecycle:
         # What the logs that are being recovered were opened for.
         self._loaded_for: ClusterImage | None = None
         self._outdated: list[TopicPartition] = []
+
+    def _directory_of(self, topic_partition: TopicPartition) -> UUID | None:
+        """The log directory that a partition belongs to. In any thread."""
+        partition = self._controller.image.partition(*topic_partition)
+        return None if partition is None else partition.directory_on(self._node_id)
 
     def config_for(self, topic: str) -> TopicConfig:
         """The topic's settings: broker's defaults under its own."""
@@ -116,6 +124,7 @@ class LogLifecycle:
             on_loaded=self._hand_over,
             is_stray=is_stray,
         )
+        await self._assign(self._log_manager.found_elsewhere)
         LOGGER.info(
             "loading logs partitions=%d bytes_to_recover=%d",
             len(jobs),
@@ -141,7 +150,26 @@ class LogLifecycle:
             await self._disk.run(self._log_manager.delete_all, self._outdated)
             self._outdated = []
         missing = self._missing_after_load(image)
+        choose = self._log_manager.placement()
+        await self._assign(
+            {
+                pair[0]: chosen
+                for pair in missing
+                if self._directory_of(pair[0]) is None and (chosen := choose()) is not None
+            }
+        )
         await self._create_missing(await self._in_new_epochs(missing, image))
+
+    async def _assign(self, places: Mapping[TopicPartition, UUID]) -> None:
+        """Write down where partitions lie, or will."""
+        image = self._controller.image
+        by_topic: dict[UUID, dict[int, UUID]] = {}
+        for (name, index), directory_id in places.items():
+            if name in image.topics:
+                by_topic.setdefault(image.topics[name].topic_id, {})[index] = directory_id
+        if by_topic:
+            done = await self._controller.assign_directories(by_topic)
+            LOGGER.info("places of partitions written down topics=%d", len(done))
 
     async def _in_new_epochs(self, missing: list[Missing], before: "ClusterImage") -> list[Missing]:
         """Give those that may have remote segments another leader epoch; the rest is as it is."""
@@ -166,17 +194,25 @@ class LogLifecycle:
     def _missing_after_load(self, before: "ClusterImage") -> list[Missing]:
         """Partitions without a log that are to get one.
 
-        With a directory offline, only those of topics that were created meanwhile: the others may
-        lie in it, and an empty log in their place would look as if their records had never been.
+        Not those whose directory is missing or offline, nor, with any directory so, those of which
+        nobody knows where they were: an empty log in their place would look as if their records had
+        never been.
         """
         image = self._controller.image
         missing = [pair for topic in image.topics.values() for pair in self._not_served(topic)]
-        if not self._log_manager.offline_directories:
-            return missing
-        kept = [pair for pair in missing if pair[1].topic_id not in before.topics_by_id]
+        is_whole = not self._log_manager.offline_directories
+        kept = []
+        for pair in missing:
+            directory_id = self._directory_of(pair[0])
+            if (
+                is_whole or pair[1].topic_id not in before.topics_by_id
+                if directory_id is None
+                else self._log_manager.directory_by_id(directory_id) is not None
+            ):
+                kept.append(pair)
         if len(kept) < len(missing):
             LOGGER.error(
-                "partitions not served because a log directory is offline partitions=%d",
+                "partitions not served because a log directory is offline or missing partitions=%d",
                 len(missing) - len(kept),
             )
         return kept

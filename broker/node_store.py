@@ -18,17 +18,20 @@ or between two directories, finds the store and goes on.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from posixpath import join
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from broker.controller.adoption import (
     UNKNOWN_PRODUCER_IDS_START,
     Found,
     adopt,
+    expected_elsewhere,
     look_around,
 )
+from broker.controller.dropped_directory import drop_directory, read_image
 from broker.controller.metadata_records import (
     STORE_KEY,
     TOPICS,
@@ -58,6 +61,15 @@ _SQLITE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
 _ADOPT: Final = "`varve dirs adopt`"
 
 RunOnDisk = Callable[..., Awaitable[Any]]
+
+
+class KnownDirectory(NamedTuple):
+    """A log directory of the node: where it is or was, how much it holds, `here` or `missing`."""
+
+    id: UUID
+    path: str
+    partitions: int
+    state: str
 
 
 class NodeStoreError(Exception):
@@ -156,6 +168,63 @@ class NodeStore:
             found.metadata, found.is_ours = None, True
         await self._begin_from(found)
         return len(found.topics)
+
+    async def known_directories(self) -> list[KnownDirectory]:
+        """The node's log directories, by path.
+
+        Raises:
+            NodeStoreError: There is no store of this node.
+            StoreError: It cannot be used.
+        """
+        store = await self._open_existing()
+        try:
+            image = await read_image(store)
+        finally:
+            await store.aclose()
+        counts = Counter(
+            partition.directory_on(self._settings.node_id)
+            for topic in image.topics.values()
+            for partition in topic.partitions
+        )
+        here = {d.id: d for d in self._directories if d is not self._metadata_directory}
+        known = []
+        for directory_id, (node_id, path) in image.directories.items():
+            if node_id == self._settings.node_id:
+                found = here.get(directory_id)
+                state = "missing" if found is None else "here"
+                where = path if found is None else found.path
+                known.append(KnownDirectory(directory_id, where, counts[directory_id], state))
+        return sorted(known, key=lambda one: one.path)
+
+    async def drop(self, directory_id: UUID) -> int:
+        """Give up a log directory; returns how many partitions begin anew.
+
+        Raises:
+            NodeStoreError: It is here, or the node has none of this id.
+            StoreError: The store refused.
+        """
+        for directory in self._directories:
+            if directory.id == directory_id:
+                raise NodeStoreError(
+                    f"log directory {format_uuid(directory_id)} is here, {directory.path}: only "
+                    "one that is gone is dropped; take it out of log.dirs first if it is to go"
+                )
+        store = await self._open_existing()
+        try:
+            known = (await read_image(store)).directories.get(directory_id)
+            if known is None or known.node_id != self._settings.node_id:
+                raise NodeStoreError(
+                    f"this node has no log directory {format_uuid(directory_id)} "
+                    "(`varve dirs list` shows those it has)"
+                )
+            return await drop_directory(store, self._settings.node_id, directory_id)
+        finally:
+            await store.aclose()
+
+    async def _open_existing(self) -> SqliteStore:
+        if not await self._run(self._find):
+            raise NodeStoreError("there is no metadata store in the log directories")
+        return await self.open()
 
     # -- found -----------------------------------------------------------------------------------
 
@@ -260,10 +329,10 @@ class NodeStore:
         store = await SqliteStore.open(path + NEW_SUFFIX, timer=self._timer)
         try:
             await _identify_as(store, store_id, self._settings.node_id)
-            if found.topics:
+            if found.topics or expected_elsewhere(found, self._settings.node_id):
                 # So that no id is given out twice: the time is above whatever was counted so far.
                 lost = self._clock.now_ms() * 1000 if found.is_ours else 0
-                await adopt(
+                topics = await adopt(
                     store,
                     found,
                     node_id=self._settings.node_id,
@@ -271,7 +340,7 @@ class NodeStore:
                     settings=self._settings,
                     first_producer_id=max(lost, UNKNOWN_PRODUCER_IDS_START),
                 )
-                LOGGER.info("took over log directories topics=%d", len(found.topics))
+                LOGGER.info("took over log directories topics=%d", topics)
         finally:
             await store.aclose()
         await self._run(self._publish, path)

@@ -1,5 +1,7 @@
 """`varve dirs`: look after a node's log directories. No broker may run on them.
 
+    list     those that the node knows, and which are here
+    drop     one that is lost: its partitions begin anew, empty
     adopt    a metadata store from the partitions that are there, where there is none
 
 Exit status: 0 done, 1 a broker runs, or there is nothing to do it with, 2 refused settings.
@@ -12,13 +14,22 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from cli.connection import CommandError, exit_status
 from cli.settings_arguments import BAD_SETTINGS, add_settings_arguments, load_or_report
-from cli.table import counted
+from cli.table import Cell, counted, format_table
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from broker.node_store import NodeStore
     from config.broker import BrokerConfig
 
 _T = TypeVar("_T")
+
+LIST: Final = "log directories that the node knows, with what they hold and whether they are here"
+
+DROP: Final = (
+    "give up a log directory that is lost for good: its partitions begin anew, empty, in another "
+    "leader epoch, at the next start. Should it turn up again, what it has is set aside"
+)
 
 ADOPT: Final = (
     "make a metadata store from the partitions in log.dirs: those of a Kafka whose settings are "
@@ -31,6 +42,11 @@ ADOPT: Final = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     choices = parser.add_subparsers(title="actions", dest="action", required=True, metavar="ACTION")
+    known = choices.add_parser("list", help=LIST, description=f"{LIST.capitalize()}.")
+    add_settings_arguments(known)
+    drop = choices.add_parser("drop", help=DROP.split(":")[0], description=f"{DROP}.")
+    drop.add_argument("directory", metavar="ID", type=_directory_id, help="as `list` shows it")
+    add_settings_arguments(drop)
     adopt = choices.add_parser("adopt", help=ADOPT.split(":")[0], description=f"{ADOPT}.")
     add_settings_arguments(adopt)
 
@@ -40,7 +56,38 @@ def run(args: argparse.Namespace) -> int:
     loaded = load_or_report(args)
     if loaded is None:
         return BAD_SETTINGS
-    return exit_status(lambda: _adopt(loaded.broker))
+    settings = loaded.broker
+    if args.action == "list":
+        return exit_status(lambda: _list(settings))
+    if args.action == "drop":
+        return exit_status(lambda: _drop(settings, args.directory))
+    return exit_status(lambda: _adopt(settings))
+
+
+def _directory_id(text: str) -> "UUID":
+    from storage.uuid_text import parse_uuid
+
+    try:
+        return parse_uuid(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _list(settings: "BrokerConfig") -> int:
+    from storage.uuid_text import format_uuid
+
+    known = with_stopped_node(settings, lambda node: node.known_directories())
+    rows: list[list[Cell]] = [
+        [format_uuid(one.id), one.path or None, one.partitions, one.state] for one in known
+    ]
+    print(format_table(("ID", "PATH", "PARTITIONS", "STATE"), rows))
+    return 0
+
+
+def _drop(settings: "BrokerConfig", directory_id: "UUID") -> int:
+    count = with_stopped_node(settings, lambda node: node.drop(directory_id))
+    print(f"dropped; {counted(count, 'partition')} of it begin anew, empty, at the next start")
+    return 0
 
 
 def _adopt(settings: "BrokerConfig") -> int:

@@ -37,7 +37,7 @@ COMMANDS = {
     "transactions": Command("cli.transactions", "look at transactions, end those that hang"),
     "features": Command("cli.features", "show, raise and lower the levels of features"),
     "configs": Command("cli.configs", "describe and alter settings of topics and brokers"),
-    "dirs": Command("cli.dirs", "look after log directories: take over what is there"),
+    "dirs": Command("cli.dirs", "look after log directories: list, drop, adopt"),
     "tier": Command("cli.tier", "look after remote storage: list, verify, clean, restore"),
     "produce": Command("cli.produce", "send records from standard input, for a quick try"),
     "consume": Command("cli.consume", "print records, for a quick try"),

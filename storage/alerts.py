@@ -24,8 +24,14 @@ ALERTS_MAX: Final = 10_000
 class AlertKind(StrEnum):
     """What an alert is about; the label `kind` of the metric."""
 
+    DIRECTORY_MISSING = "directory-missing"
+    """A log directory that holds partitions is not here. Subject: its id."""
+
     DIRECTORY_OFFLINE = "directory-offline"
     """A log directory's disk refused; its partitions are offline. Subject: its path."""
+
+    DIRECTORY_UNUSED = "directory-unused"
+    """An empty log directory is not used while another is missing. Subject: its path."""
 
     LISTENER_NOT_BOUND = "listener-not-bound"
     """A listener set at run time has an address that cannot be used. Subject: its name."""

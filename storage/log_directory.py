@@ -16,6 +16,7 @@ A directory whose disk fails goes offline for good; the others go on.
 import logging
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from posixpath import join
 from typing import Final
 from uuid import UUID
@@ -37,12 +38,19 @@ from storage.meta_properties import (
     read_meta_properties,
     write_meta_properties,
 )
-from storage.partition_directory import PartitionDirectory, parse_directory
+from storage.partition_directory import DirectoryState, PartitionDirectory, parse_directory
+from storage.partition_metadata import PARTITION_METADATA, read_partition_metadata
 from storage.randomness import Randomness
 from storage.topic_partition import TopicPartition
 from storage.uuid_text import format_uuid
 
 _log = logging.getLogger(__name__)
+
+RESERVED_DIRECTORY_IDS: Final = 100
+"""Ids below mean no directory (KIP-858)."""
+
+LOST: Final = UUID(int=2)
+"""Stands for a log directory whose id nobody knows, but that held partitions (KIP-858)."""
 
 LOCK_FILE: Final = ".lock"
 CHECKPOINTS: Final = (
@@ -77,6 +85,7 @@ class LogDirectory:
         listed: All its partitions are known, as logs or in `loading`. Before that nothing is
             written here, neither checkpoints nor the marker: it would be said of partitions that
             nobody has looked at, in a directory that may be another broker's.
+        opened: It could be locked, and its owner read.
         partition_count: Of logs and of those still loading.
     """
 
@@ -88,11 +97,17 @@ class LogDirectory:
         self.offsets: dict[str, Mapping[TopicPartition, int]] = {}
         self.loading: set[TopicPartition] = set()
         self.listed = False
+        self.opened = False
         self.partition_count = 0
         self._filesystem = filesystem
         self._lock: Lock | None = None
         self._written: dict[str, bytes] = {}
         self._write_lock = threading.Lock()
+
+    @property
+    def id(self) -> UUID | None:
+        """Its id (KIP-858); None: nobody has claimed it, or its owner could not be read."""
+        return None if self.meta is None else self.meta.directory_id
 
     @property
     def is_online(self) -> bool:
@@ -110,6 +125,7 @@ class LogDirectory:
         self._filesystem.mkdir(self.path)
         self._lock = self._filesystem.lock(join(self.path, LOCK_FILE))
         self.meta = read_meta_properties(self._filesystem, join(self.path, META_PROPERTIES))
+        self.opened = True
 
     def volume(self) -> Volume:
         """The disk it is on.
@@ -126,6 +142,7 @@ class LogDirectory:
         randomness: Randomness,
         *,
         store_id: UUID | None = None,
+        directory_id: UUID | None = None,
     ) -> None:
         """Check that the directory is ours, or make it so.
 
@@ -134,6 +151,7 @@ class LogDirectory:
             node_id: The broker's.
             randomness: For the directory's id.
             store_id: Of the metadata store that says what lies here; None: what the directory says.
+            directory_id: What a directory without an id gets; None: a fresh one.
 
         Raises:
             InconsistentDirectoryError: It belongs to another cluster, node or metadata store.
@@ -154,7 +172,7 @@ class LogDirectory:
                 f"log directory {self.path} belongs to another metadata store, "
                 f"{format_uuid(meta.store_id)}, this is {format_uuid(store_id)}"
             )
-        directory_id = meta.directory_id or new_directory_id(randomness)
+        directory_id = meta.directory_id or directory_id or new_directory_id(randomness)
         named = meta.store_id if store_id is None else store_id
         claimed = MetaProperties(cluster_id, node_id, directory_id, meta.other, named)
         if claimed != self.meta:
@@ -186,6 +204,27 @@ class LogDirectory:
                 _log.warning("ignoring directory=%s", join(self.path, entry.name))
                 continue
             found.append(directory)
+        return found
+
+    def partitions(
+        self, *, with_topic_ids: bool = True
+    ) -> list[tuple[TopicPartition, UUID | None]]:
+        """Partitions that lie here, and the ids of their topics; None: it does not say.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        found: list[tuple[TopicPartition, UUID | None]] = []
+        for entry in self._filesystem.list_directory(self.path):
+            parsed = parse_directory(entry.name) if entry.is_directory else None
+            if parsed is None or parsed.state is not DirectoryState.CURRENT:
+                continue
+            topic_id = None
+            if with_topic_ids:
+                with suppress(CorruptFileError):
+                    path = join(self.path, entry.name, PARTITION_METADATA)
+                    topic_id = read_partition_metadata(self._filesystem, path)
+            found.append((parsed.topic_partition, topic_id))
         return found
 
     def checkpointed(self, name: str, topic_partition: TopicPartition) -> int | None:
@@ -261,5 +300,5 @@ def new_directory_id(randomness: Randomness) -> UUID:
     """A fresh directory id. Kafka takes none that is reserved or begins with a dash (KIP-858)."""
     while True:
         candidate = randomness.uuid4()
-        if candidate.int >= 100 and not format_uuid(candidate).startswith("-"):
+        if candidate.int >= RESERVED_DIRECTORY_IDS and not format_uuid(candidate).startswith("-"):
             return candidate

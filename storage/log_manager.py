@@ -55,7 +55,7 @@ from storage.partition_metadata import (
     encode_partition_metadata,
 )
 from storage.topic_partition import TopicPartition
-from storage.uuid_text import NIL
+from storage.uuid_text import NIL, format_uuid
 
 __all__ = ["LogManager", "LogManagerSettings"]
 
@@ -129,6 +129,15 @@ class LogManager(LogStartup, LogPasses, LogCheckpoints):
                 f"partition {topic_partition} is in a log directory that is offline",
                 self._offline[topic_partition],
             )
+        assigned = self.assigned(topic_partition)
+        if assigned is not None:
+            directory = self.directory_by_id(assigned)
+            if directory is None:
+                raise LogDirectoryOfflineError(
+                    f"partition {topic_partition} belongs to a log directory that is not here",
+                    format_uuid(assigned),
+                )
+            return directory
         online = self._online()
         if not online:
             raise LogDirectoryOfflineError("no log directory is left", "log.dirs")

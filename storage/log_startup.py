@@ -6,9 +6,11 @@ Source: Kafka, LogManager.scala (loadLogs).
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from posixpath import join
+from types import MappingProxyType
 from uuid import UUID
 
 from config.topic import TopicConfig
@@ -23,7 +25,7 @@ from storage.errors import (
     StorageError,
 )
 from storage.log import Log
-from storage.log_directory import LogDirectory
+from storage.log_directory import LOST, LogDirectory
 from storage.log_jobs import Run, run_one_by_one
 from storage.log_loading import LoadJob, bytes_to_recover
 from storage.log_table import LogManagerSettings, LogTable
@@ -33,7 +35,7 @@ from storage.partition_metadata import (
     read_partition_metadata,
 )
 from storage.topic_partition import TopicPartition
-from storage.uuid_text import NIL
+from storage.uuid_text import NIL, format_uuid
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +58,12 @@ class LogStartup(LogTable):
                 self._go_offline(directory, str(error))
         self._check_any_online()
 
+    def add_missing(self, path: str) -> None:
+        """A log directory is missing that `log.dirs` does not name: it is one more offline."""
+        directory = LogDirectory(path, self._filesystem)
+        directory.go_offline("missing")
+        self.directories.append(directory)
+
     @property
     def stored_cluster_id(self) -> str | None:
         """The cluster the directories belong to; None: they are fresh."""
@@ -64,8 +72,20 @@ class LogStartup(LogTable):
                 return directory.meta.cluster_id
         return None
 
-    def claim(self, cluster_id: str, node_id: int, store_id: UUID | None = None) -> None:
+    def claim(
+        self,
+        cluster_id: str,
+        node_id: int,
+        store_id: UUID | None = None,
+        ids: Mapping[LogDirectory, UUID] = MappingProxyType({}),
+    ) -> None:
         """Check that the directories are ours; mark fresh ones so.
+
+        Args:
+            cluster_id: The cluster's.
+            node_id: The broker's.
+            store_id: Of the metadata store; None: what the directories say.
+            ids: Of directories that have lost their meta.properties.
 
         Raises:
             InconsistentDirectoryError: One belongs to another cluster, node or metadata store.
@@ -73,7 +93,13 @@ class LogStartup(LogTable):
         """
         for directory in self._online():
             try:
-                directory.claim(cluster_id, node_id, self._randomness, store_id=store_id)
+                directory.claim(
+                    cluster_id,
+                    node_id,
+                    self._randomness,
+                    store_id=store_id,
+                    directory_id=ids.get(directory),
+                )
             except DiskError as error:
                 self._fail(directory, error)
         self._check_any_online()
@@ -104,10 +130,27 @@ class LogStartup(LogTable):
         def open_log(job: LoadJob) -> None:
             self._load(job, config_for, on_loaded)
 
-        jobs: list[LoadJob] = []
+        found: dict[LogDirectory, list[PartitionDirectory]] = {}
+        # All are listed before the first is looked at: a partition may lie where it should not.
+        holders: dict[TopicPartition, set[UUID | None]] = {}
+        strays: set[str] = set()
         for directory in self._online():
+            with suppress(DiskError), self._failing(directory):
+                found[directory] = directory.start()
+                for one in found[directory]:
+                    if one.state is not DirectoryState.CURRENT:
+                        continue
+                    path = join(directory.path, one.name)
+                    if is_stray is not None and is_stray(one.topic_partition, self._topic_id(path)):
+                        strays.add(path)
+                    else:
+                        holders.setdefault(one.topic_partition, set()).add(directory.id)
+        jobs: list[LoadJob] = []
+        for directory, names in found.items():
+            if not directory.is_online:
+                continue
             try:
-                jobs.extend(self._jobs_of(directory, is_stray, open_log))
+                jobs.extend(self._jobs_of(directory, names, holders, strays, open_log))
             except DiskError as error:
                 jobs = [job for job in jobs if job.directory is not directory]
                 self._fail(directory, error)
@@ -130,20 +173,22 @@ class LogStartup(LogTable):
     def _jobs_of(
         self,
         directory: LogDirectory,
-        is_stray: Callable[[TopicPartition, UUID | None], bool] | None,
+        names: list[PartitionDirectory],
+        holders: Mapping[TopicPartition, set[UUID | None]],
+        strays: Collection[str],
         open_log: Callable[[LoadJob], None],
     ) -> list[LoadJob]:
         jobs = []
-        for found in directory.start():
+        for found in names:
             path = join(directory.path, found.name)
             if found.state is DirectoryState.DELETE:
                 self._deleted.append((self._clock.now_ms(), path))
             elif found.state is not DirectoryState.CURRENT:
                 self.stray.append(path)
                 _log.warning("leaving directory=%s alone", path)
-            elif is_stray is not None and is_stray(found.topic_partition, self._topic_id(path)):
-                self._set_aside(directory, found)
-            else:
+            elif path in strays:
+                self._set_aside(directory, found, "it belongs to no topic")
+            elif self._belongs(directory, found, holders):
                 jobs.append(self._job(directory, found.topic_partition, open_log))
         directory.listed = True
         # What no directory is left of must not come back to haunt a partition of that name.
@@ -156,6 +201,44 @@ class LogStartup(LogTable):
                 len(jobs),
             )
         return jobs
+
+    def _belongs(
+        self,
+        directory: LogDirectory,
+        found: PartitionDirectory,
+        holders: Mapping[TopicPartition, set[UUID | None]],
+    ) -> bool:
+        """Whether a partition is to be served from where it was found.
+
+        Yes where it belongs, and where it was moved to by hand: the directory it belongs to is here
+        and has it not. If that has it too, this is a copy and set aside; if that is not here, the
+        newer one may be there, and this is left alone.
+        """
+        topic_partition = found.topic_partition
+        assigned = self.assigned(topic_partition)
+        if assigned is None or assigned == directory.id:
+            return True
+        path = join(directory.path, found.name)
+        if self.directory_by_id(assigned) is None and assigned != LOST:
+            self.left_alone.append(path)
+            _log.error(
+                "partition not served, it belongs to a log directory that is not here "
+                "directory=%s found=%s",
+                format_uuid(assigned),
+                path,
+            )
+            return False
+        if assigned in holders[topic_partition]:
+            self._set_aside(directory, found, "the log directory it belongs to has it too")
+            return False
+        if assigned != LOST:
+            _log.warning(
+                "partition was moved by hand, it belongs where it is from now on partition=%s "
+                "directory=%s",
+                topic_partition,
+                directory.path,
+            )
+        return True
 
     def _job(
         self,
@@ -170,6 +253,8 @@ class LogStartup(LogTable):
                 "delete the older of the two directories"
             )
         self._loading[topic_partition] = directory
+        if directory.id is not None and self.assigned(topic_partition) != directory.id:
+            self.found_elsewhere[topic_partition] = directory.id
         directory.loading.add(topic_partition)
         directory.partition_count += 1
         recover_bytes = bytes_to_recover(self._filesystem, directory, topic_partition)
@@ -182,13 +267,13 @@ class LogStartup(LogTable):
             _log.warning("partition without its topic id: %s", error)
             return None
 
-    def _set_aside(self, directory: LogDirectory, found: PartitionDirectory) -> None:
+    def _set_aside(self, directory: LogDirectory, found: PartitionDirectory, why: str) -> None:
         name = marked_name(found.topic_partition, DirectoryState.STRAY, self._randomness.uuid4())
         path = join(directory.path, name)
         self._filesystem.rename(join(directory.path, found.name), path)
         self._filesystem.sync_directory(directory.path)
         self.stray.append(path)
-        _log.warning("partition belongs to no topic, set aside directory=%s", path)
+        _log.warning("partition set aside, %s directory=%s", why, path)
 
     def _load(
         self,

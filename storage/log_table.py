@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from posixpath import dirname
 from typing import Final
+from uuid import UUID
 
 from config.broker import BrokerConfig
 from storage.alerts import AlertKind, Alerts
@@ -73,6 +74,10 @@ def _unthrottled(_size: int, _check_done: Callable[[], None]) -> None:
     pass
 
 
+def _nowhere(_topic_partition: TopicPartition) -> UUID | None:
+    return None
+
+
 def _ignore_failure(_directory: str, _partitions: list[TopicPartition]) -> None:
     pass
 
@@ -86,6 +91,11 @@ class LogTable:
         alerts: What is wrong with directories and logs.
         cleaning: Who is compacted and who may not be.
         stray: Directories set aside because their topic no longer exists.
+        assigned: Gives the id of the log directory a partition belongs to; None: it is not known.
+            From any thread.
+        left_alone: Partitions found in another log directory than theirs, which is not here.
+        found_elsewhere: Partitions that `load_jobs` found in another directory than `assigned`
+            says, or that nothing was known of: where they are.
         on_directory_failure: Called with a directory's path and its partitions when it goes
             offline, from whatever thread saw the failure.
     """
@@ -123,6 +133,9 @@ class LogTable:
         self.progress = LoadProgress()
         self.cleaning = CleanerManager()
         self.stray: list[str] = []
+        self.left_alone: list[str] = []
+        self.found_elsewhere: dict[TopicPartition, UUID] = {}
+        self.assigned: Callable[[TopicPartition], UUID | None] = _nowhere
         self.on_directory_failure: Callable[[str, list[TopicPartition]], None] = _ignore_failure
         self._cleaner_throttle = cleaner_throttle
         self._cleaner = self._new_cleaner()
@@ -166,6 +179,24 @@ class LogTable:
         """The log directory a log is in."""
         path = dirname(log.directory)
         return next((d for d in self.directories if d.path == path), None)
+
+    def directory_by_id(self, directory_id: UUID) -> LogDirectory | None:
+        """The log directory that serves under an id; None: it is not here, or offline."""
+        return next((d for d in self._online() if d.id == directory_id), None)
+
+    def placement(self) -> Callable[[], UUID | None]:
+        """A choice of log directories for partitions to come: each time the one with the fewest."""
+        with self._lock:
+            counts = {d.id: d.partition_count for d in self._online() if d.id is not None}
+
+        def choose() -> UUID | None:
+            if not counts:
+                return None
+            chosen = min(counts, key=lambda directory_id: counts[directory_id])
+            counts[chosen] += 1
+            return chosen
+
+        return choose
 
     def high_watermark_checkpoint(self, topic_partition: TopicPartition) -> int | None:
         """The partition's high watermark as of the last checkpoint, None without one."""

@@ -26,6 +26,7 @@ from broker.controller.cluster_image import ClusterImage
 from broker.controller.kafka_metadata import (
     TOPIC_RESOURCE,
     KafkaMetadata,
+    KafkaReplicas,
     read_kafka_metadata,
 )
 from broker.controller.metadata_records import (
@@ -35,7 +36,9 @@ from broker.controller.metadata_records import (
     ResourceType,
     chunks,
     config_key,
+    directory_key,
     encode_config,
+    encode_directory,
     encode_next_producer_id,
     encode_topic,
     topic_key,
@@ -50,6 +53,7 @@ from storage.checkpoints import LOG_START_OFFSET_CHECKPOINT, read_offsets
 from storage.errors import CorruptFileError
 from storage.filesystem import Filesystem
 from storage.leader_epochs import LeaderEpochCache
+from storage.log_directory import LOST, RESERVED_DIRECTORY_IDS
 from storage.log_files import LOG_SUFFIX, parse_log_file_name
 from storage.partition_directory import DirectoryState, parse_directory
 from storage.partition_metadata import PARTITION_METADATA, read_partition_metadata
@@ -88,9 +92,9 @@ class FoundTopic:
     has_lost_head: bool = False
 
     def topic_id(self, in_metadata: UUID | None) -> UUID | None:
-        """The topic's id: that of the metadata log, if a directory has it, else of a directory."""
+        """The topic's id: that of the metadata log, unless all directories have another."""
         ids = [one for one in self.topic_ids.values() if one is not None]
-        return in_metadata if in_metadata in ids else next(iter(ids), None)
+        return in_metadata if not ids or in_metadata in ids else ids[0]
 
 
 @dataclass(slots=True)
@@ -194,8 +198,12 @@ async def adopt(
     units = []
     settings = settings or BrokerConfig()
     in_metadata = found.metadata.topics if found.metadata is not None else {}
-    for name, topic in found.topics.items():
+    missing: set[UUID] = set()
+    topics = found.topics | {name: FoundTopic() for name in expected_elsewhere(found, node_id)}
+    for name, topic in topics.items():
         topic_id = topic.topic_id(in_metadata.get(name)) or randomness.uuid4()
+        absent = _absent(topic, topic_id, found.metadata, node_id)
+        missing.update(absent.values())
         partitions = [
             PartitionImage(
                 index=index,
@@ -204,8 +212,9 @@ async def adopt(
                 partition_epoch=0,
                 replicas=(node_id,),
                 isr=(node_id,),
+                directories=(absent[index],) if index in absent else (),
             )
-            for index in range(max(topic.leader_epochs) + 1)
+            for index in range(max([*topic.leader_epochs, *absent]) + 1)
         ]
         puts = [Put(topic_key(name), encode_topic(topic_id))]
         puts += [Put(key, value) for key, value in chunks(topic_id, partitions)]
@@ -214,6 +223,10 @@ async def adopt(
             resource = ConfigResource(ResourceType.TOPIC, name)
             puts.append(Put(config_key(resource), encode_config(overrides)))
         units.append(Unit(compare=(key_absent(topic_key(name)),), operations=tuple(puts)))
+    units += [
+        Unit(compare=(), operations=(Put(directory_key(node_id, one), encode_directory("")),))
+        for one in missing
+    ]
     next_id = found.metadata.next_producer_id if found.metadata is not None else 0
     next_id = next_id or first_producer_id
     units.append(
@@ -226,7 +239,46 @@ async def adopt(
     for error in outcome.errors:
         if error is not None:
             raise error
-    return len(found.topics)
+    return len(topics)
+
+
+def expected_elsewhere(found: Found, node_id: int) -> list[str]:
+    """Topics that Kafka's metadata log places on this node, and no directory has anything of."""
+    if found.metadata is None:
+        return []
+    return [
+        name
+        for name, topic_id in found.metadata.topics.items()
+        if name not in found.topics
+        and any(
+            node_id in one.replicas for one in found.metadata.partitions.get(topic_id, {}).values()
+        )
+    ]
+
+
+def _absent(
+    topic: FoundTopic, topic_id: UUID, metadata: KafkaMetadata | None, node_id: int
+) -> dict[int, UUID]:
+    """Partitions that must be here and are not, with their log directories, else `LOST`.
+
+    Empty logs in their place would look as if their records had never been.
+    """
+    said = metadata.partitions.get(topic_id) if metadata is not None else None
+    if said is None:
+        known = range(max(topic.leader_epochs, default=-1) + 1) if metadata is None else ()
+        return {index: LOST for index in known if index not in topic.leader_epochs}
+    return {
+        index: _directory_of(one, node_id)
+        for index, one in said.items()
+        if node_id in one.replicas and index not in topic.leader_epochs
+    }
+
+
+def _directory_of(partition: KafkaReplicas, node_id: int) -> UUID:
+    for node, directory_id in zip(partition.replicas, partition.directories, strict=False):
+        if node == node_id and directory_id.int >= RESERVED_DIRECTORY_IDS:
+            return directory_id
+    return LOST
 
 
 def _settings_of(name: str, topic_id: UUID, found: Found, settings: BrokerConfig) -> dict[str, str]:
@@ -243,7 +295,7 @@ def _settings_of(name: str, topic_id: UUID, found: Found, settings: BrokerConfig
     LOGGER.warning(
         "settings unknown, nothing is deleted or compacted until they are set topic=%s", name
     )
-    if found.is_ours and found.topics[name].has_lost_head:
+    if found.is_ours and name in found.topics and found.topics[name].has_lost_head:
         # Its history is in remote storage: without this its log start would be raised over it.
         return {**UNKNOWN_SETTINGS, "remote.storage.enable": "true"}
     return dict(UNKNOWN_SETTINGS)

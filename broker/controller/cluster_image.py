@@ -16,18 +16,22 @@ from broker.controller.metadata_records import (
     CLUSTER_ID_KEY,
     CONFIGS,
     DELETED_TOPICS,
+    DIRECTORIES,
     FEATURES_KEY,
     PARTITIONS,
     TOPICS,
     ConfigResource,
+    DirectoryImage,
     PartitionImage,
     ResourceType,
     decode_config,
+    decode_directory,
     decode_features,
     decode_partitions,
     decode_topic,
     parse_config_key,
     parse_deleted_topic_key,
+    parse_directory_key,
     parse_partitions_key,
 )
 from broker.controller.topic_names import INTERNAL_TOPICS
@@ -91,6 +95,7 @@ class ClusterImage:
             (`broker_revision`), which are not in the store.
         broker_revision: Grows with every change of the brokers.
         features: Finalised level of every feature there is (`broker.controller.features`).
+        directories: Log directories with partitions, by id, whether they are here or missing.
     """
 
     cluster_id: str
@@ -103,6 +108,7 @@ class ClusterImage:
     broker_revision: int = 0
     deleted_topics: frozenset[UUID] = frozenset()
     features: Mapping[str, int] = field(default_factory=lambda: INITIAL)
+    directories: Mapping[UUID, DirectoryImage] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, *, controller_id: int = -1) -> "ClusterImage":
@@ -169,6 +175,7 @@ class _Update:
         self._overrides: dict[str, Mapping[str, str]] = {}
         self._deleted_topics = image.deleted_topics
         self._features = image.features
+        self._directories: dict[UUID, DirectoryImage] | None = None
 
     def add(self, key: str, value: bytes | None) -> None:
         if key.startswith(TOPICS):
@@ -186,6 +193,8 @@ class _Update:
             one = frozenset({parse_deleted_topic_key(key)})
             before = self._deleted_topics
             self._deleted_topics = before - one if value is None else before | one
+        elif key.startswith(DIRECTORIES):
+            self._add_directory(key, value)
         elif key == FEATURES_KEY and value is not None:
             self._features = MappingProxyType(decode_features(value))
         elif key == CLUSTER_ID_KEY and value is not None:
@@ -203,6 +212,16 @@ class _Update:
             self._configs[resource] = MappingProxyType(settings)
         else:
             self._configs.pop(resource, None)
+
+    def _add_directory(self, key: str, value: bytes | None) -> None:
+        node_id, directory_id = parse_directory_key(key)
+        if self._directories is None:
+            self._directories = dict(self._image.directories)
+        if value is None:
+            self._directories.pop(directory_id, None)
+        else:
+            path = decode_directory(key, value)
+            self._directories[directory_id] = DirectoryImage(node_id, path)
 
     def finish(self, revision: int) -> ClusterImage:
         image = self._image
@@ -231,6 +250,7 @@ class _Update:
             revision=revision,
             deleted_topics=self._deleted_topics,
             features=self._features,
+            directories=image.directories if self._directories is None else self._directories,
         )
 
     def _topic(self, name: str, old: TopicImage | None) -> TopicImage | None:

@@ -45,7 +45,9 @@ from broker.controller.metadata_records import (
     ResourceType,
     config_key,
     deleted_topic_key,
+    directory_key,
     encode_config,
+    encode_directory,
     encode_features,
     partitions_prefix,
     topic_key,
@@ -365,7 +367,10 @@ class Controller:
         return await self._run(self._create_partitions(requests))
 
     async def _create_partitions(self, requests: Sequence[NewPartitions]) -> list[Result]:
-        planned = [self._planner.plan_extension(self._image, request) for request in requests]
+        choose = self._planner.placement()
+        planned = [
+            self._planner.plan_extension(self._image, request, choose) for request in requests
+        ]
         outcomes = iter(await self._commit([unit for _, unit in planned if unit is not None]))
         return [result if unit is None else result_of(next(outcomes)) for result, unit in planned]
 
@@ -388,6 +393,47 @@ class Controller:
             [self._planner.plan_new_epochs(image, topic_id, lost[topic_id]) for topic_id in there]
         )
         return {topic_id for topic_id, error in zip(there, errors, strict=True) if error is None}
+
+    # -- log directories of this node --------------------------------------------------------------
+
+    def place_by(self, placement: Callable[[], Callable[[], UUID | None]]) -> None:
+        """Have the log directories of new partitions chosen by `placement`, a choice a request."""
+        self._planner.placement = placement
+
+    async def assign_directories(self, places: Mapping[UUID, Mapping[int, UUID]]) -> set[UUID]:
+        """Write down in which log directories of this node partitions lie.
+
+        Args:
+            places: By topic id, then index; at least one.
+
+        Returns:
+            The topics for which this is committed; the others have been deleted, or the store
+            refuses.
+        """
+        return await self._run(self._assign_directories(places))
+
+    async def _assign_directories(self, places: Mapping[UUID, Mapping[int, UUID]]) -> set[UUID]:
+        image = self._image
+        there = [topic_id for topic_id in places if topic_id in image.topics_by_id]
+        errors = await self._commit(
+            [self._planner.plan_places(image, topic_id, places[topic_id]) for topic_id in there]
+        )
+        return {topic_id for topic_id, error in zip(there, errors, strict=True) if error is None}
+
+    async def record_directories(self, paths: Mapping[UUID, str | None]) -> None:
+        """Write down which log directories this node has, and where; None: it has it no longer.
+
+        Raises:
+            StoreError: The store refused.
+        """
+        units = []
+        for directory_id, path in paths.items():
+            key = directory_key(self._settings.node_id, directory_id)
+            operation = Delete(key) if path is None else Put(key, encode_directory(path))
+            units.append(Unit(compare=(), operations=(operation,)))
+        for error in await self._run(self._commit(units)):
+            if error is not None:
+                raise error
 
     # -- topics nobody asked for in so many words --------------------------------------------------
 

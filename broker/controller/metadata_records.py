@@ -7,7 +7,10 @@
     topics/<name>                        {"v": 1, "id": <topic id>}
     partitions/<topic id>/<first index>  {"v": 1, "p": [[replicas, isr, leader, leader epoch,
                                          partition epoch], ...]}   up to 128 partitions, the
-                                         first one's index in ten digits
+                                         first one's index in ten digits; a sixth element has
+                                         the log directory of each replica, 22 characters each
+    directories/<node id>/<id>           {"v": 1, "path": <where it was last>}: a log directory
+                                         with partitions of the node (KIP-858)
     configs/<resource type>/<name>       {"v": 1, "c": {<key>: <value>, ...}}  what was set, as text
     deleted-topics/<topic id>            the name of a topic that had remote storage, plain text:
                                          what it has there is being removed
@@ -22,12 +25,13 @@ and apart so that a change of one partition rewrites a few kilobytes.
 import enum
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from broker.controller.features import SUPPORTED, SupportedRange
-from storage.uuid_text import format_uuid, parse_uuid
+from storage.uuid_text import NIL, format_uuid, parse_uuid
 
 RECORD_VERSION = 1
 """Version written into every JSON value; a reader refuses what is newer."""
@@ -39,6 +43,7 @@ CLUSTER_ID_KEY = "cluster/id"
 STORE_KEY = "store"
 TOPICS = "topics/"
 PARTITIONS = "partitions/"
+DIRECTORIES = "directories/"
 CONFIGS = "configs/"
 DELETED_TOPICS = "deleted-topics/"
 PRODUCER_IDS_KEY = "producer-ids"
@@ -77,6 +82,8 @@ class PartitionImage:
         partition_epoch: Grows with every change of this record; 0 at creation (KIP-497).
         replicas: Node ids in order of preference.
         isr: Those of them that are in sync.
+        directories: Log directory of each replica (KIP-858); empty: not known yet, `NIL` for one
+            that is not.
     """
 
     index: int
@@ -85,6 +92,63 @@ class PartitionImage:
     partition_epoch: int
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
+    directories: tuple[UUID, ...] = ()
+
+    def directory_on(self, node_id: int) -> UUID | None:
+        """The log directory of a node's replica; None: not known, or none there."""
+        for node, directory in zip(self.replicas, self.directories, strict=False):
+            if node == node_id and directory != NIL:
+                return directory
+        return None
+
+    def placed(self, node_id: int, directory_id: UUID | None) -> "PartitionImage":
+        """The same with another log directory of a node's replica; None: not known."""
+        known = dict(zip(self.replicas, self.directories, strict=False))
+        known[node_id] = NIL if directory_id is None else directory_id
+        directories = tuple(known.get(node, NIL) for node in self.replicas)
+        return replace(self, directories=directories if any(d != NIL for d in directories) else ())
+
+
+class DirectoryImage(NamedTuple):
+    """A log directory that holds partitions. `path`: where it was last, empty if nobody knows."""
+
+    node_id: int
+    path: str
+
+
+def directory_key(node_id: int, directory_id: UUID) -> str:
+    """Key of a log directory."""
+    return f"{DIRECTORIES}{node_id}/{format_uuid(directory_id)}"
+
+
+def parse_directory_key(key: str) -> tuple[int, UUID]:
+    """Node id and directory id.
+
+    Raises:
+        MetadataFormatError: Not such a key.
+    """
+    node_id, _, directory_id = key.removeprefix(DIRECTORIES).partition("/")
+    try:
+        return int(node_id), parse_uuid(directory_id)
+    except ValueError as error:
+        raise MetadataFormatError(f"{key}: {error}") from error
+
+
+def encode_directory(path: str) -> bytes:
+    """Value of a log directory's key."""
+    return _encode({"path": path})
+
+
+def decode_directory(key: str, value: bytes) -> str:
+    """Where the directory was last.
+
+    Raises:
+        MetadataFormatError: Damaged or newer.
+    """
+    try:
+        return str(_decode(key, value)["path"])
+    except KeyError as error:
+        raise MetadataFormatError(f"{key}: {error!r}") from error
 
 
 def topic_key(name: str) -> str:
@@ -173,10 +237,20 @@ def encode_partitions(partitions: Iterable[PartitionImage]) -> bytes:
     return _encode(
         {
             "p": [
-                [p.replicas, p.isr, p.leader, p.leader_epoch, p.partition_epoch] for p in partitions
+                [
+                    *(p.replicas, p.isr, p.leader, p.leader_epoch, p.partition_epoch),
+                    *([list(map(format_uuid, p.directories))] if p.directories else ()),
+                ]
+                for p in partitions
             ]
         }
     )
+
+
+@lru_cache(maxsize=1024)
+def _directories(texts: tuple[str, ...]) -> tuple[UUID, ...]:
+    """One object for all partitions that lie alike."""
+    return tuple(map(parse_uuid, texts))
 
 
 def decode_partitions(key: str, value: bytes, first_index: int) -> list[PartitionImage]:
@@ -187,8 +261,16 @@ def decode_partitions(key: str, value: bytes, first_index: int) -> list[Partitio
     """
     try:
         return [
-            PartitionImage(index, leader, leader_epoch, epoch, tuple(replicas), tuple(isr))
-            for index, (replicas, isr, leader, leader_epoch, epoch) in enumerate(
+            PartitionImage(
+                index,
+                leader,
+                leader_epoch,
+                epoch,
+                tuple(replicas),
+                tuple(isr),
+                _directories(tuple(directories[0])) if directories else (),
+            )
+            for index, (replicas, isr, leader, leader_epoch, epoch, *directories) in enumerate(
                 _decode(key, value)["p"], first_index
             )
         ]

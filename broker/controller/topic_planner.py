@@ -1,6 +1,6 @@
 """From a request for topics to what has to be committed for it; changes nothing by itself."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 from uuid import UUID
@@ -14,10 +14,12 @@ from broker.controller.cluster_image import (
 )
 from broker.controller.configs import ConfigRules
 from broker.controller.metadata_records import (
+    PARTITIONS_PER_CHUNK,
     chunks,
     config_key,
     encode_config,
     encode_topic,
+    partitions_key,
     topic_key,
 )
 from broker.controller.metadata_store import Put, key_absent, key_present
@@ -43,10 +45,27 @@ RESERVED_IDS: Final = frozenset({UUID(int=0), UUID(int=1)})
 """Topic ids Kafka keeps for itself: none, and its metadata log."""
 
 
+Choice = Callable[[], UUID | None]
+"""Gives the log directory of this node's next new replica; None: none is known."""
+
+
+def _nowhere() -> UUID | None:
+    return None
+
+
+def _no_choice() -> Choice:
+    return _nowhere
+
+
 class TopicPlanner:
-    """Plans on the image it is given."""
+    """Plans on the image it is given.
+
+    Attributes:
+        placement: Gives a choice of log directories for the new partitions of one plan.
+    """
 
     def __init__(self, settings: BrokerConfig, rules: ConfigRules, randomness: Randomness) -> None:
+        self.placement: Callable[[], Choice] = _no_choice
         self._settings = settings
         self._rules = rules
         self._randomness = randomness
@@ -57,6 +76,7 @@ class TopicPlanner:
         """For each topic what it would be and what to commit for it, or why not."""
         collisions = {collision_key(n): n for n in image.topics if may_collide(n)}
         taken: set[UUID] = set()
+        choose = self.placement()
         try:
             check_request_size(topics, self._settings)
         except ApiError as error:
@@ -66,7 +86,7 @@ class TopicPlanner:
         planned: list[tuple[CreateTopicResult, Unit | None]] = []
         for topic in topics:
             try:
-                new, unit = self._plan_topic(topic, image, collisions, taken)
+                new, unit = self._plan_topic(topic, image, collisions, taken, choose)
             except ApiError as error:
                 planned.append((CreateTopicResult(topic.name, error.code, error.message), None))
                 continue
@@ -82,13 +102,17 @@ class TopicPlanner:
         image: ClusterImage,
         collisions: Mapping[str, str],
         taken: Collection[UUID],
+        choose: Choice,
     ) -> tuple[TopicImage, Unit]:
         check_new_name(topic.name, image, collisions)
         overrides = requested_configs(topic)
         resource = ConfigResource(ResourceType.TOPIC, topic.name)
         self._rules.check(resource, overrides, {}, image)
-        partitions = new_partitions_of(
-            topic, image, self._settings, self._randomness.below(len(image.brokers))
+        partitions = self._placed(
+            new_partitions_of(
+                topic, image, self._settings, self._randomness.below(len(image.brokers))
+            ),
+            choose,
         )
         topic_id = fresh_id(self._randomness)
         while topic_id in image.topics_by_id or topic_id in taken:
@@ -102,8 +126,17 @@ class TopicPlanner:
         )
         return new, Unit(compare=(key_absent(topic_key(topic.name)),), operations=tuple(puts))
 
+    def _placed(self, partitions: Iterable[PartitionImage], choose: Choice) -> list[PartitionImage]:
+        """New partitions with the log directories of their replicas here."""
+        me = self._settings.node_id
+        placed = []
+        for partition in partitions:
+            directory_id = choose() if me in partition.replicas else None
+            placed.append(partition if directory_id is None else partition.placed(me, directory_id))
+        return placed
+
     def plan_extension(
-        self, image: ClusterImage, request: NewPartitions
+        self, image: ClusterImage, request: NewPartitions, choose: Choice = _nowhere
     ) -> tuple[Result, Unit | None]:
         """What to commit for more partitions of a topic, or why not."""
         topic = image.topics.get(request.name)
@@ -116,7 +149,7 @@ class TopicPlanner:
             )
         except ApiError as error:
             return Result(error.code, error.message), None
-        partitions: list[PartitionImage] = [*topic.partitions, *added]
+        partitions: list[PartitionImage] = [*topic.partitions, *self._placed(added, choose)]
         puts = chunks(topic.topic_id, partitions, from_index=len(topic.partitions))
         unit = Unit(
             compare=(key_present(topic_key(topic.name)),),
@@ -128,20 +161,43 @@ class TopicPlanner:
         """What to commit so that some partitions of a topic begin another leader epoch."""
         topic = image.topics_by_id[topic_id]
         partitions = [
-            replace(
-                partition,
-                leader_epoch=partition.leader_epoch + 1,
-                partition_epoch=partition.partition_epoch + 1,
-            )
-            if partition.index in lost
+            in_new_epoch(partition) if partition.index in lost else partition
+            for partition in topic.partitions
+        ]
+        return changed_partitions(topic, partitions, lost)
+
+    def plan_places(self, image: ClusterImage, topic_id: UUID, places: Mapping[int, UUID]) -> Unit:
+        """What to commit so that some partitions of a topic lie in other log directories here."""
+        topic = image.topics_by_id[topic_id]
+        partitions = [
+            partition.placed(self._settings.node_id, places[partition.index])
+            if partition.index in places
             else partition
             for partition in topic.partitions
         ]
-        puts = chunks(topic_id, partitions, from_index=min(lost))
-        return Unit(
-            compare=(key_present(topic_key(topic.name)),),
-            operations=tuple(Put(key, value) for key, value in puts),
-        )
+        return changed_partitions(topic, partitions, places)
+
+
+def in_new_epoch(partition: PartitionImage) -> PartitionImage:
+    """The partition, begun anew: whoever knows the old log can tell."""
+    return replace(
+        partition,
+        leader_epoch=partition.leader_epoch + 1,
+        partition_epoch=partition.partition_epoch + 1,
+    )
+
+
+def changed_partitions(
+    topic: TopicImage, partitions: Sequence[PartitionImage], changed: Iterable[int]
+) -> Unit:
+    """What to commit for some changed partitions of a topic: the chunks that hold them."""
+    firsts = {index - index % PARTITIONS_PER_CHUNK for index in changed}
+    keys = {partitions_key(topic.topic_id, first) for first in firsts}
+    puts = [pair for pair in chunks(topic.topic_id, partitions) if pair[0] in keys]
+    return Unit(
+        compare=(key_present(topic_key(topic.name)),),
+        operations=tuple(Put(key, value) for key, value in puts),
+    )
 
 
 def fresh_id(randomness: Randomness) -> UUID:

@@ -5,17 +5,25 @@ from uuid import UUID
 
 import pytest
 
-from broker.controller.adoption import UNKNOWN_PRODUCER_IDS_START, adopt, look_around
+from broker.controller.adoption import (
+    UNKNOWN_PRODUCER_IDS_START,
+    UNKNOWN_SETTINGS,
+    adopt,
+    look_around,
+)
 from broker.controller.cluster_image import ClusterImage
 from broker.controller.metadata_records import PRODUCER_IDS_KEY, decode_next_producer_id
 from storage.filesystem import LocalFilesystem
 from storage.leader_epochs import LeaderEpochCache
+from storage.log_directory import LOST
 from storage.partition_metadata import PARTITION_METADATA, write_partition_metadata
 from storage.randomness import SeededRandomness
 from tests.fakes.metadata_store import MemoryStore
 from tests.unit.broker.controller.test_kafka_metadata import (
     config_record,
+    partition_record,
     producer_ids_record,
+    topic_record,
     write,
 )
 
@@ -82,3 +90,81 @@ async def test_a_topic_without_an_id_gets_one(tmp_path: Path, topic_id: UUID | N
     partition(tmp_path, "events-0", topic_id)
     image, _, _ = await adopted(tmp_path)
     assert image.topics["events"].topic_id.int != 0
+
+
+DISK = UUID(int=0x5678, version=4)
+
+
+async def test_partitions_on_a_disk_that_is_not_here_are_missed(tmp_path: Path) -> None:
+    """Kafka says where each replica lies; an empty log would hide where its records are."""
+    partition(tmp_path, "events-0")
+    other, elsewhere = UUID(int=0x1235, version=4), UUID(int=0x1236, version=4)
+    write(
+        tmp_path,
+        topic_record("events", TOPIC_ID),
+        partition_record(TOPIC_ID, 0, (3,), (DISK,)),
+        partition_record(TOPIC_ID, 1, (3,), (DISK,)),
+        partition_record(TOPIC_ID, 2, (4,), (DISK,)),
+        partition_record(TOPIC_ID, 3, (4, 3)),
+        topic_record("whole", other),
+        partition_record(other, 0, (3,), (DISK,)),
+        topic_record("others", elsewhere),
+        partition_record(elsewhere, 0, (4,), (DISK,)),
+    )
+    image, _, count = await adopted(tmp_path)
+    assert count == 2
+    assert [p.directories for p in image.topics["events"].partitions] == [(), (DISK,), (), (LOST,)]
+    assert image.topics["whole"].topic_id == other
+    assert [p.directories for p in image.topics["whole"].partitions] == [(DISK,)]
+    assert "others" not in image.topics
+    assert image.directories == {DISK: (3, ""), LOST: (3, "")}
+
+
+async def test_without_a_metadata_log_what_lies_between_is_missed(tmp_path: Path) -> None:
+    """Partition 1 was somewhere."""
+    partition(tmp_path, "events-0")
+    partition(tmp_path, "events-2")
+    image, _, _ = await adopted(tmp_path)
+    assert [p.directories for p in image.topics["events"].partitions] == [(), (LOST,), ()]
+
+
+async def test_settings_of_another_incarnation_are_not_the_topics(tmp_path: Path) -> None:
+    """The metadata log knows a topic of that name with another id."""
+    partition(tmp_path, "events-0")
+    write(
+        tmp_path,
+        topic_record("events", UUID(int=0x9999, version=4)),
+        config_record(2, "events", "retention.ms", "1"),
+    )
+    image, _, _ = await adopted(tmp_path)
+    assert dict(image.topics["events"].overrides) == dict(UNKNOWN_SETTINGS)
+
+
+async def test_internal_topics_have_their_own_settings_in_any_case(tmp_path: Path) -> None:
+    """Under what Kafka says of them, if it does."""
+    for index, name in enumerate(("__consumer_offsets", "__share_group_state")):
+        partition(tmp_path, f"{name}-0", UUID(int=index + 1, version=4))
+    image, _, _ = await adopted(tmp_path)
+    assert image.topics["__consumer_offsets"].overrides["cleanup.policy"] == "compact"
+    assert image.topics["__share_group_state"].overrides["retention.ms"] == "-1"
+    write(tmp_path, config_record(2, "__consumer_offsets", "segment.bytes", "2000000"))
+    image, _, _ = await adopted(tmp_path)
+    overrides = image.topics["__consumer_offsets"].overrides
+    assert (overrides["cleanup.policy"], overrides["segment.bytes"]) == ("compact", "2000000")
+
+
+async def test_what_is_in_remote_storage_stays_reachable(tmp_path: Path) -> None:
+    """Of a node that lost its store: a log that begins behind its log start is tiered."""
+    partition(tmp_path, "events-0")
+    (tmp_path / "events-0" / "00000000000000000500.log").write_bytes(b"")
+    partition(tmp_path, "plain-0", UUID(int=5, version=4))
+    (tmp_path / "plain-0" / "00000000000000000700.log").write_bytes(b"")
+    (tmp_path / "log-start-offset-checkpoint").write_bytes(b"0\n1\nplain 0 700\n")
+    found = look_around(LocalFilesystem(), [str(tmp_path)])
+    found.is_ours = True
+    store = MemoryStore()
+    await adopt(store, found, node_id=3, randomness=SeededRandomness(1))
+    content = await store.range("")
+    image = ClusterImage.empty().updated(((i.key, i.value) for i in content.items), 1)
+    assert image.topics["events"].overrides["remote.storage.enable"] == "true"
+    assert dict(image.topics["plain"].overrides) == dict(UNKNOWN_SETTINGS)
