@@ -257,7 +257,7 @@ async def test_losing_the_metadata_store_ends_the_broker(
     disk = FailingDisk()
     brokers: list[Broker] = []
 
-    def make(settings: BrokerConfig) -> Broker:
+    def make(settings: BrokerConfig, **_: object) -> Broker:
         brokers.append(Broker(settings, filesystem=disk))
         return brokers[0]
 
