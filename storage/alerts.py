@@ -36,6 +36,9 @@ class AlertKind(StrEnum):
     LISTENER_NOT_BOUND = "listener-not-bound"
     """A listener set at run time has an address that cannot be used. Subject: its name."""
 
+    SEGMENTS_SET_ASIDE = "segments-set-aside"
+    """A recovery found a damage, and segments after it. Subject: the partition."""
+
     TIER_COPY_BLOCKED = "tier-copy-blocked"
     """A local segment is not fit to be copied, nor is what follows it. Subject: a partition."""
 

@@ -59,9 +59,10 @@ class Log(LogCuts, LogMarkers, LogReads):
         config: TopicConfig,
         filesystem: Filesystem,
         clock: Clock,
-        recovery_point: int = 0,
+        recovery_point: int | None = 0,
         log_start_offset: int = 0,
         high_watermark: int = 0,
+        was_compacted: bool = False,
         clean_shutdown: bool = False,
         producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
         requires_verification: bool = False,
@@ -79,9 +80,10 @@ class Log(LogCuts, LogMarkers, LogReads):
             config: Of the topic, resolved.
             filesystem: Where it is.
             clock: Time.
-            recovery_point: From its checkpoint, 0 if there is none.
+            recovery_point: From its checkpoint; None if there is none.
             log_start_offset: From its checkpoint, 0 if there is none.
             high_watermark: From its checkpoint, 0 if there is none; brought into the log's range.
+            was_compacted: The cleaner's checkpoint knows the log.
             clean_shutdown: The directory was closed cleanly, so nothing is scanned.
             producer_id_expiration_ms: `producer.id.expiration.ms`.
             requires_verification: `transaction.partition.verification.enable`.
@@ -121,7 +123,7 @@ class Log(LogCuts, LogMarkers, LogReads):
             clean_shutdown=clean_shutdown,
             recovery_point=recovery_point,
             log_start_offset=log_start_offset,
-            gaps_allowed="compact" in config.cleanup_policy,
+            was_compacted=was_compacted or "compact" in config.cleanup_policy,
             remote_storage=config.remote_storage_enable,
             now_ms=clock.now_ms(),
             on_progress=on_progress,
@@ -133,6 +135,7 @@ class Log(LogCuts, LogMarkers, LogReads):
         log.log_start_offset = log.durable_log_start_offset = loaded.log_start_offset
         log.log_end_offset = loaded.log_end_offset
         log.recovery_point = loaded.recovery_point
+        log.set_aside = loaded.set_aside
         latest = log.leader_epochs.latest_epoch
         log._latest_leader_epoch = -1 if latest is None else latest
         # What left this disk for remote storage was committed.

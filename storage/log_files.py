@@ -13,6 +13,8 @@ A further suffix says what is going on:
     .skipped   given up by an operator (`varve tier skip`); an empty segment stands in its place
     .swap      written whole by the cleaner, taking the place of what it was made from
 
+A number so great that a segment's offsets would go beyond the last there is names no segment.
+
 Source: Kafka, LogFileUtils.java.
 """
 
@@ -38,6 +40,12 @@ SEGMENT_SUFFIXES: Final = (
 
 _DIGITS: Final = 20
 
+OFFSET_MAX: Final = (1 << 63) - 1
+"""The greatest offset there is."""
+
+RELATIVE_OFFSET_MAX: Final = (1 << 31) - 1
+"""How far above its segment's base offset a batch may end: what fits into an index entry."""
+
 
 class LogFileName(NamedTuple):
     """A file name taken apart. `stage` is "" for a live file, else e.g. `.deleted`."""
@@ -61,5 +69,8 @@ def parse_log_file_name(name: str) -> LogFileName | None:
     if "." + kind not in (*SEGMENT_SUFFIXES, SNAPSHOT_SUFFIX):
         return None
     if dot and "." + stage not in (DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX):
+        return None
+    room = RELATIVE_OFFSET_MAX if "." + kind in SEGMENT_SUFFIXES else 0
+    if int(digits) > OFFSET_MAX - room:
         return None
     return LogFileName(int(digits), "." + kind, dot + stage)

@@ -240,6 +240,7 @@ class LogManager(LogStartup, LogPasses, LogCheckpoints):
     def remove_deleted(self) -> int:
         """Remove files and directories that left long ago; returns how many directories."""
         self._each(lambda log: log.remove_deleted_files())
+        self._look_at_set_aside()
         now_ms = self._clock.now_ms()
         with self._lock:
             due = [

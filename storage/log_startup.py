@@ -14,7 +14,9 @@ from types import MappingProxyType
 from uuid import UUID
 
 from config.topic import TopicConfig
+from storage.alerts import AlertKind
 from storage.checkpoints import (
+    CLEANER_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
@@ -34,6 +36,7 @@ from storage.partition_metadata import (
     PARTITION_METADATA,
     read_partition_metadata,
 )
+from storage.set_aside import describe as describe_set_aside
 from storage.topic_partition import TopicPartition
 from storage.uuid_text import NIL, format_uuid
 
@@ -293,12 +296,40 @@ class LogStartup(LogTable):
                 config_for(topic_partition.topic),
                 job,
             )
+            self._tell_set_aside(topic_partition, log.set_aside)
             if self._adopt(directory, log) and on_loaded is not None:
                 on_loaded(log)
         except DiskError as error:
             self._fail(directory, error)
         finally:
             job.finish()
+
+    def _tell_set_aside(self, topic_partition: TopicPartition, folders: tuple[str, ...]) -> None:
+        """Say where segments of a partition lie that are not part of its log; all is well if none.
+
+        Raises:
+            DiskError: A folder cannot be listed.
+        """
+        if not folders:
+            if self._kept_aside.pop(topic_partition, None) is not None:
+                self.alerts.clear(AlertKind.SEGMENTS_SET_ASIDE, str(topic_partition))
+            return
+        self._kept_aside[topic_partition] = folders
+        self.alerts.set(
+            AlertKind.SEGMENTS_SET_ASIDE,
+            str(topic_partition),
+            describe_set_aside(self._filesystem, topic_partition, folders),
+        )
+
+    def _look_at_set_aside(self) -> None:
+        """Notice what the operator has removed, or what has left with its partition."""
+        for topic_partition, folders in list(self._kept_aside.items()):
+            log = self._logs.get(topic_partition)
+            directory = None if log is None else self.directory_of(log)
+            left = () if log is None else tuple(filter(self._filesystem.exists, folders))
+            if left != folders:
+                with self._failing(directory):
+                    self._tell_set_aside(topic_partition, left)
 
     def _adopt(self, directory: LogDirectory, log: Log) -> bool:
         """Let a log serve; False if its directory has gone offline meanwhile."""
@@ -321,8 +352,8 @@ class LogStartup(LogTable):
     ) -> Log:
         """Open a log; without a job a new one, which no checkpoint knows."""
 
-        def checkpointed(name: str) -> int:
-            return (job and directory.checkpointed(name, topic_partition)) or 0
+        def checkpointed(name: str) -> int | None:
+            return None if job is None else directory.checkpointed(name, topic_partition)
 
         return Log.open(
             join(directory.path, str(topic_partition)),
@@ -333,8 +364,9 @@ class LogStartup(LogTable):
             clock=self._clock,
             randomness=self._randomness,
             recovery_point=checkpointed(RECOVERY_POINT_CHECKPOINT),
-            log_start_offset=checkpointed(LOG_START_OFFSET_CHECKPOINT),
-            high_watermark=checkpointed(HIGH_WATERMARK_CHECKPOINT),
+            log_start_offset=checkpointed(LOG_START_OFFSET_CHECKPOINT) or 0,
+            high_watermark=checkpointed(HIGH_WATERMARK_CHECKPOINT) or 0,
+            was_compacted=bool(checkpointed(CLEANER_CHECKPOINT)),
             clean_shutdown=job is None or directory.had_clean_shutdown,
             producer_id_expiration_ms=self._settings.producer_id_expiration_ms,
             requires_verification=self._settings.transaction_partition_verification_enable,

@@ -53,6 +53,7 @@ class LogState:
         leader_epochs: Which epoch began where.
         producer_state: Idempotence and transactions.
         highest_remote_offset: Last offset copied to remote storage, inclusive; -1: none.
+        set_aside: Folders of the partition with segments that a recovery has set aside.
         last_flush_ms: Wall time of the last flush, for `flush.ms`.
         failure: Why the log is out of service; None while it is in.
     """
@@ -85,6 +86,7 @@ class LogState:
         "log_start_offset",
         "producer_state",
         "recovery_point",
+        "set_aside",
         "topic_id",
         "topic_partition",
     )
@@ -116,6 +118,7 @@ class LogState:
         self.log_end_offset = 0
         self.high_watermark = 0
         self.recovery_point = 0
+        self.set_aside: tuple[str, ...] = ()
         self.highest_remote_offset = -1
         self.last_flush_ms = clock.now_ms()
         self.failure: DiskError | None = None

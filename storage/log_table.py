@@ -148,6 +148,8 @@ class LogTable:
         # Partitions that were seen in a directory which is offline now.
         self._offline: dict[TopicPartition, str] = {}
         self._descriptors_told_ms = float("-inf")
+        # Folders with segments that a recovery has set aside; the operator removes them.
+        self._kept_aside: dict[TopicPartition, tuple[str, ...]] = {}
         # Directories to remove: (when, path).
         self._deleted: list[tuple[int, str]] = []
 

@@ -5,13 +5,25 @@
     3  after a clean     only the end of the active segment is read, to learn the log end offset
        stop
        else              every segment from the one that holds the recovery point is scanned
-                         (`storage.segment_recovery`); what comes after the first bad batch goes
+                         (`storage.segment_recovery`): the log ends before the first bad batch.
+                         Segments after it are set aside (`storage.set_aside`)
     4  log start         the checkpoint's, but not before the first segment, nor after the log end
     5  producer state    newest snapshot, then the batches after it; leader epochs cut to the log
 
 A clean stop whose log does not end with a whole batch was not one: the active segment is scanned.
 Likewise with a damaged transaction index. Damaged offset and time indexes are found, and rebuilt,
 when they are used.
+
+A gap in the offsets is no damage as such: compaction leaves gaps in segments, before a segment's
+first batch and between segments, and `cleanup.policy` may have changed since. But after a power cut
+a closed segment may end early, at the end of a batch, or be empty, while the next one is there: the
+kernel writes pages back in any order. That is assumed of a gap between segments only if
+
+    it lies at or above the recovery point   what lies below was on disk: nothing of it can be lost,
+                                             nor is anything known of a log without checkpoint
+    the log was never compacted              not by its settings, nor by the cleaner's checkpoint,
+                                             nor by gaps that cannot be anything else
+    something is there before it             else the log begins later, as after retention
 
 Only what is cut off is synced, so that it cannot come back behind new records. The recovery point
 does not move up (but to the end of the log after a clean stop): a second crash finds no more trust
@@ -23,9 +35,11 @@ Source: Kafka, LogLoader.java, UnifiedLog.java (rebuildProducerState).
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from protocol.records.batch import CONTROL_BIT, LOG_OVERHEAD
+from storage.batch_scan import read_batch_header
 from storage.errors import CorruptFileError
 from storage.filesystem import Filesystem
 from storage.leader_epochs import LeaderEpochCache
@@ -33,6 +47,7 @@ from storage.log_files import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     LOG_SUFFIX,
+    OFFSET_MAX,
     SEGMENT_SUFFIXES,
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
@@ -43,8 +58,15 @@ from storage.log_files import (
 )
 from storage.producer_state import ProducerStateManager
 from storage.segment import Segment
-from storage.segment_recovery import SegmentRecovery, SuspectBatchError, replay_batch
+from storage.segment_recovery import (
+    MisplacedSegmentError,
+    SegmentRecovery,
+    SuspectBatchError,
+    begins_after_gap,
+    replay_batch,
+)
 from storage.segments import Segments
+from storage.set_aside import folder_name, number_of, set_aside, set_aside_end
 
 _log = logging.getLogger(__name__)
 
@@ -57,12 +79,13 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class LoadedLog:
-    """What opening found. Offsets as in `storage.log`."""
+    """What opening found. Offsets as in `storage.log`; `set_aside`: folders with segments."""
 
     segments: Segments
     log_start_offset: int
     log_end_offset: int
     recovery_point: int
+    set_aside: tuple[str, ...]
 
 
 class LogLoader:
@@ -77,9 +100,9 @@ class LogLoader:
         create_segment: Callable[[int], Segment],
         producer_state: Callable[[list[int]], ProducerStateManager],
         clean_shutdown: bool,
-        recovery_point: int,
+        recovery_point: int | None,
         log_start_offset: int,
-        gaps_allowed: bool,
+        was_compacted: bool,
         remote_storage: bool = False,
         now_ms: int,
         on_progress: Progress | None = None,
@@ -93,9 +116,9 @@ class LogLoader:
             create_segment: Makes an empty one.
             producer_state: Makes the empty producer state; given the offsets of the snapshots.
             clean_shutdown: The marker of a clean stop was found.
-            recovery_point: From its checkpoint; 0 if there is none.
+            recovery_point: From its checkpoint; None if there is none.
             log_start_offset: From its checkpoint; 0 if there is none.
-            gaps_allowed: The topic is compacted, so offsets may have gaps.
+            was_compacted: It is known that the log is, or was, compacted.
             remote_storage: The log may start before its first segment here.
             now_ms: Wall clock, for expired producers.
             on_progress: See `Progress`.
@@ -106,14 +129,16 @@ class LogLoader:
         self._create_segment = create_segment
         self._make_producer_state = producer_state
         self._clean_shutdown = clean_shutdown
-        self._recovery_point = recovery_point
+        self._recovery_point = recovery_point or 0
+        # Gaps below are compaction's; without a checkpoint all may be.
+        self._gaps_until = OFFSET_MAX if was_compacted or recovery_point is None else recovery_point
         self._log_start_offset = log_start_offset
-        self._gaps_allowed = gaps_allowed
         self._remote_storage = remote_storage
         self._now_ms = now_ms
         self._on_progress = on_progress
         self._segments = Segments()
         self._scanned = False
+        self._set_aside_numbers: set[int] = set()
         self.leader_epochs = LeaderEpochCache(self._path(LEADER_EPOCH_CHECKPOINT), filesystem)
         self.producer_state = producer_state([])
 
@@ -133,12 +158,16 @@ class LogLoader:
                 break
             except SuspectBatchError as error:
                 _log.warning("cutting the log: %s", error)
-                self._drop_all(
+                self._set_aside(
                     [s for s in self._segments if s.base_offset > error.segment.base_offset]
                 )
-                file = error.segment.open_file()
-                file.truncate(error.position)
-                file.sync()
+                self._set_aside_end(error.segment, error.position)
+                self._segments.clear()
+            except MisplacedSegmentError as error:
+                _log.warning("not a segment of this log: %s", error)
+                self._set_aside(
+                    [s for s in self._segments if s.base_offset >= error.segment.base_offset]
+                )
                 self._segments.clear()
         segments = self._segments
         if len(segments) and log_end_offset < self._log_start_offset:
@@ -168,7 +197,8 @@ class LogLoader:
             # Not from the local start: there lies the snapshot of a log that is empty here.
             self._restore_producer_state(log_start_offset, log_end_offset)
         self.producer_state.map_end_offset = max(log_end_offset, 0)
-        return LoadedLog(segments, log_start_offset, log_end_offset, recovery_point)
+        folders = [self._path(folder_name(n)) for n in sorted(self._set_aside_numbers)]
+        return LoadedLog(segments, log_start_offset, log_end_offset, recovery_point, tuple(folders))
 
     # -- files -------------------------------------------------------------------------------
 
@@ -176,6 +206,9 @@ class LogLoader:
         files: dict[str, list[tuple[LogFileName, int]]] = {}
         for entry in self._filesystem.list_directory(self._directory):
             if entry.is_directory:
+                number = number_of(entry.name)
+                if number is not None:
+                    self._set_aside_numbers.add(number)
                 continue
             if entry.name.endswith(TEMPORARY_SUFFIX):
                 self._filesystem.unlink(self._path(entry.name), missing_ok=True)
@@ -183,6 +216,8 @@ class LogLoader:
             name = parse_log_file_name(entry.name)
             if name is not None:
                 files.setdefault(name.stage, []).append((name, entry.size))
+            elif entry.name.endswith(LOG_SUFFIX):
+                _log.warning("leaving %s alone: no segment's name", self._path(entry.name))
         live = files.get("", [])
         if len(files) > 1:
             live = self._clear_stages(files)
@@ -263,6 +298,36 @@ class LogLoader:
         if live:
             self._filesystem.sync_directory(self._directory)
 
+    def _set_aside(self, segments: list[Segment]) -> None:
+        """Take segments out of the log and move their files into a new folder of the partition.
+
+        On disk when this returns: nothing may come back behind new records after the next crash.
+        """
+        live = [segment for segment in segments if segment in list(self._segments)]
+        if not live:
+            return
+        number = max(self._set_aside_numbers, default=0) + 1
+        folder = self._path(folder_name(number))
+        for segment in live:
+            _log.warning("moving %s, which the log does not reach, to %s", segment.path, folder)
+            self._segments.remove(segment)
+            self.producer_state.delete_snapshot(segment.base_offset)
+        self._set_aside_numbers.add(number)
+        set_aside(self._filesystem, folder, live)
+
+    def _set_aside_end(self, segment: Segment, position: int) -> None:
+        """Cut a segment; what is cut off is sound, and kept in a file of its own."""
+        file = segment.open_file()
+        header = read_batch_header(file, position, segment.size)
+        assert header is not None, (segment, position)
+        number = max(self._set_aside_numbers, default=0) + 1
+        self._set_aside_numbers.add(number)
+        set_aside_end(
+            self._filesystem, self._path(folder_name(number)), segment, position, header.base_offset
+        )
+        file.truncate(position)
+        file.sync()
+
     # -- the end of the log ------------------------------------------------------------------
 
     def _find_end(self) -> int:
@@ -322,26 +387,80 @@ class LogLoader:
         first = unflushed[0].base_offset
         self.producer_state.truncate_and_reload(self._log_start_offset, first, self._now_ms)
         self._replay(self.producer_state.map_end_offset, first)
-        recovery = SegmentRecovery(
-            self.producer_state,
-            self.leader_epochs,
-            gaps_allowed=self._gaps_allowed,
-            on_bytes=on_bytes,
-        )
+        recovery = SegmentRecovery(self.producer_state, self.leader_epochs, on_bytes=on_bytes)
         for at, segment in enumerate(unflushed):
             self.producer_state.take_snapshot(segment.base_offset)
             rest = unflushed[at + 1 :]
-            good = recovery.recover(segment, lambda rest=rest: self._drop_all(rest))  # type: ignore[misc]  # bound now
-            if rest and not self._gaps_allowed and recovery.next_offset != rest[0].base_offset:
-                # The kernel writes pages back in any order: a later segment may have reached the
-                # disk while the end of this one did not.
-                good = False
-            if not good:
-                self._drop_all(rest)
+            recovery.recover(segment, lambda end, rest=rest: self._before_cut(end, rest))  # type: ignore[misc]  # bound now
+            if rest and len(self._segments) > self._segments.index_of(segment.base_offset) + 1:
+                self._check_follows(recovery, segment, rest)
+            if segment is self._segments.active:
                 break
+        self._check_last_batch(recovery)
         self.producer_state.map_end_offset = recovery.next_offset
         self.producer_state.take_snapshot(recovery.next_offset)
         return recovery.next_offset
+
+    def _before_cut(self, end: int, rest: list[Segment]) -> None:
+        """A segment is cut at offset `end`: without what is missing, the rest is not the log's.
+
+        Where nothing is missing, only space was cut off that had been allocated in advance.
+        """
+        if rest and rest[0].base_offset != end:
+            self._set_aside(rest)
+
+    def _check_follows(
+        self, recovery: SegmentRecovery, segment: Segment, rest: list[Segment]
+    ) -> None:
+        """Look at the place where a whole segment and the next one meet."""
+        end, following = recovery.next_offset, rest[0].base_offset
+        if end > following:
+            if recovery.jumped_at is not None and recovery.jumped_from <= following:
+                raise SuspectBatchError(segment, recovery.jumped_at)
+            _log.warning("%s reaches beyond %s", segment.path, rest[0].path)
+            self._set_aside(rest)
+            return
+        if recovery.jumped_at is not None:
+            recovery.has_gaps = True
+        if end < following:
+            if self._is_lost(recovery, rest):
+                _log.warning("%s ends before %s begins", segment.path, rest[0].path)
+                self._set_aside(rest)
+            else:
+                _log.info("%s goes on at %d after a gap from %d", self._directory, following, end)
+
+    def _is_lost(self, recovery: SegmentRecovery, rest: list[Segment]) -> bool:
+        """Whether what lacks between two segments was there when the power went; see the module."""
+        if recovery.next_offset < self._gaps_until or recovery.has_gaps:
+            return False
+        before = [s for s in self._segments if s.base_offset < rest[0].base_offset]
+        if not any(segment.size for segment in before):
+            return False
+        is_compacted = self._was_compacted(before) or any(map(begins_after_gap, rest))
+        if is_compacted:
+            self._gaps_until = OFFSET_MAX
+        return not is_compacted
+
+    def _was_compacted(self, segments: list[Segment]) -> bool:
+        """Whether segments that are below the recovery point, or checked, show gaps."""
+        for segment, following in pairwise(segments):
+            first = read_batch_header(segment.open_file(), 0, segment.size)
+            if first is not None and first.base_offset > segment.base_offset:
+                return True
+            if segment.next_offset() < following.base_offset:
+                return True
+        return False
+
+    def _check_last_batch(self, recovery: SegmentRecovery) -> None:
+        """The log's last batch has a gap before it, the only one: one wrong bit looks like that."""
+        at, expected = recovery.jumped_at, recovery.jumped_from
+        if at is None or expected < self._gaps_until or recovery.has_gaps:
+            return
+        segment = self._segments.active
+        header = read_batch_header(segment.open_file(), at, segment.size)
+        assert header is not None, (segment, at)
+        if (header.base_offset ^ expected).bit_count() == 1:
+            raise SuspectBatchError(segment, at)
 
     # -- producer state ----------------------------------------------------------------------
 

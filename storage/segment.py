@@ -22,7 +22,13 @@ from storage.batch_scan import read_batch_header, scan_headers
 from storage.errors import CorruptFileError
 from storage.file_slice import FileSlice
 from storage.filesystem import Buffer, File, Filesystem
-from storage.log_files import CLEANED_SUFFIX, LOG_SUFFIX, TRANSACTION_INDEX_SUFFIX, log_file_name
+from storage.log_files import (
+    CLEANED_SUFFIX,
+    LOG_SUFFIX,
+    RELATIVE_OFFSET_MAX,
+    TRANSACTION_INDEX_SUFFIX,
+    log_file_name,
+)
 from storage.offset_index import OffsetIndex
 from storage.time_index import TimeIndex
 from storage.transaction_index import TransactionIndex
@@ -32,9 +38,6 @@ _T = TypeVar("_T")
 
 HINTS_MAX: Final = 32
 """Readers per segment whose next position is remembered."""
-
-RELATIVE_OFFSET_MAX: Final = 0x7FFF_FFFF
-"""Greatest distance of an offset from the base offset: an index stores it in 31 bits."""
 
 NO_TIMESTAMP: Final = -1
 

@@ -5,11 +5,15 @@
 
 A sum covers a batch from byte 21 on. The bytes before it are judged by what surrounds them:
 
-    base offset    follows on the batch before. Compaction leaves gaps, so in a compacted topic it
-                   may be greater, unless the next batch then lies below it
+    base offset    lies above the batch before. Compaction leaves gaps, and the topic may have got
+                   another `cleanup.policy` since: a jump is a damage only where the next batch lies
+                   below it again. (One of the last batch is for `storage.recovery` to judge)
     batch length   a wrong one makes the sum wrong
     leader epoch   of no consequence: the checkpoint is on disk before the first batch of an epoch,
                    so batches are asked only where there is no checkpoint
+
+A segment whose first batch is sound, but cannot lie under the segment's name, was given that name
+by somebody: it is left as it is.
 
 Runs in any thread; reading and summing release the interpreter lock.
 
@@ -30,11 +34,13 @@ from protocol.records.batch import (
     MAGIC,
     BatchHeader,
     crc32c,
+    crc_matches,
 )
 from protocol.records.control import parse_end_transaction_marker
 from storage.leader_epochs import LeaderEpochCache
+from storage.log_files import RELATIVE_OFFSET_MAX
 from storage.producer_state import ProducerStateManager
-from storage.segment import RELATIVE_OFFSET_MAX, IndexBuilder, Segment
+from storage.segment import IndexBuilder, Segment
 from storage.transaction_index import AbortedTxn
 
 _log = logging.getLogger(__name__)
@@ -54,20 +60,34 @@ class SuspectBatchError(Exception):
         self.position = position
 
 
+class MisplacedSegmentError(Exception):
+    """A segment's first batch is sound and cannot lie under the segment's name."""
+
+    def __init__(self, segment: Segment, base_offset: int) -> None:
+        super().__init__(f"{segment.path} begins with offset {base_offset}")
+        self.segment = segment
+
+
 class SegmentRecovery:
     """Scans the segments of one log, in order.
 
     Attributes:
         next_offset: Offset after the last good batch of the last segment scanned.
+        jumped_at: Where the last batch of that segment begins, if its offset leaves a gap to the
+            batch before; None if it follows on it.
+        jumped_from: The offset after the batch before, where `jumped_at` is not None.
+        has_gaps: Sound batches with a gap before them were found, and others after them.
     """
 
     __slots__ = (
         "_buffer",
         "_epochs_known",
-        "_gaps_allowed",
         "_leader_epochs",
         "_on_bytes",
         "_producer_state",
+        "has_gaps",
+        "jumped_at",
+        "jumped_from",
         "next_offset",
     )
 
@@ -76,7 +96,6 @@ class SegmentRecovery:
         producer_state: ProducerStateManager,
         leader_epochs: LeaderEpochCache,
         *,
-        gaps_allowed: bool,
         on_bytes: Callable[[int], None] | None = None,
     ) -> None:
         """Args are those of the log.
@@ -84,30 +103,30 @@ class SegmentRecovery:
         Args:
             producer_state: Covers everything before the first segment to be scanned.
             leader_epochs: As read from its checkpoint; empty if that is missing.
-            gaps_allowed: The topic is compacted.
             on_bytes: Called with the number of bytes after each read.
         """
         self._producer_state = producer_state
         self._leader_epochs = leader_epochs
         self._epochs_known = leader_epochs.latest_epoch is not None
-        self._gaps_allowed = gaps_allowed
         self._on_bytes = on_bytes
         self._buffer = bytearray()
         self.next_offset = -1
+        self.has_gaps = False
+        self.jumped_at: int | None = None
+        self.jumped_from = 0
 
-    def recover(self, segment: Segment, before_cut: Callable[[], None]) -> bool:
+    def recover(self, segment: Segment, before_cut: Callable[[int], None]) -> None:
         """Rebuild the segment's indexes and cut it after its last good batch.
 
         Args:
             segment: The next one.
-            before_cut: Called when it must be cut, to remove what comes after it first: or a crash
-                in between would leave a gap.
-
-        Returns:
-            Whether the whole file was good. If not, what comes after it is not part of the log.
+            before_cut: Called when it must be cut, with the offset after its last good batch, to
+                take away what comes after it first: or a crash in between would leave a log that
+                looks whole.
 
         Raises:
             DiskError: The disk refused.
+            MisplacedSegmentError: Not a batch of it can be under this name; nothing was changed.
             SuspectBatchError: The log must be cut before a batch that was taken for good already,
                 and everything read again.
         """
@@ -123,7 +142,7 @@ class SegmentRecovery:
                 end,
                 next_offset,
             )
-            before_cut()
+            before_cut(next_offset)
             file = segment.open_file()
             file.truncate(end)
             file.sync()
@@ -131,7 +150,6 @@ class SegmentRecovery:
         segment.offset_index.save()
         segment.time_index.save()
         self.next_offset = next_offset
-        return end == file_size
 
     def _scan(self, segment: Segment, file_size: int) -> tuple[int, int]:
         """(end of the good part, offset after it)."""
@@ -139,11 +157,11 @@ class SegmentRecovery:
         builder = IndexBuilder(segment)
         position = 0
         base_of_segment = expected = segment.base_offset
+        last_of_segment = base_of_segment + RELATIVE_OFFSET_MAX
         next_offset = base_of_segment
         jumped_at: int | None = None
         jumped_from = 0
         last_epoch = -1
-        gaps_allowed = self._gaps_allowed
         view = self._view(min(CHUNK_BYTES, file_size))
         try:
             while position < file_size:
@@ -162,16 +180,21 @@ class SegmentRecovery:
                         return position + at, next_offset
                     base_offset = fields[0]
                     last_offset = base_offset + fields[6]
-                    if base_offset != expected:
-                        if jumped_at is not None and jumped_from <= base_offset < expected:
-                            raise SuspectBatchError(segment, jumped_at)
-                        if not gaps_allowed or base_offset < expected:
-                            return position + at, next_offset
-                        jumped_at, jumped_from = position + at, expected
-                    else:
-                        jumped_at = None
-                    if fields[6] < 0 or last_offset - base_of_segment > RELATIVE_OFFSET_MAX:
+                    if fields[6] < 0:
                         return position + at, next_offset
+                    if not base_of_segment <= base_offset <= last_offset <= last_of_segment:
+                        if position + at == 0:
+                            raise MisplacedSegmentError(segment, base_offset)
+                        return position + at, next_offset
+                    if base_offset < expected:
+                        if jumped_at is not None and jumped_from <= base_offset:
+                            raise SuspectBatchError(segment, jumped_at)
+                        return position + at, next_offset
+                    if jumped_at is not None:
+                        self.has_gaps = True
+                        jumped_at = None
+                    if base_offset != expected:
+                        jumped_at, jumped_from = position + at, expected
                     if fields[2] != last_epoch and not self._epochs_known:
                         last_epoch = fields[2]
                         self._add_epoch(last_epoch, base_offset)
@@ -189,6 +212,7 @@ class SegmentRecovery:
                     self._on_bytes(at)
             return position, next_offset
         finally:
+            self.jumped_at, self.jumped_from = jumped_at, jumped_from
             builder.finish()
             self._producer_state.map_end_offset = max(
                 next_offset, self._producer_state.map_end_offset
@@ -207,6 +231,24 @@ class SegmentRecovery:
 
     def _replay(self, segment: Segment, fields: tuple[int, ...], batch: memoryview) -> None:
         replay_batch(self._producer_state, segment, BatchHeader._make(fields), batch)
+
+
+def begins_after_gap(segment: Segment) -> bool:
+    """Whether a sound batch of the segment, its first or another, has a gap before it.
+
+    Of a segment that nobody has checked: only sound batches count, up to the first that is not.
+    """
+    expected = segment.base_offset
+    file = segment.open_file()
+    for position, header in segment.scan():
+        size = header.batch_length + LOG_OVERHEAD
+        batch = memoryview(file.read_at(size, position))
+        if header.base_offset < expected or not crc_matches(batch, 0, header):
+            return False
+        if header.base_offset > expected:
+            return True
+        expected = header.next_offset
+    return False
 
 
 def read_marker(header: BatchHeader, batch: memoryview) -> tuple[int, int] | None:

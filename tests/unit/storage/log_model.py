@@ -33,7 +33,7 @@ class Stored(NamedTuple):
 class Opened:
     """How a log is opened again: what its checkpoints would say."""
 
-    recovery_point: int = 0
+    recovery_point: int | None = 0
     log_start_offset: int = 0
     clean_shutdown: bool = False
 
@@ -113,8 +113,11 @@ def append(
     return info
 
 
-def read_batches(log: Log, *, max_bytes: int = 1 << 20) -> list[bytes]:
-    """All batches from the log start, sums checked, each read as a consumer goes along."""
+def read_batches(log: Log, *, max_bytes: int = 1 << 20, has_gaps: bool = False) -> list[bytes]:
+    """All batches from the log start, sums checked, each read as a consumer goes along.
+
+    `has_gaps`: the log was compacted, whatever its settings say.
+    """
     batches: list[bytes] = []
     offset = log.log_start_offset
     while True:
@@ -122,7 +125,7 @@ def read_batches(log: Log, *, max_bytes: int = 1 << 20) -> list[bytes]:
             offset, max_bytes=max_bytes, end_offset=log.log_end_offset, min_one_batch=True
         )
         if found is None:
-            assert offset >= log.log_end_offset or not batches or _is_gap(log, offset)
+            assert offset >= log.log_end_offset or not batches or has_gaps or _is_gap(log, offset)
             return batches
         data = memoryview(found.file.read_at(found.length, found.position))
         assert len(data) == found.length >= HEADER_SIZE

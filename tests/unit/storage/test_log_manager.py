@@ -10,6 +10,7 @@ import pytest
 
 from config.topic import TopicConfig
 from protocol.records.builder import build_batch
+from storage.checkpoints import CLEANER_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
 from storage.errors import (
     DiskError,
     InconsistentDirectoryError,
@@ -28,6 +29,7 @@ from storage.topic_partition import TopicPartition
 from storage.uuid_text import NIL
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
+from tests.unit.storage.log_model import read_records, small_segments
 
 T = TypeVar("T")
 CONFIG = TopicConfig()
@@ -902,3 +904,34 @@ def test_a_want_of_descriptors_takes_no_directory_offline(
     assert manager.get_or_create(B0, ID_B, CONFIG).log_end_offset == 0
     append(log)
     assert log.log_end_offset == 2
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [(), (RECOVERY_POINT_CHECKPOINT,), (RECOVERY_POINT_CHECKPOINT, CLEANER_CHECKPOINT)],
+)
+def test_a_formerly_compacted_topic_survives_a_scan_of_everything(lost: tuple[str, ...]) -> None:
+    """Whatever checkpoints are left: what compaction left and was flushed is there after a kill."""
+    disk = Disk()
+    compact = small_segments(
+        600, cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.01
+    )
+    manager = disk.started(compact)
+    disk.filesystem.sync_directory("/")
+    log = manager.get_or_create(A0, ID_A, compact)
+    for number in range(60):
+        append(log, key=b"%d" % (number % 7), value=b"v" * 40)
+    assert manager.clean_dirtiest() is not None
+    manager.flush_due()
+    manager.checkpoint()
+    expected = read_records(log)
+    assert 7 <= len(expected) < 60
+    for name in lost:
+        disk.filesystem.remove(f"/one/{name}")
+    disk.filesystem = disk.filesystem.after_crash()
+    again = disk.started(small_segments(600)).get(A0)
+    assert again is not None
+    found = read_records(again)
+    assert found == expected[: len(found)]
+    assert len(found) >= len([r for r in expected if r.offset < log.recovery_point]) > 0
+    assert again.set_aside == ()
