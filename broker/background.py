@@ -30,6 +30,10 @@ FLUSH_CHECK_MS = 250.0
 bounds what a restart must read again."""
 
 REMOVE_DELETED_MS = 5_000.0
+
+ROOM_CHECK_MS = 2_000.0
+"""How soon a full directory gives its reserve up, and takes records again when there is room."""
+
 LOGS_PER_TURN = 100
 
 
@@ -45,9 +49,22 @@ class Background:
         disk: "Disk",
         timer: "Timer",
         clock: "Clock",
+        create_unmade: Callable[[], Awaitable[None]],
         current: "Callable[[], BrokerConfig] | None" = None,
     ) -> None:
-        """`current`: the settings that count now; default: those it starts with."""
+        """Do nothing yet.
+
+        Args:
+            settings: Those it starts with.
+            log_manager: Whose logs.
+            replicas: Who serves them.
+            disk: Threads.
+            timer: For every duty.
+            clock: For the wall clock.
+            create_unmade: Makes the logs that could not be made for want of room.
+            current: The settings that count now; default: those it starts with.
+        """
+        self._create_unmade = create_unmade
         self._current = current or (lambda: settings)
         self._settings = settings
         self._log_manager = log_manager
@@ -83,6 +100,7 @@ class Background:
         self._every(
             float(settings.producer_id_expiration_check_interval_ms), self._expire_producers
         )
+        self._every(ROOM_CHECK_MS, self._room)
         self._every(REMOVE_DELETED_MS, lambda: self._disk.run(manager.remove_deleted))
         self._every(lambda: float(self._current().log_cleaner_backoff_ms), self._clean)
 
@@ -148,6 +166,17 @@ class Background:
                 partition.commit.request_rolled()
 
         await self._each(flush)
+
+    def make_room(self) -> None:
+        """A directory has just become full: give its reserve up now."""
+        if not self._stopped:
+            task = asyncio.get_running_loop().create_task(self._room())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _room(self) -> None:
+        await self._disk.run(self._log_manager.room_pass)
+        await self._create_unmade()
 
     async def _retention(self) -> None:
         cleaning = self._log_manager.cleaning

@@ -1,6 +1,7 @@
 """One broker: its parts, in the order in which they start and stop (see `broker.app`)."""
 
 import asyncio
+import errno
 import importlib
 import logging
 import os
@@ -57,7 +58,7 @@ from protocol.api_keys import ApiKey
 from storage.alerts import Alerts
 from storage.clock import Clock, SystemClock, sleep_ms
 from storage.descriptors import DescriptorShares, descriptor_limit, share_out
-from storage.errors import StorageError
+from storage.errors import DiskError, StorageError
 from storage.filesystem import EVICTED_AT_ONCE, Filesystem, LocalFilesystem
 from storage.log_directory import LogDirectory
 from storage.log_manager import LogManager, LogManagerSettings
@@ -292,6 +293,8 @@ class Broker:
             on_deleted=self._deleted,
         )
         self.replicas.on_disk_failure = self.log_manager.fail_log
+        controller.has_room = lambda: self.log_manager.has_room
+        self._store.on_full = self._store_full
         self.replicas.is_known = lambda topic, index: (
             controller.image.partition(topic, index) is not None
         )
@@ -497,8 +500,10 @@ class Broker:
             timer=self.timer,
             clock=self.clock,
             current=lambda: dynamic.current,
+            create_unmade=lifecycle.create_unmade,
         )
         self.background.start()
+        self.log_manager.on_directory_full = self._directory_full
         self.ready = True
         LOGGER.info(
             "broker ready partitions=%d recovered_bytes=%d elapsed_ms=%d",
@@ -553,6 +558,16 @@ class Broker:
     def _directory_failed(self, path: str, partitions: list[TopicPartition]) -> None:
         """Called in any thread."""
         self.loop.call_soon_threadsafe(self._directory_gone, path, partitions)
+
+    def _directory_full(self) -> None:
+        """Called in any thread."""
+        assert self.background is not None
+        self.loop.call_soon_threadsafe(self.background.make_room)
+
+    def _store_full(self, reason: str) -> None:
+        """The metadata store found no room: its log directory's reserve is for it, too."""
+        path = self.node_store.path
+        self.log_manager.out_of_room_at(dirname(path), DiskError(reason, path, errno.ENOSPC))
 
     def _directory_gone(self, path: str, partitions: list[TopicPartition]) -> None:
         LOGGER.error("log directory offline directory=%s partitions=%d", path, len(partitions))

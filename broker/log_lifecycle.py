@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from config.topic import TopicConfig
-from storage.errors import StorageError
+from storage.errors import DiskError, StorageError
 from storage.topic_partition import TopicPartition
 from storage.uuid_text import NIL
 
@@ -84,6 +84,8 @@ class LogLifecycle:
         # What the logs that are being recovered were opened for.
         self._loaded_for: ClusterImage | None = None
         self._outdated: list[TopicPartition] = []
+        # Partitions of the image whose logs could not be made for want of room, and their topics.
+        self._unmade: dict[TopicPartition, UUID] = {}
 
     def _directory_of(self, topic_partition: TopicPartition) -> UUID | None:
         """The log directory that a partition belongs to. In any thread."""
@@ -320,8 +322,25 @@ class LogLifecycle:
             try:
                 logs.extend(await self._disk.run(self._log_manager.create_all, [one]))
             except StorageError as error:
+                if isinstance(error, DiskError) and not error.is_disk_failure:
+                    self._unmade[one[0]] = one[1]
                 LOGGER.error("log not created partition=%s error=%s", one[0], error)
         return logs
+
+    async def create_unmade(self) -> None:
+        """Make the logs for which there was no room, unless their topics have gone."""
+        if not self._unmade or not self._log_manager.has_room:
+            return
+        unmade, self._unmade = self._unmade, {}
+        topics = self._controller.image.topics
+        await self._create_missing(
+            [
+                (topic_partition, topic)
+                for topic_partition, topic_id in unmade.items()
+                if (topic := topics.get(topic_partition.topic)) is not None
+                and topic.topic_id == topic_id
+            ]
+        )
 
     async def _delete(self, topics: list["TopicImage"]) -> None:
         for topic in topics:

@@ -24,6 +24,9 @@ ALERTS_MAX: Final = 10_000
 class AlertKind(StrEnum):
     """What an alert is about; the label `kind` of the metric."""
 
+    DIRECTORY_FULL = "directory-full"
+    """A log directory has no room left and takes no records. Subject: its path."""
+
     DIRECTORY_MISSING = "directory-missing"
     """A log directory that holds partitions is not here. Subject: its id."""
 

@@ -20,6 +20,7 @@
     │   └── TransactionCoordinatorFencedError
     ├── DiskError                    the operating system refused; `.path`, `.errno`
     │   ├── SyncFailedError          what was to be made durable may be lost
+    │   ├── LogDirectoryFullError    takes no records until there is room again
     │   └── LogDirectoryOfflineError
     ├── LockedDirectoryError         another broker uses the directory
     ├── InconsistentDirectoryError   the directory is another cluster's or node's
@@ -168,6 +169,10 @@ class SyncFailedError(DiskError):
     def is_full(self) -> bool:
         """Never: a disk that was full when it was to keep a promise has failed."""
         return False
+
+
+class LogDirectoryFullError(DiskError):
+    """The log directory takes no records until there is room. Client sees KAFKA_STORAGE_ERROR."""
 
 
 class LogDirectoryOfflineError(DiskError):

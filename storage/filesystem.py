@@ -551,6 +551,11 @@ class LocalFilesystem:
             file.truncate(0)
             file.write_at(data, 0)
             file.sync()
+        except DiskError:
+            # On a full disk it would take room for nothing.
+            with contextlib.suppress(DiskError):
+                self.unlink(temporary, missing_ok=True)
+            raise
         finally:
             file.close()
         self.rename(temporary, path)

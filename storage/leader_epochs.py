@@ -74,8 +74,14 @@ class LeaderEpochCache:
         that was truncated.
         """
         epochs = self._load()
+        before = epochs[:], self._starts[:]
         if self._assign(epochs, epoch, start_offset):
-            self._write()
+            try:
+                self._write()
+            except DiskError:
+                # Else the next attempt would take it for written.
+                epochs[:], self._starts[:] = before
+                raise
 
     def begin(self, epoch: int) -> None:
         """Note that a new, empty log begins with `epoch` at offset 0; nothing if it has epochs.

@@ -7,7 +7,7 @@ Nothing changes before the last check has passed; the log end offset moves after
 Source: Kafka, UnifiedLog.java (append, maybeRoll).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Final
 
@@ -78,8 +78,8 @@ class LogAppends(LogFlushes):
             ProducerError: The producer's state does not allow it; nothing was written.
             DiskError: The disk refused. Nothing was written, or nobody will be told of it.
         """
-        if self.failure is not None:
-            self._check_failure()
+        if self.refusal is not None:
+            self._check_refusal()
         append_time_ms = -1
         if prepared:
             headers = headers_of(records)
@@ -290,12 +290,29 @@ class LogAppends(LogFlushes):
         if completed is not None:
             stable = state.complete_transaction(completed)
             if completed.is_aborted:
-                self._directory_changed = True
-                segment.transaction_index.append(
-                    AbortedTxn(
-                        completed.producer_id, completed.first_offset, completed.last_offset, stable
-                    )
+                self._index_aborted(
+                    segment,
+                    (
+                        AbortedTxn(
+                            completed.producer_id,
+                            completed.first_offset,
+                            completed.last_offset,
+                            stable,
+                        ),
+                    ),
                 )
+
+    def _index_aborted(self, segment: Segment, aborted: Sequence[AbortedTxn]) -> None:
+        """Note transactions whose abort markers are in the log: they are aborted, come what may."""
+        self._directory_changed = True
+        try:
+            segment.transaction_index.extend(aborted)
+        except DiskError as error:
+            if error.is_disk_failure:
+                raise
+            # Readers are told from memory. Nothing is written behind it before it is on disk.
+            segment.transaction_index.keep(aborted)
+            self.refuse_appends(error)
 
     def append_as_follower(self, records: memoryview) -> AppendInfo:
         """Write batches as the leader gave them, offsets and epochs included.
@@ -304,7 +321,7 @@ class LogAppends(LogFlushes):
             BatchError: Damaged, or offsets that do not follow on this log's end.
             DiskError: The disk refused.
         """
-        self._check_failure()
+        self._check_refusal()
         headers = _FOLLOWER_VALIDATOR.check(records, 0, AppendOrigin.REPLICATION, True)
         batches = []
         expected = self.log_end_offset
@@ -349,16 +366,19 @@ class LogAppends(LogFlushes):
         """An append has failed: no part of it may be taken for log, should the file be used again.
 
         The one place that undoes it. Nothing else has changed by then: offsets, index entries and
-        the producers' state are kept after the write. Where the file cannot be cut the log is out
-        of service.
+        the producers' state are kept after the write. Where the file cannot be cut now the log
+        takes no records before it could be; where it never can the log is out of service.
         """
         if reason.is_descriptor_limit:
             # The file could not be opened: nothing was written.
             return
         try:
-            segment.trim()
+            segment.undo_append()
         except DiskError as error:
-            self.fail(error)
+            if error.is_disk_failure:
+                self.fail(error)
+            else:
+                self.refuse_appends(error)
 
     def _assign_leader_epoch(self, epoch: int, start_offset: int) -> None:
         # On disk before the first batch that carries it: recovery relies on that.
@@ -403,13 +423,14 @@ class LogAppends(LogFlushes):
             assert old.size == 0, (old, base_offset)
             return old
         old.seal()
+        # A snapshot for each segment: recovery of the segment begins with it, and the copy of the
+        # one before ends with it. Taken first: a full disk leaves the log as it was.
+        self._take_snapshot(base_offset)
         segment = self._create_segment(base_offset)
         self._segments.add(segment)
         if self._sealed is None:
             self._sealed = []
         self._sealed.append(old)
-        # A snapshot for each segment: recovery of the segment begins with it.
-        self._take_snapshot(base_offset)
         return segment
 
 

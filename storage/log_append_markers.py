@@ -41,8 +41,8 @@ class LogMarkers(LogAppends):
         Raises:
             DiskError: The disk refused. Nothing was written, or nobody will be told of it.
         """
-        if self.failure is not None:
-            self._check_failure()
+        if self.refusal is not None:
+            self._check_refusal()
         first_offset = self.log_end_offset
         if self._validator.log_append_time or len(markers) * MARKER_SIZE > self._segment_bytes:
             self._append_apart(markers, leader_epoch, now_ms)
@@ -71,8 +71,7 @@ class LogMarkers(LogAppends):
         )
         aborted = self.producer_state.append_markers(markers, first_offset, now_ms)
         if aborted:
-            self._directory_changed = True
-            segment.transaction_index.extend(aborted)
+            self._index_aborted(segment, aborted)
         return first_offset
 
     def _append_apart(

@@ -6,7 +6,7 @@ Wherever one of these is stopped by a crash, the next start finds a log without 
 from collections import deque
 from collections.abc import Sequence
 
-from storage.errors import OffsetOutOfRangeError
+from storage.errors import DiskError, OffsetOutOfRangeError
 from storage.log_append import LogAppends
 from storage.log_files import (
     CLEANED_SUFFIX,
@@ -160,9 +160,15 @@ class LogCuts(LogAppends):
         count = len(plan)
         if plan.roll_active:
             # As in Kafka, what goes must not be the active one: a new one takes its place.
-            self.roll()
-            if not self.copies_to_remote:
-                count += 1
+            try:
+                self.roll()
+            except DiskError as error:
+                # On a full disk the others go all the same: the next pass finds the room they had.
+                if error.is_disk_failure or count == 0:
+                    raise
+            else:
+                if not self.copies_to_remote:
+                    count += 1
             # Else it is to be copied first; the next pass finds it closed.
         if count == 0:
             return 0

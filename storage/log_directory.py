@@ -30,7 +30,7 @@ from storage.checkpoints import (
     read_offsets,
 )
 from storage.clean_shutdown import take_clean_shutdown, write_clean_shutdown
-from storage.errors import CorruptFileError, InconsistentDirectoryError
+from storage.errors import CorruptFileError, DiskError, InconsistentDirectoryError
 from storage.filesystem import Filesystem, Lock, Volume
 from storage.meta_properties import (
     META_PROPERTIES,
@@ -41,6 +41,7 @@ from storage.meta_properties import (
 from storage.partition_directory import DirectoryState, PartitionDirectory, parse_directory
 from storage.partition_metadata import PARTITION_METADATA, read_partition_metadata
 from storage.randomness import Randomness
+from storage.reserve import Reserve
 from storage.topic_partition import TopicPartition
 from storage.uuid_text import format_uuid
 
@@ -78,6 +79,10 @@ class LogDirectory:
     Attributes:
         path: As configured.
         offline_reason: Why it serves no longer; None: it does.
+        full_error: What the disk said when it had no room left; None: it has, as far as is known.
+            Then the directory is read, and deleted from, and takes no records.
+        reserve: Room held back for what goes on then.
+        was_closed_cleanly: No log failed to close: the marker may be written.
         had_clean_shutdown: Nothing needs recovery.
         meta: Its owner; None before `claim` in a fresh directory.
         offsets: Checkpoint name to offsets, as last read or written.
@@ -89,9 +94,12 @@ class LogDirectory:
         partition_count: Of logs and of those still loading.
     """
 
-    def __init__(self, path: str, filesystem: Filesystem) -> None:
+    def __init__(self, path: str, filesystem: Filesystem, *, reserve_bytes: int = 0) -> None:
         self.path = path
         self.offline_reason: str | None = None
+        self.full_error: DiskError | None = None
+        self.reserve = Reserve(path, filesystem, reserve_bytes)
+        self.was_closed_cleanly = True
         self.had_clean_shutdown = False
         self.meta: MetaProperties | None = None
         self.offsets: dict[str, Mapping[TopicPartition, int]] = {}
@@ -113,6 +121,11 @@ class LogDirectory:
     def is_online(self) -> bool:
         """It serves."""
         return self.offline_reason is None
+
+    @property
+    def is_full(self) -> bool:
+        """It serves what it has, and takes no records."""
+        return self.full_error is not None
 
     def open(self) -> None:
         """Create the directory if need be, lock it, read its owner.
@@ -288,7 +301,7 @@ class LogDirectory:
         """
         is_clean = self.had_clean_shutdown or (self.listed and not self.loading)
         try:
-            if mark_clean and self.is_online and is_clean:
+            if mark_clean and self.is_online and is_clean and self.was_closed_cleanly:
                 write_clean_shutdown(self._filesystem, self.path)
         finally:
             if self._lock is not None:

@@ -38,6 +38,7 @@ from config.topic import TopicConfig
 from storage.errors import (
     DiskError,
     InconsistentTopicIdError,
+    LogDirectoryFullError,
     LogDirectoryOfflineError,
     PartitionLoadingError,
     StorageError,
@@ -47,7 +48,7 @@ from storage.log_checkpoints import LogCheckpoints
 from storage.log_directory import LogDirectory
 from storage.log_jobs import CLOSING_THREADS, Run, run_in_threads, run_one_by_one
 from storage.log_passes import LogPasses
-from storage.log_startup import LogStartup
+from storage.log_room import LogRoom
 from storage.log_table import LogManagerSettings
 from storage.partition_directory import DirectoryState, marked_name
 from storage.partition_metadata import (
@@ -60,7 +61,7 @@ from storage.uuid_text import NIL, format_uuid
 __all__ = ["LogManager", "LogManagerSettings"]
 
 
-class LogManager(LogStartup, LogPasses, LogCheckpoints):
+class LogManager(LogRoom, LogPasses, LogCheckpoints):
     """The broker's logs."""
 
     def get_or_create(
@@ -93,11 +94,16 @@ class LogManager(LogStartup, LogPasses, LogCheckpoints):
         for topic_partition, topic_id, config in partitions:
             with self._lock:
                 log = self._existing(topic_partition, topic_id)
-                if log is None:
+                while log is None:
                     directory = self._directory_for(topic_partition)
-                    log = self._create(directory, topic_partition, topic_id, config)
-                    with self._failing(directory):
-                        log.leader_epochs.begin(leader_epoch)
+                    try:
+                        log = self._create(
+                            directory, topic_partition, topic_id, config, leader_epoch
+                        )
+                    except DiskError as error:
+                        if not error.is_full:
+                            raise
+                        # Not chosen again: there may be room in another one.
                     touched[directory.path] = directory
             created.append(log)
         for directory in touched.values():
@@ -137,11 +143,18 @@ class LogManager(LogStartup, LogPasses, LogCheckpoints):
                     f"partition {topic_partition} belongs to a log directory that is not here",
                     format_uuid(assigned),
                 )
-            return directory
-        online = self._online()
-        if not online:
+            candidates = [directory]
+        else:
+            candidates = self._online()
+        if not candidates:
             raise LogDirectoryOfflineError("no log directory is left", "log.dirs")
-        return min(online, key=lambda directory: directory.partition_count)
+        full = candidates[0].full_error
+        candidates = [directory for directory in candidates if not directory.is_full]
+        if not candidates:
+            raise LogDirectoryFullError(
+                f"no log directory has room: {full}", "log.dirs", full.errno if full else None
+            )
+        return min(candidates, key=lambda directory: directory.partition_count)
 
     def _create(
         self,
@@ -149,17 +162,26 @@ class LogManager(LogStartup, LogPasses, LogCheckpoints):
         topic_partition: TopicPartition,
         topic_id: UUID,
         config: TopicConfig,
+        leader_epoch: int,
     ) -> Log:
         path = join(directory.path, str(topic_partition))
         with self._failing(directory):
-            self._filesystem.mkdir(path)
-            if topic_id != NIL:
-                # Not synced: if it is lost, the directory is taken for one that knows no id.
-                file = self._filesystem.open(join(path, PARTITION_METADATA), create=True)
-                file.truncate(0)
-                file.write_at(encode_partition_metadata(topic_id), 0)
-                file.close()
-            log = self._open_log(directory, topic_partition, topic_id, config, None)
+            try:
+                self._filesystem.mkdir(path)
+                if topic_id != NIL:
+                    # Not synced: if it is lost, the directory is taken for one that knows no id.
+                    file = self._filesystem.open(join(path, PARTITION_METADATA), create=True)
+                    file.truncate(0)
+                    file.write_at(encode_partition_metadata(topic_id), 0)
+                    file.close()
+                log = self._open_log(directory, topic_partition, topic_id, config, None)
+                log.leader_epochs.begin(leader_epoch)
+            except DiskError as error:
+                if not error.is_disk_failure:
+                    # It would be found beside the one that is made elsewhere.
+                    self._filesystem.rmtree(path)
+                raise
+        self._close_if_full(directory, log)
         self._logs[topic_partition] = log
         directory.partition_count += 1
         return log
@@ -283,11 +305,17 @@ class LogManager(LogStartup, LogPasses, LogCheckpoints):
         """
         self.cleaning.abort_all()
         logs = self.logs()
+        for directory in self._online():
+            # What is written last may need its room.
+            directory.reserve.give_up()
 
         def close(log: Log) -> None:
             try:
                 log.close(clean=clean)
             except DiskError as error:
+                directory = self.directory_of(log)
+                if directory is not None:
+                    directory.was_closed_cleanly = False
                 self.fail_log(log, error)
 
         jobs = [partial(close, log) for log in logs]
@@ -300,6 +328,6 @@ class LogManager(LogStartup, LogPasses, LogCheckpoints):
             try:
                 directory.close(mark_clean=clean)
             except DiskError as error:
-                self._go_offline(directory, str(error))
+                self._fail(directory, error)
         with self._lock:
             self._logs.clear()

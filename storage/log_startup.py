@@ -138,7 +138,7 @@ class LogStartup(LogTable):
         holders: dict[TopicPartition, set[UUID | None]] = {}
         strays: set[str] = set()
         for directory in self._online():
-            with suppress(DiskError), self._failing(directory):
+            try:
                 found[directory] = directory.start()
                 for one in found[directory]:
                     if one.state is not DirectoryState.CURRENT:
@@ -148,13 +148,22 @@ class LogStartup(LogTable):
                         strays.add(path)
                     else:
                         holders.setdefault(one.topic_partition, set()).add(directory.id)
+            except DiskError as error:
+                self._fail(directory, error)
+                if not error.is_disk_failure:
+                    # What lies here is not known: its partitions must not be made anew elsewhere.
+                    raise
         jobs: list[LoadJob] = []
         for directory, names in found.items():
+            with suppress(DiskError), self._failing(directory):
+                directory.reserve.hold()
             if not directory.is_online:
                 continue
             try:
                 jobs.extend(self._jobs_of(directory, names, holders, strays, open_log))
             except DiskError as error:
+                if not error.is_disk_failure:
+                    raise
                 jobs = [job for job in jobs if job.directory is not directory]
                 self._fail(directory, error)
         self._check_any_online()
@@ -196,7 +205,13 @@ class LogStartup(LogTable):
         directory.listed = True
         # What no directory is left of must not come back to haunt a partition of that name.
         known = {tp for offsets in directory.offsets.values() for tp in offsets} - directory.loading
-        directory.forget(known)
+        try:
+            directory.forget(known)
+        except DiskError as error:
+            if error.is_disk_failure:
+                raise
+            # The next checkpoint has no room for them either.
+            self._fail(directory, error)
         if not directory.had_clean_shutdown and jobs:
             _log.warning(
                 "recovering after an unclean shutdown directory=%s partitions=%d",
@@ -286,23 +301,43 @@ class LogStartup(LogTable):
     ) -> None:
         directory, topic_partition = job.directory, job.topic_partition
         try:
-            if not directory.is_online:
-                return
-            path = join(directory.path, str(topic_partition))
-            log = self._open_log(
-                directory,
-                topic_partition,
-                self._topic_id(path) or NIL,
-                config_for(topic_partition.topic),
-                job,
-            )
-            self._tell_set_aside(topic_partition, log.set_aside)
-            if self._adopt(directory, log) and on_loaded is not None:
-                on_loaded(log)
+            if directory.is_online:
+                path = join(directory.path, str(topic_partition))
+                log = self._open_log(
+                    directory,
+                    topic_partition,
+                    self._topic_id(path) or NIL,
+                    config_for(topic_partition.topic),
+                    job,
+                )
+                self._tell_set_aside(topic_partition, log.set_aside)
+                if self._adopt(directory, log) and on_loaded is not None:
+                    on_loaded(log)
         except DiskError as error:
             self._fail(directory, error)
-        finally:
-            job.finish()
+            if not error.is_disk_failure:
+                self._load_again(job)
+                return
+        job.finish()
+
+    def _load_again(self, job: LoadJob) -> None:
+        """Open a log for which there was no room: in the reserve, else when there is some.
+
+        Until then it stays a partition that is loading.
+        """
+        reserve = job.directory.reserve
+        if reserve.is_held:
+            reserve.give_up()
+            job()
+        else:
+            self._postponed.append(job)
+
+    def _load_postponed(self, directory: LogDirectory) -> None:
+        """Try again to open the logs for which there was no room."""
+        for job in self._postponed[:]:
+            if job.directory is directory:
+                self._postponed.remove(job)
+                job()
 
     def _tell_set_aside(self, topic_partition: TopicPartition, folders: tuple[str, ...]) -> None:
         """Say where segments of a partition lie that are not part of its log; all is well if none.
@@ -337,6 +372,7 @@ class LogStartup(LogTable):
             if not directory.is_online:
                 log.close(clean=False)
                 return False
+            self._close_if_full(directory, log)
             self._logs[log.topic_partition] = log
             self._loading.pop(log.topic_partition, None)
             directory.loading.discard(log.topic_partition)

@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from config.topic import TopicConfig
 from storage.clock import Clock
-from storage.errors import DiskError, LogDirectoryOfflineError
+from storage.errors import DiskError, LogDirectoryFullError, LogDirectoryOfflineError
 from storage.filesystem import Filesystem
 from storage.leader_epochs import LeaderEpochCache
 from storage.log_files import SNAPSHOT_SUFFIX, log_file_name
@@ -56,6 +56,8 @@ class LogState:
         set_aside: Folders of the partition with segments that a recovery has set aside.
         last_flush_ms: Wall time of the last flush, for `flush.ms`.
         failure: Why the log is out of service; None while it is in.
+        refusal: Why it takes no records; None while it takes them. With a `failure` for ever, else
+            until `accept_appends`.
     """
 
     __slots__ = (
@@ -86,6 +88,7 @@ class LogState:
         "log_start_offset",
         "producer_state",
         "recovery_point",
+        "refusal",
         "set_aside",
         "topic_id",
         "topic_partition",
@@ -122,6 +125,7 @@ class LogState:
         self.highest_remote_offset = -1
         self.last_flush_ms = clock.now_ms()
         self.failure: DiskError | None = None
+        self.refusal: DiskError | None = None
         # Names in the directory changed since it was last synced; its own name is new.
         self._directory_changed = True
         self._is_new_directory = True
@@ -183,7 +187,41 @@ class LogState:
     def fail(self, error: DiskError) -> None:
         """Take the log out of service: appends and reads now raise LogDirectoryOfflineError."""
         if self.failure is None:
-            self.failure = error
+            self.failure = self.refusal = error
+
+    def refuse_appends(self, error: DiskError) -> None:
+        """Take no records until `accept_appends`; everything else goes on.
+
+        May be called from any thread: an append under way ends as if it had come first.
+        """
+        if self.refusal is None:
+            self.refusal = error
+
+    def accept_appends(self) -> bool:
+        """Take records again; whether it does. On the thread that appends.
+
+        What a failed write may have left is cut off before, and what it left out made good.
+        """
+        if self.refusal is None or self.failure is not None:
+            return self.failure is None
+        try:
+            self._segments.active.trim()
+            self._segments.active.transaction_index.write_unwritten()
+        except DiskError as error:
+            if error.is_disk_failure:
+                self.fail(error)
+            return False
+        self.refusal = None
+        return True
+
+    def _check_refusal(self) -> None:
+        self._check_failure()
+        if self.refusal is not None:
+            raise LogDirectoryFullError(
+                f"log takes no records until there is room: {self.refusal}",
+                self.directory,
+                self.refusal.errno,
+            )
 
     def _check_failure(self) -> None:
         if self.failure is not None:

@@ -24,18 +24,23 @@ from storage.cleaner_manager import CleanerManager
 from storage.clock import Clock
 from storage.errors import (
     DiskError,
+    LogDirectoryFullError,
     LogDirectoryOfflineError,
 )
 from storage.filesystem import Filesystem
 from storage.log import Log
 from storage.log_directory import LogDirectory
-from storage.log_loading import LoadProgress
+from storage.log_loading import LoadJob, LoadProgress
 from storage.owner import OnOwner, in_this_thread
 from storage.producer_state import PRODUCER_ID_EXPIRATION_MS
 from storage.randomness import Randomness
+from storage.reserve import RESERVE_BYTES
 from storage.topic_partition import TopicPartition
 
 _log = logging.getLogger(__name__)
+
+GIVING_ROOM: Final = frozenset({"__remote_log_metadata"})
+"""Topics that are written while the disk is full: segments that were copied can be deleted here."""
 
 TOLD_AGAIN_MS: Final = 10_000.0
 """Between two lines about the same lasting trouble."""
@@ -54,6 +59,8 @@ class LogManagerSettings:
     log_cleaner_dedupe_buffer_size: int = CLEANER_DEDUPE_BUFFER_BYTES
     log_cleaner_io_buffer_size: int = 512 * 1024
     log_cleaner_io_buffer_load_factor: float = 0.9
+    reserve_bytes: int = 0
+    """Held back in each directory, see `storage.reserve`."""
 
     @classmethod
     def of(cls, config: BrokerConfig) -> "LogManagerSettings":
@@ -67,6 +74,7 @@ class LogManagerSettings:
             log_cleaner_dedupe_buffer_size=config.log_cleaner_dedupe_buffer_size,
             log_cleaner_io_buffer_size=config.log_cleaner_io_buffer_size,
             log_cleaner_io_buffer_load_factor=config.log_cleaner_io_buffer_load_factor,
+            reserve_bytes=RESERVE_BYTES,
         )
 
 
@@ -79,6 +87,10 @@ def _nowhere(_topic_partition: TopicPartition) -> UUID | None:
 
 
 def _ignore_failure(_directory: str, _partitions: list[TopicPartition]) -> None:
+    pass
+
+
+def _ignore_full() -> None:
     pass
 
 
@@ -98,6 +110,8 @@ class LogTable:
             says, or that nothing was known of: where they are.
         on_directory_failure: Called with a directory's path and its partitions when it goes
             offline, from whatever thread saw the failure.
+        on_directory_full: Called when one has no room left, from whatever thread saw it: a
+            `room_pass` is due.
     """
 
     def __init__(
@@ -129,7 +143,10 @@ class LogTable:
         self._randomness = randomness
         self._settings = settings or LogManagerSettings()
         self.alerts = alerts or Alerts()
-        self.directories = [LogDirectory(path, filesystem) for path in log_dirs]
+        self.directories = [
+            LogDirectory(path, filesystem, reserve_bytes=self._settings.reserve_bytes)
+            for path in log_dirs
+        ]
         self.progress = LoadProgress()
         self.cleaning = CleanerManager()
         self.stray: list[str] = []
@@ -137,14 +154,18 @@ class LogTable:
         self.found_elsewhere: dict[TopicPartition, UUID] = {}
         self.assigned: Callable[[TopicPartition], UUID | None] = _nowhere
         self.on_directory_failure: Callable[[str, list[TopicPartition]], None] = _ignore_failure
+        self.on_directory_full: Callable[[], None] = _ignore_full
         self._cleaner_throttle = cleaner_throttle
         self._cleaner = self._new_cleaner()
         self._on_owner = on_owner
         self._lock = threading.RLock()
+        self._room_lock = threading.Lock()
         # So that what a log is told to be on disk is what was written last.
         self._log_start_lock = threading.Lock()
         self._logs: dict[TopicPartition, Log] = {}
         self._loading: dict[TopicPartition, LogDirectory] = {}
+        # Those among them that are to be opened when there is room.
+        self._postponed: list[LoadJob] = []
         # Partitions that were seen in a directory which is offline now.
         self._offline: dict[TopicPartition, str] = {}
         self._descriptors_told_ms = float("-inf")
@@ -187,9 +208,16 @@ class LogTable:
         return next((d for d in self._online() if d.id == directory_id), None)
 
     def placement(self) -> Callable[[], UUID | None]:
-        """A choice of log directories for partitions to come: each time the one with the fewest."""
+        """A choice of log directories for partitions to come: each time the one with the fewest.
+
+        None that is full is chosen.
+        """
         with self._lock:
-            counts = {d.id: d.partition_count for d in self._online() if d.id is not None}
+            counts = {
+                d.id: d.partition_count
+                for d in self._online()
+                if d.id is not None and not d.is_full
+            }
 
         def choose() -> UUID | None:
             if not counts:
@@ -236,6 +264,12 @@ class LogTable:
         if error.is_descriptor_limit:
             self._out_of_descriptors(error)
             return
+        if isinstance(error, LogDirectoryFullError):
+            # It is known, or over by now.
+            return
+        if error.is_full:
+            self._out_of_room(directory, error)
+            return
         with self._lock:
             if not directory.is_online:
                 return
@@ -257,6 +291,31 @@ class LogTable:
         if now_ms - self._descriptors_told_ms >= TOLD_AGAIN_MS:
             self._descriptors_told_ms = now_ms
             _log.warning("out of descriptors, see ulimit -n error=%s", error)
+
+    def _out_of_room(self, directory: LogDirectory, error: DiskError) -> None:
+        """The disk is full: the directory takes no records until `LogRoom.room_pass` finds room."""
+        with self._lock:
+            if directory.is_full or not directory.is_online:
+                return
+            directory.full_error = error
+            for log in self.logs_in(directory):
+                self._close_if_full(directory, log)
+        self.on_directory_full()
+        self.alerts.set(
+            AlertKind.DIRECTORY_FULL,
+            directory.path,
+            f"no room left ({error}): records for its partitions are refused, all else goes on. "
+            f"Make {directory.reserve.needed_bytes >> 20} MiB of room: it takes records again by "
+            "itself",
+        )
+
+    def _close_if_full(self, directory: LogDirectory, log: Log) -> None:
+        """Have a log refuse records while its directory is full.
+
+        What gives room back has to be written down: those logs may use the reserve.
+        """
+        if directory.full_error is not None and log.topic_partition.topic not in GIVING_ROOM:
+            log.refuse_appends(directory.full_error)
 
     def _go_offline(self, directory: LogDirectory, reason: str) -> None:
         directory.go_offline(reason)

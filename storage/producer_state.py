@@ -17,6 +17,7 @@ Not thread-safe: belongs to its log.
 Source: Kafka, ProducerStateManager.java, ProducerAppendInfo.java, ProducerStateEntry.java.
 """
 
+import contextlib
 import logging
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Sequence
@@ -27,6 +28,7 @@ from protocol.records.batch import BatchHeader
 from storage.append_origin import AppendOrigin
 from storage.errors import (
     CorruptFileError,
+    DiskError,
     InvalidProducerEpochError,
     InvalidTransactionStateError,
     OutOfOrderSequenceError,
@@ -743,6 +745,10 @@ class ProducerStateManager:
             file.write_at(data, 0)
             if sync:
                 file.sync()
+        except DiskError:
+            with contextlib.suppress(DiskError):
+                self._filesystem.unlink(self._snapshot_path(end), missing_ok=True)
+            raise
         finally:
             file.close()
         snapshots = self._snapshot_offsets()

@@ -9,6 +9,7 @@ that is not there, both indexes are rebuilt from the log and the question is ask
 Source: Kafka, LogSegment.java.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, TypeVar
@@ -19,7 +20,7 @@ from protocol.errors import DecodeError
 from protocol.records.batch import LOG_OVERHEAD, BatchHeader
 from protocol.records.record import find_max_timestamp, find_timestamp
 from storage.batch_scan import read_batch_header, scan_headers
-from storage.errors import CorruptFileError
+from storage.errors import CorruptFileError, DiskError
 from storage.file_slice import FileSlice
 from storage.filesystem import Buffer, File, Filesystem
 from storage.log_files import (
@@ -196,10 +197,16 @@ class Segment:
             stage=stage,
         )
         file = filesystem.open(segment.path, create=True)
-        if file.size():
-            file.truncate(0)
-        if preallocate_bytes:
-            file.allocate(preallocate_bytes)
+        try:
+            if file.size():
+                file.truncate(0)
+            if preallocate_bytes:
+                file.allocate(preallocate_bytes)
+        except DiskError:
+            # The segment before it may go on beyond where this one begins.
+            with contextlib.suppress(DiskError):
+                filesystem.unlink(segment.path)
+            raise
         return segment
 
     @override
@@ -297,6 +304,19 @@ class Segment:
         file = self.open_file()
         if file.size() > self.size:
             file.truncate(self.size)
+
+    def undo_append(self) -> None:
+        """A write has failed: the segment is as before it.
+
+        Raises:
+            DiskError: The disk refused; what is there could be taken for log after a crash.
+        """
+        # Only where the write itself had worked do these know of it; they are read again.
+        self._max_timestamp = None if self.size else NO_TIMESTAMP
+        self._max_timestamp_offset = self.base_offset
+        if not self.size:
+            self._first_timestamp = None
+        self.trim()
 
     # -- appending ---------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ from contextlib import closing
 from struct import Struct
 from typing import Final, NamedTuple
 
-from storage.errors import CorruptFileError
+from storage.errors import CorruptFileError, DiskError
 from storage.filesystem import File, Filesystem
 
 TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
@@ -57,9 +57,12 @@ class TransactionIndex:
 
     Attributes:
         path: The file, whether it exists or not.
+        unwritten: Entries that found no room in the file, after those in it: their markers are in
+            the log, so that they count all the same. The log takes no records before
+            `write_unwritten` has worked.
     """
 
-    __slots__ = ("_blocks", "_count", "_filesystem", "_last_offset", "path")
+    __slots__ = ("_blocks", "_count", "_filesystem", "_last_offset", "path", "unwritten")
 
     def __init__(self, path: str, filesystem: Filesystem, *, exists: bool | None = None) -> None:
         """Touch nothing yet.
@@ -70,6 +73,7 @@ class TransactionIndex:
             exists: Whether there is such a file, if the caller has listed the directory.
         """
         self.path = path
+        self.unwritten: tuple[AbortedTxn, ...] = ()
         self._filesystem = filesystem
         # Whole entries in the file; None until looked at.
         self._count: int | None = 0 if exists is False else None
@@ -80,8 +84,8 @@ class TransactionIndex:
 
     @property
     def entry_count(self) -> int:
-        """Whole entries in the file."""
-        return self._entry_count()
+        """Whole entries in the file, and those that are to be."""
+        return self._entry_count() + len(self.unwritten)
 
     def append(self, txn: AbortedTxn) -> None:
         """Add a transaction whose abort marker was just written; creates the file if need be.
@@ -105,12 +109,41 @@ class TransactionIndex:
         self._count = count + len(txns)
         self._last_offset = last_offset
 
+    def keep(self, txns: Sequence[AbortedTxn]) -> None:
+        """Remember transactions that `extend` found no room for."""
+        self.unwritten += tuple(txns)
+
+    def write_unwritten(self) -> None:
+        """Write what was kept, if anything was.
+
+        Raises:
+            DiskError: The disk refused; it is kept.
+        """
+        txns, self.unwritten = self.unwritten, ()
+        if txns:
+            try:
+                self.extend(txns)
+            except DiskError:
+                self.unwritten = txns
+                raise
+
     def collect(self, start: int, end: int) -> tuple[list[AbortedTxn], bool]:
         """The aborted transactions that overlap a fetch of [start, end).
 
         Returns:
             They, and whether that is all; if not, the next segment's index must be asked too.
         """
+        found, is_all = self._collect_written(start, end)
+        for txn in self.unwritten:
+            if is_all:
+                break
+            if txn.last_offset >= start:
+                if txn.first_offset < end:
+                    found.append(txn)
+                is_all = txn.last_stable_offset >= end
+        return found, is_all
+
+    def _collect_written(self, start: int, end: int) -> tuple[list[AbortedTxn], bool]:
         count = self._entry_count()
         found: list[AbortedTxn] = []
         if count == 0 or self._last_offset < start:
@@ -148,12 +181,13 @@ class TransactionIndex:
         """All entries, in order."""
         count = self._entry_count()
         if count == 0:
-            return []
+            return list(self.unwritten)
         with self._opened() as file:
-            return self._read(file, 0, count)
+            return [*self._read(file, 0, count), *self.unwritten]
 
     def truncate_to(self, offset: int) -> None:
         """Drop the entries whose marker lies at `offset` or above."""
+        self.unwritten = tuple(txn for txn in self.unwritten if txn.last_offset < offset)
         if self._entry_count() == 0 or self._last_offset < offset:
             return
         with self._opened() as file:
@@ -165,6 +199,7 @@ class TransactionIndex:
 
     def reset(self) -> None:
         """Drop all entries, before they are rebuilt from the log."""
+        self.unwritten = ()
         if self._count != 0 and self._filesystem.exists(self.path):
             with self._opened() as file:
                 file.truncate(0)
@@ -208,6 +243,7 @@ class TransactionIndex:
 
     def flush(self) -> None:
         """Wait until the entries are on disk."""
+        self.write_unwritten()
         if self._entry_count():
             with self._opened() as file:
                 file.sync()

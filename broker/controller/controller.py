@@ -96,6 +96,9 @@ Listener = Callable[[ClusterImage, ClusterImage], Awaitable[None]]
 _T = TypeVar("_T")
 
 
+NO_ROOM = "no log directory has room"
+
+
 class ClusterIdError(Exception):
     """The metadata store belongs to another cluster; the broker must not start."""
 
@@ -171,6 +174,8 @@ class Controller:
             create=self.create_topics,
             start=self._start,
         )
+        # Whether a log that is made now finds a directory: asked before a topic is committed.
+        self.has_room: Callable[[], bool] = lambda: True
         self.response_cache = ResponseCache()
         self.topic_metadata = TopicMetadata()
 
@@ -291,6 +296,13 @@ class Controller:
         return await self._run(self._create_topics(topics))
 
     async def _create_topics(self, topics: Sequence[NewTopic]) -> list[CreateTopicResult]:
+        if not self.has_room():
+            return [
+                result
+                if unit is None
+                else CreateTopicResult(result.name, ErrorCode.KAFKA_STORAGE_ERROR, NO_ROOM)
+                for result, unit in self._planner.plan_topics(self._image, topics)
+            ]
         planned = self._planner.plan_topics(self._image, topics)
         units = [unit for _, unit in planned if unit is not None]
         outcomes = iter(await self._commit(units))
@@ -371,6 +383,11 @@ class Controller:
         planned = [
             self._planner.plan_extension(self._image, request, choose) for request in requests
         ]
+        if not self.has_room():
+            return [
+                result if unit is None else Result(ErrorCode.KAFKA_STORAGE_ERROR, NO_ROOM)
+                for result, unit in planned
+            ]
         outcomes = iter(await self._commit([unit for _, unit in planned if unit is not None]))
         return [result if unit is None else result_of(next(outcomes)) for result, unit in planned]
 

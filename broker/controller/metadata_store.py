@@ -71,6 +71,10 @@ class StoreUnavailableError(StoreError):
     """The store could not commit. Whether the change was made is not known."""
 
 
+class StoreFullError(StoreUnavailableError):
+    """Nothing was written: the store's disk has no room."""
+
+
 class StoreClosedError(StoreError):
     """The store has been closed."""
 

@@ -14,6 +14,7 @@ may write to it: the revision is checked with every commit.
 
 import asyncio
 import sqlite3
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Final
@@ -22,7 +23,12 @@ from typing_extensions import override
 
 from broker.controller.keyspace import FIRST_REVISION, Keyspace, Stage
 from broker.controller.local_store import LocalStore
-from broker.controller.metadata_store import KeyValue, StoreError, StoreUnavailableError
+from broker.controller.metadata_store import (
+    KeyValue,
+    StoreError,
+    StoreFullError,
+    StoreUnavailableError,
+)
 from broker.timer import Timer
 
 FORMAT_VERSION: Final = 1
@@ -113,7 +119,9 @@ class _Database:
             self._roll_back()
             # A commit that reports an error may still have reached the disk: look.
             if not self._is_at(stage):
-                raise StoreUnavailableError(f"SQLite: {error}") from error
+                is_full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
+                kind = StoreFullError if is_full else StoreUnavailableError
+                raise kind(f"SQLite: {error}") from error
         except StoreUnavailableError:
             self._roll_back()
             raise
@@ -199,6 +207,8 @@ class SqliteStore(LocalStore):
         super().__init__(keyspace, timer)
         self._database = database
         self._thread = thread
+        # Told each time that a change found no room on the disk.
+        self.on_full: Callable[[str], None] = lambda _reason: None
 
     @classmethod
     async def open(cls, path: str, *, timer: Timer, create: bool = True) -> "SqliteStore":
@@ -238,7 +248,12 @@ class SqliteStore(LocalStore):
 
     @override
     async def _persist(self, stage: Stage) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._database.commit, stage)
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(self._thread, self._database.commit, stage)
+        except StoreFullError as error:
+            self.on_full(str(error))
+            raise
 
     @override
     async def aclose(self) -> None:

@@ -12,6 +12,7 @@ of POSIX. `crash` and `after_crash` then keep what a power cut would keep.
     fs.crash(KEEP_ALL)                   the process died, the machine did not: kill -9
 """
 
+import contextlib
 import errno
 import os
 from collections.abc import Callable, Sequence
@@ -481,9 +482,14 @@ class FakeFilesystem:
 
     def replace_bytes(self, path: str, data: Buffer) -> None:
         file = self.open(path + ".tmp", create=True)
-        file.truncate(0)
-        file.write_at(data, 0)
-        file.sync()
+        try:
+            file.truncate(0)
+            file.write_at(data, 0)
+            file.sync()
+        except DiskError:
+            with contextlib.suppress(DiskError):
+                self.unlink(path + ".tmp", missing_ok=True)
+            raise
         file.close()
         self.rename(path + ".tmp", path)
         self.sync_directory(os.path.dirname(path))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from broker.background import CHECKPOINT_MS, LOGS_PER_TURN, Background
+from broker.background import CHECKPOINT_MS, LOGS_PER_TURN, ROOM_CHECK_MS, Background
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from storage.cleaner_manager import CleanerManager
@@ -62,8 +62,12 @@ class Duties:
             disk=disk,
             timer=world.timer,
             clock=world.clock,
+            create_unmade=self.create_unmade,
         )
         self.background.start()
+
+    async def create_unmade(self) -> None:
+        self.manager.passes["create_unmade"] += 1
 
     async def advance(self, ms: float, step_ms: float = 250.0) -> None:
         """Let time pass, and every duty that falls due come to its end."""
@@ -92,6 +96,7 @@ async def test_every_duty_has_its_period(world: World) -> None:
     assert passes["checkpoint_log_start_offsets"] == 1
     assert passes["clean_dirtiest"] == 4
     assert passes["remove_deleted"] == 12
+    assert passes["room_pass"] == passes["create_unmade"] == 60_000 / ROOM_CHECK_MS
 
 
 async def test_compaction_goes_on_while_there_is_something(world: World) -> None:
