@@ -17,8 +17,10 @@ record is missing: it is told finished now.
 Source: Kafka, RemoteLogManager.java (RLMExpirationTask); KAFKA-16511, KAFKA-17428.
 """
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Awaitable, Callable, Collection
+from typing import Final
 from uuid import UUID
 
 from storage.clock import Clock
@@ -48,6 +50,9 @@ from tiered.tier import Tier
 from tiered.timer import Timer
 
 _log = logging.getLogger(__name__)
+
+STEPS_PER_TURN: Final = 1000
+"""Segments that are looked at in one turn of the loop: one to two milliseconds."""
 
 _UNAVAILABLE = (StoreUnavailableError, TierProcessError, RemoteStorageNotReadyError)
 _UNAVAILABLE_MAX = 3
@@ -84,7 +89,7 @@ class Expirer:
         broker_id: int,
         settings: Callable[[], TierSettings],
         counters: TaskCounters,
-        in_flight: Container[UUID],
+        in_flight: Collection[UUID],
     ) -> None:
         """Nothing runs before `run`; `in_flight`: the copier's, looked at all the time."""
         self._metadata = metadata
@@ -97,8 +102,11 @@ class Expirer:
         self._counters = counters
         self._in_flight = in_flight
 
-    def plan(self, led: LedPartition) -> ExpiryPlan:
+    def plan(self, led: LedPartition) -> ExpiryPlan | None:
         """What there is to do now; brings the delete-lag gauges up to date.
+
+        Returns:
+            None: the sums are not there yet; to be asked again in another turn of the loop.
 
         Raises:
             RemoteStorageNotReadyError: Metadata is still being read.
@@ -106,14 +114,20 @@ class Expirer:
         tiered = led.tiered
         log = tiered.log
         began_ms = self._clock.monotonic_ms()
+        known = self._metadata.known_of(tiered.partition)
+        if not led.readable.advance(known, log, STEPS_PER_TURN):
+            return None
+        in_flight = [known.segment(one) for one in self._in_flight]
         plan = plan_expiry(
-            self._metadata.segments(tiered.partition),
+            known.segments(),
+            known.unfinished(),
             Lineage.of(log),
             _limits(log, self._clock.now_ms()),
+            led.readable,
             log_start_offset=log.log_start_offset,
             leader_epoch=tiered.leader_epoch,
             only_local_bytes=only_local_bytes(led),
-            in_flight=self._in_flight,
+            in_flight=[one for one in in_flight if one is not None],
         )
         led.size_computation_ms = self._clock.monotonic_ms() - began_ms
         led.unreferenced_segments = plan.unreferenced
@@ -125,7 +139,8 @@ class Expirer:
         """Whether `run` would do something."""
         if not led.is_active or not self._metadata.is_ready(led.tiered.partition):
             return False
-        return not self.plan(led).is_empty
+        plan = self.plan(led)
+        return plan is None or not plan.is_empty
 
     async def run(self, led: LedPartition) -> None:
         """Do it.
@@ -134,6 +149,10 @@ class Expirer:
             TieredError: Some of it failed, and is to be tried again.
         """
         plan = self.plan(led)
+        while plan is None:
+            # There are tens of thousands of segments, and a leadership has just begun.
+            await asyncio.sleep(0)
+            plan = self.plan(led)
         if plan.log_start_offset is not None:
             led.raise_log_start(plan.log_start_offset)
         errors: list[TieredError] = []
@@ -221,10 +240,10 @@ class Expirer:
         self, led: LedPartition, segment: RemoteLogSegmentMetadata, state: SegmentState
     ) -> bool:
         """The leadership lasts, and the segment is in this state now."""
-        return led.is_active and any(
-            present.id == segment.id and present.state is state
-            for present in self._metadata.segments(segment.partition)
-        )
+        if not led.is_active:
+            return False
+        present = self._metadata.known_of(segment.partition).segment(segment.id)
+        return present is not None and present.state is state
 
     def _is_needed(self, led: LedPartition, segment: RemoteLogSegmentMetadata) -> bool:
         """Some of its offsets may be read, and are neither in the local log nor in another copy."""

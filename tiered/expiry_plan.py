@@ -20,12 +20,12 @@ Source: Kafka, RemoteLogManager.java (cleanupExpiredRemoteLogSegments, buildRete
 KAFKA-16511, KAFKA-17428.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from uuid import UUID
 
 from tiered.lineage import Lineage
+from tiered.readable_bytes import ReadableBytes
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState
 
 
@@ -75,46 +75,69 @@ class ExpiryPlan:
 
 def plan_expiry(
     segments: Sequence[RemoteLogSegmentMetadata],
+    unfinished: Iterable[RemoteLogSegmentMetadata],
     lineage: Lineage,
     limits: RetentionLimits,
+    readable: ReadableBytes,
     *,
     log_start_offset: int,
     leader_epoch: int,
     only_local_bytes: int,
-    in_flight: Container[UUID],
+    in_flight: Collection[RemoteLogSegmentMetadata],
 ) -> ExpiryPlan:
-    """See the module.
+    """See the module. Looks at the oldest segments only, up to the first that stays.
 
     Args:
         segments: All of the partition's in any state, ascending by start offset.
+        unfinished: Those that are not COPY_SEGMENT_FINISHED, in the same order.
         lineage: Of the leader.
         limits: Of the topic.
+        readable: The sums, up to date.
         log_start_offset: Of the log.
         leader_epoch: Of the leadership.
         only_local_bytes: Of segments that are not copied, the active one included.
-        in_flight: Ids that a copy owns: left alone.
+        in_flight: Those that a copy owns: left alone.
     """
     plan = ExpiryPlan()
-    unfinished: list[RemoteLogSegmentMetadata] = []
-    below: list[RemoteLogSegmentMetadata] = []
-    readable: list[RemoteLogSegmentMetadata] = []
-    for segment in segments:
-        if segment.id in in_flight:
+    owned = {segment.id for segment in in_flight}
+    for segment in unfinished:
+        if segment.id in owned:
             continue
         if segment.state is SegmentState.COPY_SEGMENT_STARTED:
             plan.leftovers.append(segment)
         elif segment.state is SegmentState.DELETE_SEGMENT_STARTED:
-            unfinished.append(segment)
-        elif segment.state is SegmentState.COPY_SEGMENT_FINISHED:
-            if segment.end_offset < log_start_offset and _is_ours(segment, lineage, leader_epoch):
-                below.append(segment)
-            elif lineage.contains(segment):
-                readable.append(segment)
-            else:
-                plan.unreferenced += 1
-    plan.removals += [(segment, ExpiryReason.UNFINISHED) for segment in unfinished]
-    plan.removals += [(segment, ExpiryReason.LOG_START_OFFSET) for segment in below]
-    _add_expired(plan, readable, limits, only_local_bytes)
+            plan.removals.append((segment, ExpiryReason.UNFINISHED))
+
+    def is_below(segment: RemoteLogSegmentMetadata) -> bool:
+        return segment.end_offset < log_start_offset and _is_ours(segment, lineage, leader_epoch)
+
+    remote_bytes = readable.bytes
+    for segment in in_flight:
+        if segment.state is SegmentState.COPY_SEGMENT_FINISHED and readable.counts(segment):
+            remote_bytes -= segment.segment_size_bytes
+    for segment in segments:
+        if segment.start_offset >= log_start_offset:
+            break
+        is_finished = segment.state is SegmentState.COPY_SEGMENT_FINISHED
+        if is_finished and segment.id not in owned and is_below(segment):
+            plan.removals.append((segment, ExpiryReason.LOG_START_OFFSET))
+            if readable.counts(segment):
+                remote_bytes -= segment.segment_size_bytes
+    plan.unreferenced = sum(
+        segment.id not in owned and not is_below(segment) for segment in readable.outside.values()
+    )
+    oldest_first = (
+        segment
+        for segment in segments
+        if segment.state is SegmentState.COPY_SEGMENT_FINISHED
+        and segment.id not in owned
+        and not is_below(segment)
+        and lineage.contains(segment)
+    )
+    excess = 0
+    if limits.keep_bytes is not None:
+        excess = only_local_bytes + remote_bytes - limits.keep_bytes
+    _add_expired(plan, oldest_first, limits, excess)
     return plan
 
 
@@ -131,14 +154,10 @@ def _is_ours(segment: RemoteLogSegmentMetadata, lineage: Lineage, leader_epoch: 
 
 def _add_expired(
     plan: ExpiryPlan,
-    readable: Sequence[RemoteLogSegmentMetadata],
+    readable: Iterable[RemoteLogSegmentMetadata],
     limits: RetentionLimits,
-    only_local_bytes: int,
+    excess: int,
 ) -> None:
-    excess = 0
-    if limits.keep_bytes is not None:
-        remote_bytes = sum(segment.segment_size_bytes for segment in readable)
-        excess = only_local_bytes + remote_bytes - limits.keep_bytes
     for segment in readable:
         size = segment.segment_size_bytes
         if limits.keep_after_ms is not None and segment.max_timestamp_ms <= limits.keep_after_ms:

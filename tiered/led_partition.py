@@ -1,12 +1,13 @@
 """What the copier and the expirer know of one partition that is led here."""
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 from storage.segment import Segment
 from tiered.lineage import find_highest_remote_offset, find_log_start_offset
 from tiered.metadata_manager import RemoteLogMetadataManager
+from tiered.readable_bytes import ReadableBytes
 from tiered.segment_deletion import SegmentDeletion
 from tiered.tiered_partition import TieredPartition
 
@@ -42,6 +43,7 @@ class LedPartition:
             are not below the log start.
         size_computation_ms: How long it took to add up the partition's size
             (RemoteLogSizeComputationTime).
+        readable: Sums of its remote segments.
     """
 
     tiered: TieredPartition
@@ -53,6 +55,7 @@ class LedPartition:
     delete_lag_bytes: int = 0
     unreferenced_segments: int = 0
     size_computation_ms: float = 0.0
+    readable: ReadableBytes = field(default_factory=ReadableBytes)
 
     def settle(
         self, metadata: RemoteLogMetadataManager, deletion: SegmentDeletion, *, fresh: bool = False

@@ -28,8 +28,10 @@ last segment that begins at or before an offset holds it if any does.
 Source: Kafka, RemoteLogMetadataCache.java, RemoteLogLeaderEpochState.java; KAFKA-15168.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
 
@@ -66,19 +68,30 @@ class CacheCapture(NamedTuple):
     epochs: Sequence[EpochCapture]
 
 
-class _EpochState:
-    """One leader epoch; `starts`, `ends` (inclusive) and `ids` are parallel; see the module."""
+CHANGES_MAX = 4096
+"""Changes that are remembered for those who keep sums."""
 
-    __slots__ = ("ends", "highest", "ids", "starts", "unreferenced")
+Change = tuple[RemoteLogSegmentMetadata | None, RemoteLogSegmentMetadata | None]
+"""A segment before and after; None: it was, or is, not listed."""
+
+
+class _EpochState:
+    """One leader epoch; `starts`, `ends` (inclusive) and `ids` are parallel; see the module.
+
+    `abort_starts` has those of `starts` whose segments have aborted transactions.
+    """
+
+    __slots__ = ("abort_starts", "ends", "highest", "ids", "starts", "unreferenced")
 
     def __init__(self) -> None:
+        self.abort_starts: list[int] = []
         self.starts: list[int] = []
         self.ends: list[int] = []
         self.ids: list[bytes] = []
         self.unreferenced: set[bytes] = set()
         self.highest = NOTHING_COPIED
 
-    def finish(self, segment_id: bytes, start: int, end: int) -> None:
+    def finish(self, segment_id: bytes, start: int, end: int, *, has_aborts: bool) -> None:
         """The epoch's records `start` .. `end` are in this segment, which is copied."""
         starts, ends, ids = self.starts, self.ends, self.ids
         before = bisect_right(starts, start) - 1
@@ -90,6 +103,10 @@ class _EpochState:
         while last < len(ends) and ends[last] <= end:
             last += 1
         self.unreferenced.update(ids[first:last])
+        if last > first:
+            self._drop_aborts(start, starts[last - 1])
+        if has_aborts:
+            insort(self.abort_starts, start)
         starts[first:last] = (start,)
         ends[first:last] = (end,)
         ids[first:last] = (segment_id,)
@@ -100,18 +117,52 @@ class _EpochState:
         place = bisect_left(self.starts, start)
         if place < len(self.starts) and self.ids[place] == segment_id:
             del self.starts[place], self.ends[place], self.ids[place]
+            self._drop_aborts(start, start)
         self.unreferenced.add(segment_id)
+
+    def _drop_aborts(self, first: int, last: int) -> None:
+        found = self.abort_starts
+        del found[bisect_left(found, first) : bisect_right(found, last)]
+
+    def next_with_aborts(self, offset: int) -> bytes | None:
+        """The first that ends at or after the offset and has aborted transactions."""
+        holds = max(bisect_right(self.starts, offset) - 1, 0)
+        if holds == len(self.starts):
+            return None
+        found = self.abort_starts
+        for at in range(bisect_left(found, self.starts[holds]), len(found)):
+            place = bisect_left(self.starts, found[at])
+            # Only the first may end before it.
+            if self.ends[place] >= offset:
+                return self.ids[place]
+        return None
 
 
 class RemoteLogMetadataCache:
     """See the module."""
 
-    __slots__ = ("_epochs", "_segments", "finished_bytes")
+    __slots__ = (
+        "_changes",
+        "_epochs",
+        "_is_shared",
+        "_ordered",
+        "_segments",
+        "_unfinished",
+        "finished_bytes",
+        "version",
+    )
 
     def __init__(self) -> None:
         # By the 16 bytes of their ids: hashing a UUID is Python code, and events have bytes anyway.
         self._segments: dict[bytes, RemoteLogSegmentMetadata] = {}
         self._epochs: dict[int, _EpochState] = {}
+        # All of them, ascending by start offset; copied before a change once somebody has it.
+        self._ordered: list[RemoteLogSegmentMetadata] = []
+        self._is_shared = False
+        self._unfinished: dict[bytes, RemoteLogSegmentMetadata] = {}
+        self._changes: deque[Change] = deque(maxlen=CHANGES_MAX)
+        self.version = 0
+        """Changes so far."""
         self.finished_bytes = 0
         """Bytes of COPY_SEGMENT_FINISHED segments, replaced ones included."""
 
@@ -140,7 +191,41 @@ class RemoteLogMetadataCache:
             self._forget_epochs(segment_id, before)
         for epoch, _ in metadata.segment_leader_epochs:
             self._epoch(epoch).unreferenced.add(segment_id)
-        self._segments[segment_id] = metadata
+        self._put(segment_id, before, metadata)
+
+    def _put(
+        self,
+        segment_id: bytes,
+        before: RemoteLogSegmentMetadata | None,
+        after: RemoteLogSegmentMetadata | None,
+    ) -> None:
+        """A segment is another one now, or comes, or goes: in the table and in all lists."""
+        if self._is_shared:
+            self._ordered = self._ordered.copy()
+            self._is_shared = False
+        ordered = self._ordered
+        place = -1
+        if before is not None:
+            place = bisect_left(ordered, before.start_offset, key=_start_offset)
+            while ordered[place] is not before:
+                place += 1
+        if after is None:
+            del ordered[place]
+            del self._segments[segment_id]
+        else:
+            self._segments[segment_id] = after
+            if before is not None and before.start_offset == after.start_offset:
+                ordered[place] = after
+            else:
+                if before is not None:
+                    del ordered[place]
+                ordered.insert(bisect_right(ordered, after.start_offset, key=_start_offset), after)
+        if after is None or after.state is SegmentState.COPY_SEGMENT_FINISHED:
+            self._unfinished.pop(segment_id, None)
+        else:
+            self._unfinished[segment_id] = after
+        self._changes.append((before, after))
+        self.version += 1
 
     def check_update(self, update: RemoteLogSegmentMetadataUpdate) -> None:
         """What `update` would say.
@@ -174,22 +259,24 @@ class RemoteLogMetadataCache:
         before = self._check_step(segment_id, state)
         after = before.in_state(state, broker_id, event_timestamp_ms, custom_metadata)
         if state is before.state:
-            self._segments[segment_id] = after
+            self._put(segment_id, before, after)
             return
         if before.state is SegmentState.COPY_SEGMENT_FINISHED:
             self.finished_bytes -= before.segment_size_bytes
         if state is SegmentState.COPY_SEGMENT_FINISHED:
             self.finished_bytes += after.segment_size_bytes
             for epoch, start, end in _spans(after):
-                self._epoch(epoch).finish(segment_id, start, end)
-            self._segments[segment_id] = after
+                self._epoch(epoch).finish(
+                    segment_id, start, end, has_aborts=not after.txn_index_empty
+                )
+            self._put(segment_id, before, after)
         elif state is SegmentState.DELETE_SEGMENT_STARTED:
             for epoch, start, _ in _spans(after):
                 self._epoch(epoch).begin_delete(segment_id, start)
-            self._segments[segment_id] = after
+            self._put(segment_id, before, after)
         else:
             self._forget_epochs(segment_id, before)
-            del self._segments[segment_id]
+            self._put(segment_id, before, None)
 
     def _epoch(self, epoch: int) -> _EpochState:
         state = self._epochs.get(epoch)
@@ -247,15 +334,8 @@ class RemoteLogMetadataCache:
     ) -> RemoteLogSegmentMetadata | None:
         """See RemoteLogMetadataManager.find_next_with_transactions."""
         state = self._epochs.get(epoch)
-        if state is None:
-            return None
-        place = max(bisect_right(state.starts, offset) - 1, 0)
-        for found in range(place, len(state.starts)):
-            if state.ends[found] >= offset:
-                metadata = self._segments[state.ids[found]]
-                if not metadata.txn_index_empty:
-                    return metadata
-        return None
+        found = None if state is None else state.next_with_aborts(offset)
+        return None if found is None else self._segments[found]
 
     def highest_offset(self, epoch: int) -> int | None:
         """See RemoteLogMetadataManager.highest_offset."""
@@ -263,8 +343,22 @@ class RemoteLogMetadataCache:
         return None if state is None or state.highest == NOTHING_COPIED else state.highest
 
     def segments(self, epoch: int | None = None) -> list[RemoteLogSegmentMetadata]:
-        """All that are listed (of one epoch), ascending by start offset."""
+        """All that are listed (of one epoch), ascending by start offset; not to be changed."""
+        if epoch is None:
+            self._is_shared = True
+            return self._ordered
         return sorted(self._listed(epoch), key=_start_offset)
+
+    def unfinished(self) -> list[RemoteLogSegmentMetadata]:
+        """Those in another state than COPY_SEGMENT_FINISHED, ascending by start offset."""
+        return sorted(self._unfinished.values(), key=_start_offset)
+
+    def changes(self, since: int) -> list[Change] | None:
+        """What has changed since `version` was `since`, in order; None: nobody knows any more."""
+        count = self.version - since
+        if not 0 <= count <= len(self._changes):
+            return None
+        return list(islice(self._changes, len(self._changes) - count, None)) if count else []
 
     def size(self, epoch: int | None = None) -> int:
         """Bytes of finished segments' logs (of one epoch), replaced ones included."""
@@ -306,7 +400,7 @@ class RemoteLogMetadataCache:
         """
         for metadata in segments:
             segment_id = metadata.id.bytes
-            self._segments[segment_id] = metadata
+            self._put(segment_id, None, metadata)
             if metadata.state is SegmentState.COPY_SEGMENT_FINISHED:
                 self.finished_bytes += metadata.segment_size_bytes
             for epoch, _ in metadata.segment_leader_epochs:
@@ -321,6 +415,8 @@ class RemoteLogMetadataCache:
                 state.starts.append(start)
                 state.ends.append(end)
                 state.ids.append(segment_id)
+                if not self._segments[segment_id].txn_index_empty:
+                    state.abort_starts.append(start)
                 yield
 
 

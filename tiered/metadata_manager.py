@@ -15,6 +15,7 @@ same as "there is no such segment".
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol
+from uuid import UUID
 
 from tiered.segment_metadata import (
     RemoteLogSegmentMetadata,
@@ -22,6 +23,34 @@ from tiered.segment_metadata import (
     RemotePartitionDelete,
     TopicIdPartition,
 )
+
+
+class PartitionSegments(Protocol):
+    """What is known of one partition, for those who look often: nothing here walks over all of it.
+
+    Attributes:
+        version: How many changes there have been.
+    """
+
+    version: int
+
+    def segment(self, segment_id: UUID) -> RemoteLogSegmentMetadata | None:
+        """By id, in whatever state."""
+        ...
+
+    def segments(self) -> Sequence[RemoteLogSegmentMetadata]:
+        """As the manager's; what is given does not change any more."""
+        ...
+
+    def unfinished(self) -> Sequence[RemoteLogSegmentMetadata]:
+        """Those that are not COPY_SEGMENT_FINISHED, ascending by start offset."""
+        ...
+
+    def changes(
+        self, since: int
+    ) -> Sequence[tuple[RemoteLogSegmentMetadata | None, RemoteLogSegmentMetadata | None]] | None:
+        """(before, after) of what has changed since a version; None: nobody knows any more."""
+        ...
 
 
 class RemoteLogMetadataManager(Protocol):
@@ -66,6 +95,10 @@ class RemoteLogMetadataManager(Protocol):
 
         After DELETE_PARTITION_FINISHED everything about the partition is forgotten.
         """
+        ...
+
+    def known_of(self, partition: TopicIdPartition) -> PartitionSegments:
+        """All that is known of a partition; to be asked for anew in each turn."""
         ...
 
     def find(

@@ -40,7 +40,7 @@ from tiered.claim import Claim
 from tiered.deadline import Deadline, call_deadline_ms, sleep_ms
 from tiered.errors import ObjectNotFoundError
 from tiered.lost_metadata import HOW_TO_GO_ON
-from tiered.metadata_manager import RemoteLogMetadataManager
+from tiered.metadata_manager import PartitionSegments, RemoteLogMetadataManager
 from tiered.object_groups import ObjectGroup, ObjectGrouping
 from tiered.object_keys import ObjectKeys
 from tiered.segment_metadata import (
@@ -323,14 +323,14 @@ class Scrubber:
             if len(work.garbage) >= REMOVALS_MAX:
                 await self._remove(report, work)
 
-    def _owned(self, partition: TopicIdPartition) -> frozenset[UUID] | None:
+    def _owned(self, partition: TopicIdPartition) -> Container[UUID] | None:
         """Ids of the segments that the metadata knows; None: that cannot be told here."""
         if self._metadata.is_ready(partition):
-            return frozenset(segment.id for segment in self._metadata.segments(partition))
+            return _Owned(self._metadata.known_of(partition))
         is_gone = partition in self._gone or self._is_deleted(partition.topic_id)
         return frozenset() if is_gone else None
 
-    def _is_owned(self, group: ObjectGroup, owned: frozenset[UUID]) -> bool:
+    def _is_owned(self, group: ObjectGroup, owned: Container[UUID]) -> bool:
         segment_id = group.key.segment_id.id
         return segment_id in owned or segment_id in self._in_flight
 
@@ -361,7 +361,7 @@ class Scrubber:
         groups, work.garbage = work.garbage, []
         keys: list[str] = []
         size = 0
-        owned: dict[TopicIdPartition, frozenset[UUID] | None] = {}
+        owned: dict[TopicIdPartition, Container[UUID] | None] = {}
         for group in groups:
             if group.partition not in owned:
                 owned[group.partition] = self._owned(group.partition)
@@ -405,10 +405,8 @@ class Scrubber:
                     continue
             if not self._metadata.is_ready(partition):
                 return
-            if any(
-                present.id == segment.id and present.state is SegmentState.COPY_SEGMENT_FINISHED
-                for present in self._metadata.segments(partition)
-            ):
+            present = self._metadata.known_of(partition).segment(segment.id)
+            if present is not None and present.state is SegmentState.COPY_SEGMENT_FINISHED:
                 report.missing_segments += 1
                 if len(report.missing) < MISSING_MAX:
                     report.missing.append(segment)
@@ -431,6 +429,18 @@ class Scrubber:
                 async with self._deadline(1, "aborting an upload"):
                     await self._tier.abort_upload(upload)
             report.aborted_uploads += 1
+
+
+class _Owned:
+    """Ids of the segments of one partition, without a list of them all."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self, known: PartitionSegments) -> None:
+        self._known = known
+
+    def __contains__(self, segment_id: object) -> bool:
+        return isinstance(segment_id, UUID) and self._known.segment(segment_id) is not None
 
 
 class _Pass:
@@ -463,7 +473,7 @@ class _Pass:
         self.began_ms = began_ms
         self.removes = removes
         self.present: TopicIdPartition | None = None
-        self.owned: frozenset[UUID] | None = None
+        self.owned: Container[UUID] | None = None
         self.whole: set[UUID] = set()
         self.has_unknown = False
         self.partitions: set[TopicIdPartition] = set()

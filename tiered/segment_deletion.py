@@ -13,6 +13,7 @@ Source: Kafka, RemoteLogManager.deleteRemoteLogSegment; KAFKA-17428.
 """
 
 from collections.abc import Callable
+from uuid import UUID
 
 from storage.clock import Clock
 from tiered.deadline import METADATA_DEADLINE_MS, Deadline, call_deadline_ms
@@ -32,7 +33,7 @@ from tiered.timer import Timer
 _CALLS = 4
 """To the store: the manifest, the rest, each perhaps after listing."""
 
-Doubtful = dict[TopicIdPartition, dict[object, RemoteLogSegmentMetadata]]
+Doubtful = dict[TopicIdPartition, dict[UUID, RemoteLogSegmentMetadata]]
 
 
 class SegmentDeletion:
@@ -89,8 +90,8 @@ class SegmentDeletion:
         segments = self._doubtful.get(partition)
         if not segments:
             return None
-        there = {segment.id for segment in self._metadata.segments(partition)}
-        for key in [key for key in segments if key not in there]:
+        known = self._metadata.known_of(partition)
+        for key in [key for key in segments if known.segment(key) is None]:
             del segments[key]
         offsets = [s.start_offset for s in segments.values() if s.end_offset >= log_start]
         return min(offsets, default=None)

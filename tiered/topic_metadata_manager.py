@@ -347,6 +347,10 @@ class TopicMetadataManager:
 
     # -- looking up ------------------------------------------------------------------------------
 
+    def known_of(self, partition: TopicIdPartition) -> RemoteLogMetadataCache:
+        """See RemoteLogMetadataManager."""
+        return self._cache(partition)
+
     def find(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> RemoteLogSegmentMetadata | None:

@@ -6,6 +6,7 @@ a later round finds the segment whole, or it is gone.
 """
 
 import logging
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
@@ -146,14 +147,9 @@ class Verifier:
                 continue
             if not self._metadata.is_ready(partition):
                 continue
-            after = [
-                segment
-                for segment in self._metadata.segments(partition)
-                if segment.state is SegmentState.COPY_SEGMENT_FINISHED
-                and (position is None or _position_of(segment) > position)
-            ]
-            if after:
-                return min(after, key=_position_of)
+            found = _first_finished(self._metadata.known_of(partition).segments(), position)
+            if found is not None:
+                return found
         return None
 
     async def verify(self, segment: RemoteLogSegmentMetadata) -> Sequence[Fault]:
@@ -186,12 +182,10 @@ class Verifier:
     def _is_there(self, segment: RemoteLogSegmentMetadata) -> bool:
         """It was not removed while it was being read."""
         try:
-            return any(
-                present.id == segment.id and present.state is SegmentState.COPY_SEGMENT_FINISHED
-                for present in self._metadata.segments(segment.partition)
-            )
+            present = self._metadata.known_of(segment.partition).segment(segment.id)
         except RemoteStorageNotReadyError:
             return False
+        return present is not None and present.state is SegmentState.COPY_SEGMENT_FINISHED
 
     def _keep(self, segment: RemoteLogSegmentMetadata, faults: Sequence[Fault]) -> None:
         self.faulty_segments += 1
@@ -213,6 +207,36 @@ class Verifier:
     def forget(self, segment: RemoteLogSegmentMetadata) -> None:
         """It is being removed."""
         self._faults.pop(segment.id, None)
+
+
+def _first_finished(
+    segments: Sequence[RemoteLogSegmentMetadata], position: Position | None
+) -> RemoteLogSegmentMetadata | None:
+    """The first finished one of a partition after a position, in the order of positions.
+
+    Args:
+        segments: Of the partition, ascending by start offset.
+        position: Of this partition or an earlier one; None: before all.
+    """
+    at = 0
+    if segments and position is not None and position[:3] == _position_of(segments[0])[:3]:
+        at = bisect_left(segments, position.start_offset, key=_start_offset)
+    best: RemoteLogSegmentMetadata | None = None
+    for place in range(at, len(segments)):
+        segment = segments[place]
+        if best is not None and segment.start_offset > best.start_offset:
+            break
+        if (
+            segment.state is SegmentState.COPY_SEGMENT_FINISHED
+            and (position is None or _position_of(segment) > position)
+            and (best is None or segment.id < best.id)
+        ):
+            best = segment
+    return best
+
+
+def _start_offset(segment: RemoteLogSegmentMetadata) -> int:
+    return segment.start_offset
 
 
 def _position_of(segment: RemoteLogSegmentMetadata) -> Position:

@@ -151,6 +151,9 @@ class FakeRemoteMetadata:
         check_partition_step(None if before is None else before.state, deletion.state)
         await self._tell("delete_partition", deletion)
 
+    def known_of(self, partition: TopicIdPartition) -> RemoteLogMetadataCache:
+        return self._of(partition).cache
+
     def find(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> RemoteLogSegmentMetadata | None:

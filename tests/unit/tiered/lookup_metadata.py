@@ -6,6 +6,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from tiered.errors import RemoteStorageNotReadyError
+from tiered.metadata_manager import PartitionSegments
 from tiered.segment_metadata import (
     RemoteLogSegmentMetadata,
     RemoteLogSegmentMetadataUpdate,
@@ -98,6 +99,9 @@ class LookupMetadata:
                 at = [entry[0] for entry in epochs[:-1]].index(epoch)
                 spans.append((epochs[at][1], epochs[at + 1][1] - 1, metadata))
         return spans
+
+    def known_of(self, partition: TopicIdPartition) -> PartitionSegments:
+        raise NotImplementedError
 
     def find(
         self, partition: TopicIdPartition, epoch: int, offset: int

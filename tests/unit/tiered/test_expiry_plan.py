@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.tiered.segment_builder import DELETING, STARTED, segment
+from tests.unit.tiered.segment_builder import DELETING, FINISHED, STARTED, segment
 from tiered.expiry_plan import ExpiryPlan, ExpiryReason, RetentionLimits, plan_expiry
 from tiered.lineage import Lineage
+from tiered.readable_bytes import ReadableBytes
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 
 KEEP_ALL = RetentionLimits(None, None)
@@ -24,14 +25,23 @@ def plan(
     local: int = 0,
     in_flight: Sequence[RemoteLogSegmentMetadata] = (),
 ) -> ExpiryPlan:
+    readable = ReadableBytes()
+    lineage = Lineage(epochs, end)
+    for found in segments:
+        if found.state is FINISHED and lineage.contains(found):
+            readable.bytes += found.segment_size_bytes
+        elif found.state is FINISHED:
+            readable.outside[found.id] = found
     return plan_expiry(
         segments,
-        Lineage(epochs, end),
+        [found for found in segments if found.state is not FINISHED],
+        lineage,
         limits,
+        readable,
         log_start_offset=log_start,
         leader_epoch=leader_epoch,
         only_local_bytes=local,
-        in_flight={found.id for found in in_flight},
+        in_flight=in_flight,
     )
 
 

@@ -183,7 +183,14 @@ async def test_partitions_with_many_segments_do_not_hold_up_the_loop_together() 
         world.clock.advance(3)
         return segments(partition, epoch)
 
+    known_of = world.metadata.known_of
+
+    def slow_look(partition: TopicIdPartition) -> Any:
+        slow(partition)
+        return known_of(partition)
+
     world.metadata.segments = slow  # type: ignore[method-assign]  # as with very many of them
+    world.metadata.known_of = slow_look  # type: ignore[method-assign]  # likewise
     world.manager.start()
     partitions = [PARTITION._replace(topic_id=UUID(int=9), partition=n) for n in range(50)]
     for partition in partitions:
