@@ -19,7 +19,17 @@ from config.broker import BrokerConfig
 from config.cache_paths import CHUNK_CACHE_DIRECTORY, INDEX_CACHE_DIRECTORY, OBJECTS_DIRECTORY
 from config.sections.remote_storage import S3
 from storage.filesystem import Filesystem
-from tiered.settings import UNLIMITED, FormatSettings, KeyPairFiles, StoreSettings, TierSettings
+from tiered.settings import (
+    MIB,
+    UNLIMITED,
+    FormatSettings,
+    KeyPairFiles,
+    StoreSettings,
+    TierSettings,
+)
+
+VERIFY_BYTES_PER_SECOND: Final = 4 * MIB
+"""Unless told otherwise, where reading costs nothing but requests."""
 
 FIXED: Final = frozenset(
     {
@@ -94,7 +104,7 @@ def tier_settings(settings: BrokerConfig, home: str | None = None) -> TierSettin
         metadata_snapshots=settings.tier_metadata_snapshots,
         gc_grace_ms=settings.tier_gc_grace_ms,
         gc_interval_ms=settings.tier_gc_interval_ms,
-        verify_bytes_per_second=settings.tier_verify_bytes_per_second,
+        verify_bytes_per_second=_verify_bytes_per_second(settings),
         stalled_copy_ms=settings.tier_stalled_copy_ms,
         worker=settings.tier_worker,
         worker_affinity=tuple(int(word) for word in settings.tier_cpu_affinity),
@@ -112,6 +122,15 @@ def changed_fields(
         for one in fields(TierSettings)
         if one.name not in FIXED and getattr(before, one.name) != getattr(after, one.name)
     }
+
+
+def _verify_bytes_per_second(settings: BrokerConfig) -> int:
+    given = settings.tier_verify_bytes_per_second
+    if given is not None:
+        return given
+    is_s3 = settings.rsm_config_storage_backend_class == S3
+    is_charged = is_s3 and settings.rsm_config_storage_s3_storage_class != "STANDARD"
+    return 0 if is_charged else VERIFY_BYTES_PER_SECOND
 
 
 def _path(given: str | None, first: str, name: str) -> str:

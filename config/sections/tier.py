@@ -100,12 +100,14 @@ class TierOwnSettings(Settings):
         source="Varve",
         dynamic=True,
     )
-    tier_verify_bytes_per_second: int = config_key(
+    tier_verify_bytes_per_second: int | None = config_key(
         "tier.verify.bytes.per.second",
         size(0, bits=64),
-        default=4 * _MIB,
+        default=None,
         text="How fast remote segments are read again and compared with their checksums, one "
-        "after the other and for ever. 0: not at all.",
+        "after the other and for ever. 0: not at all. Unset: 4 MiB a second (some 10 TiB a month) "
+        "where objects lie in a directory or in S3's class STANDARD, else not at all, since "
+        "reading is charged there; `docs/s3-servers.md` says what it costs.",
         source="Varve",
         dynamic=True,
     )

@@ -228,3 +228,20 @@ def test_what_is_dynamic_reaches_a_field_that_may_change() -> None:
         if row.dynamic:
             changed = tier_settings(BrokerConfig().replace(**{name: OTHER[name]}))
             assert changed_fields(tier_settings(BrokerConfig()), changed), name
+
+
+def test_verifying_is_off_where_reading_is_charged() -> None:
+    """4 MiB/s for ever is 10 TiB a month; who sets it has decided."""
+
+    def rate(**values: object) -> int:
+        return tier_settings(BrokerConfig().replace(**values)).verify_bytes_per_second
+
+    s3 = {"rsm_config_storage_backend_class": "s3", "rsm_config_storage_s3_bucket_name": "b"}
+    assert rate() == rate(**s3) == 4 << 20
+    for name in ("STANDARD_IA", "ONEZONE_IA", "GLACIER_IR", "INTELLIGENT_TIERING"):
+        charged = {**s3, "rsm_config_storage_s3_storage_class": name}
+        assert rate(**charged) == 0
+        assert rate(**charged, tier_verify_bytes_per_second=1000) == 1000
+    assert rate(**s3, tier_verify_bytes_per_second=0) == 0
+    # A class means nothing for a directory.
+    assert rate(rsm_config_storage_s3_storage_class="STANDARD_IA") == 4 << 20
