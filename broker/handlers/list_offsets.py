@@ -7,6 +7,7 @@ Behaviour:
 - -4: the first offset that is local. -5: the last one that is in remote storage. -6: the first one
   that has yet to be copied there. -1 where that is not known or does not exist (KIP-405, KIP-1005,
   KIP-1023).
+- A partition that is named twice is INVALID_REQUEST, each time.
 - Look-ups by time read old index and log pages in a thread, and go to remote storage for what is
   not local; they wait without holding a worker, so that a store that hangs harms nobody else. Their
   time is `remote.list.offsets.request.timeout.ms`, or less if the client says so; then the answer
@@ -22,6 +23,7 @@ Versions:
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -73,15 +75,14 @@ def handle(
     services: "Services", context: "RequestContext", request: ListOffsetsRequest
 ) -> "ListOffsetsResponse | asyncio.Future[ListOffsetsResponse]":
     """Answer every partition asked for; a Future if any look-up by time is among them."""
-    named = [(t.name, p.partition_index) for t in request.topics for p in t.partitions]
-    duplicates = {key for key in named if named.count(key) > 1} if len(named) < 1000 else set()
+    named = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
     lookups: list[tuple[Answer, LookUp]] = []
     topics: list[ListOffsetsTopicResponse] = []
     for topic in request.topics:
         partitions: list[Answer] = []
         for wanted in topic.partitions:
             try:
-                if (topic.name, wanted.partition_index) in duplicates:
+                if named[topic.name, wanted.partition_index] > 1:
                     raise ApiError(ErrorCode.INVALID_REQUEST)
                 answer, lookup = _partition(services, context, request, topic.name, wanted)
                 if lookup is not None:

@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
+from broker.handlers import list_offsets
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
+    ListOffsetsResponse,
     ListOffsetsTopic,
 )
+from tests.fakes.controller import context_of
 from tests.unit.broker.test_delayed_remote_fetch import TIERED, tiered
 from tests.unit.broker.world import World, batch
 from tiered.errors import StoreUnavailableError
@@ -188,3 +191,53 @@ async def test_a_request_that_is_refused_leaves_nothing_behind(world: World) -> 
     world.send(ApiKey.LIST_OFFSETS, 11, ListOffsetsRequest(replica_id=-1, topics=topics))
     gc.collect()
     assert world.services.lookups.refused == 1
+
+
+class Name(str):
+    """Tells how often names are compared."""
+
+    __slots__ = ()
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Name.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def ends_of(world: World, names: list[Name]) -> ListOffsetsResponse:
+    request = ListOffsetsRequest(
+        replica_id=-1,
+        topics=[
+            ListOffsetsTopic(
+                name=name, partitions=[ListOffsetsPartition(partition_index=0, timestamp=-1)]
+            )
+            for name in names
+        ],
+    )
+    services: Any = world.services
+    answer = list_offsets.handle(services, context_of(ApiKey.LIST_OFFSETS, 11), request)
+    assert isinstance(answer, ListOffsetsResponse)
+    return answer
+
+
+@pytest.mark.parametrize("count", [2, 900, 5_000])
+async def test_partitions_named_twice_are_refused_in_a_request_of_any_size(
+    world: World, count: int
+) -> None:
+    """Each of the two; the others are answered."""
+    world.add("t")
+    topics = ends_of(world, [*(Name(f"x{n}") for n in range(count)), Name("x1"), Name("t")]).topics
+    codes = [topic.partitions[0].error_code for topic in topics]
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    expected = [unknown] * count + [ErrorCode.INVALID_REQUEST, ErrorCode.NONE]
+    expected[1] = ErrorCode.INVALID_REQUEST
+    assert codes == expected
+
+
+async def test_looking_for_them_is_linear(world: World) -> None:
+    """A few comparisons a partition, not one with every other."""
+    Name.compared = 0
+    ends_of(world, [Name(f"x{n}") for n in range(999)])
+    assert Name.compared < 10 * 999
