@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 HINTS_MAX: Final = 32
-"""Readers per segment whose next position is remembered."""
+"""Readers per segment whose next position is remembered, and as many of those before them."""
 
 NO_TIMESTAMP: Final = -1
 
@@ -85,6 +85,7 @@ class Segment:
         "_index_interval_bytes",
         "_max_timestamp",
         "_max_timestamp_offset",
+        "_older_hints",
         "base_offset",
         "created_ms",
         "directory",
@@ -162,6 +163,7 @@ class Segment:
         self.needs_roll = not is_new or self.time_index.is_full
         self._bytes_since_index_entry = 0
         self._hints: dict[int, int] | None = None
+        self._older_hints: dict[int, int] | None = None
         # None: not known yet, to be read from the log.
         self._first_timestamp: int | None = None
         self._max_timestamp: int | None = NO_TIMESTAMP if is_new else None
@@ -278,7 +280,7 @@ class Segment:
         self._filesystem.open_files.discard(self)
         self.offset_index.close()
         self.time_index.close()
-        self._hints = None
+        self._hints = self._older_hints = None
 
     def seal(self) -> bool:
         """Nothing more is appended: final time index entry, indexes saved, preallocation cut off.
@@ -395,11 +397,14 @@ class Segment:
 
     def remember(self, offset: int, position: int) -> None:
         """Note that the batch of `offset` begins at `position`: a reader will ask for it next."""
+        # The loop and threads come here at once. So nothing is taken out of a dict that others may
+        # be looking at: a full one becomes the older one, and each step is one for the interpreter.
         hints = self._hints
         if hints is None:
             hints = self._hints = {}
         elif len(hints) >= HINTS_MAX and offset not in hints:
-            del hints[next(iter(hints))]
+            self._older_hints = hints
+            hints = self._hints = {}
         hints[offset] = position
 
     def position_of(self, offset: int) -> int:
@@ -409,6 +414,11 @@ class Segment:
             position = hints.get(offset, -1)
             if position >= 0:
                 return position
+            hints = self._older_hints
+            if hints is not None:
+                position = hints.get(offset, -1)
+                if position >= 0:
+                    return position
         if offset <= self.base_offset:
             return 0
         for position, header in self.scan(self._start_for(offset)):
@@ -729,7 +739,7 @@ class Segment:
 
     def cut(self, position: int, next_offset: int) -> None:
         """Make `position` the end of the log; the batch before it ends below `next_offset`."""
-        self._hints = None
+        self._hints = self._older_hints = None
         file = self.open_file()
         file.truncate(position)
         # Or after a crash the old batches could stand where new ones were written.
@@ -765,7 +775,7 @@ class IndexBuilder:
         self._timestamp_offset = segment.base_offset
         segment.offset_index.reset()
         segment.time_index.reset()
-        segment._hints = None
+        segment._hints = segment._older_hints = None
 
     def add(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
         """Take in the next batch; arguments as for `Segment.append`."""

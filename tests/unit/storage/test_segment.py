@@ -1,5 +1,9 @@
 """A segment: index entries by Kafka's rule, and indexes that are checked when they are used."""
 
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from storage.segment import HINTS_MAX, BatchAppend, Segment
@@ -135,13 +139,77 @@ def test_truncation_cuts_file_and_indexes() -> None:
 
 
 def test_hints_are_bounded() -> None:
-    """One reader too many costs the oldest its hint, not memory."""
+    """Those of the last readers are there, those of readers long gone are not."""
     segment = _segment(FakeFilesystem())
     _fill(segment, count=3)
-    for offset in range(1000, 1000 + HINTS_MAX * 3):
-        segment.remember(offset, 0)
+    for offset in range(1000, 1000 + HINTS_MAX * 5):
+        segment.remember(offset, offset - 1000)
     assert segment._hints is not None
-    assert len(segment._hints) == HINTS_MAX
+    assert segment._older_hints is not None
+    assert len(segment._hints) + len(segment._older_hints) <= 2 * HINTS_MAX
+    last = 1000 + HINTS_MAX * 5 - 1
+    for offset in range(last, last - HINTS_MAX, -1):
+        assert segment.position_of(offset) == offset - 1000
+    assert segment.position_of(1000) == segment.size
+    segment.close()
+    assert segment.position_of(last) == segment.size
+
+
+class Interrupting(int):
+    """An offset at whose first look-up somebody else comes in between."""
+
+    def __new__(cls, value: int, meanwhile: Callable[[], None]) -> "Interrupting":
+        made = super().__new__(cls, value)
+        made.meanwhile = [meanwhile]
+        return made
+
+    meanwhile: list[Callable[[], None]]
+
+    def __hash__(self) -> int:
+        if self.armed and self.meanwhile:
+            self.meanwhile.pop()()
+        return int.__hash__(self)
+
+    armed = False
+
+
+def test_readers_in_threads_do_not_disturb_each_other() -> None:
+    """One comes in while another makes room: as a thread may, between any two steps."""
+    segment = _segment(FakeFilesystem())
+    _fill(segment, count=3)
+
+    def others() -> None:
+        for offset in range(5000, 5000 + HINTS_MAX):
+            segment.remember(offset, 1)
+
+    oldest = Interrupting(1000, others)
+    segment.remember(oldest, 0)
+    for offset in range(1001, 1000 + HINTS_MAX):
+        segment.remember(offset, 0)
+    oldest.armed = True
+    segment.remember(Interrupting(2000, others), 7)
+    assert segment.position_of(2000) == 7
+
+
+def test_threads_and_the_loop_remember_at_once() -> None:
+    """With switches as often as the interpreter allows them."""
+    segment = _segment(FakeFilesystem())
+    _fill(segment, count=3)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+
+        def remember(first: int) -> None:
+            for offset in range(first, first + 30_000):
+                segment.remember(offset, 3)
+                assert segment.position_of(offset) in (3, segment.size)
+
+        with ThreadPoolExecutor(3) as pool:
+            for done in [pool.submit(remember, at * 1_000_000 + 1000) for at in range(3)]:
+                done.result()
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(segment._hints or ()) + len(segment._older_hints or ()) <= 2 * HINTS_MAX + 6
 
 
 def test_files_move_together() -> None:
