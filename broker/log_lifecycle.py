@@ -21,7 +21,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from config.topic import TopicConfig
+from broker.controller.tiered_topics import may_be_tiered, own_overrides
+from config.topic import TopicConfig, is_tiered
 from storage.errors import DiskError, StorageError
 from storage.topic_partition import TopicPartition
 from storage.uuid_text import NIL
@@ -96,7 +97,9 @@ class LogLifecycle:
         """The topic's settings: broker's defaults under its own."""
         found = self._controller.image.topics.get(topic)
         overrides = found.overrides if found is not None else {}
-        return TopicConfig.resolve(self._controller.effective_settings, overrides)
+        return TopicConfig.resolve(
+            self._controller.effective_settings, own_overrides(topic, overrides)
+        )
 
     # -- start -----------------------------------------------------------------------------------
 
@@ -109,6 +112,9 @@ class LogLifecycle:
             StorageError: The same partition lies in two directories, or no directory works.
         """
         image = self._loaded_for = self._controller.image
+        for topic in image.topics.values():
+            if is_tiered(topic.overrides) and not may_be_tiered(topic.name):
+                LOGGER.warning("remote.storage.enable has no effect topic=%s", topic.name)
         configs = {name: self.config_for(name) for name in image.topics}
         defaults = TopicConfig.resolve(self._controller.effective_settings, {})
 
@@ -178,8 +184,8 @@ class LogLifecycle:
         lost: dict[UUID, set[int]] = {}
         for (name, index), topic in missing:
             config = self.config_for(name)
-            is_tiered = config.remote_storage_enable or config.remote_log_delete_on_disable
-            if is_tiered and topic.topic_id in before.topics_by_id:
+            has_remote = config.remote_storage_enable or config.remote_log_delete_on_disable
+            if has_remote and topic.topic_id in before.topics_by_id:
                 lost.setdefault(topic.topic_id, set()).add(index)
         if not lost:
             return missing

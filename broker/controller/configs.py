@@ -29,6 +29,11 @@ from broker.controller.resource_configs import (
     check_client_metrics_config,
     check_group_config,
 )
+from broker.controller.tiered_topics import (
+    check_may_be_tiered,
+    check_metadata_settings,
+    own_overrides,
+)
 from broker.controller.topic_names import name_problem
 from broker.errors import ApiError
 from config.broker import BROKER_KEYS, BrokerConfig
@@ -204,6 +209,12 @@ class ConfigRules:
                 problem = name_problem(resource.name)
                 if problem is not None:
                     raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+                check_may_be_tiered(resource.name, new, current)
+                if resource.name in image.topics:
+                    check_metadata_settings(resource.name, new, current)
+                # Of a topic that may not be tiered, what stands there has no effect.
+                new = own_overrides(resource.name, new)
+                current = own_overrides(resource.name, current)
                 if new:
                     validate_topic_overrides(new, self.effective(image), current=current)
                 elif is_tiered(current):
@@ -342,7 +353,7 @@ def _check_together(before: BrokerConfig, after: BrokerConfig, image: ClusterIma
     for topic in image.topics.values():
         if topic.overrides:
             try:
-                validate_topic_overrides(topic.overrides, after)
+                validate_topic_overrides(own_overrides(topic.name, topic.overrides), after)
             except InvalidConfigError as error:
                 raise InvalidResourceConfigError(
                     f"Contradicts what is set on topic {topic.name}: {error}"

@@ -70,7 +70,9 @@ from broker.controller.producer_ids import (
 from broker.controller.response_cache import ResponseCache
 from broker.controller.results import CreateTopicResult, Result, result_of
 from broker.controller.store_writer import StoreWriter, Unit
+from broker.controller.tiered_topics import check_metadata_stays, shown, tiered_topics
 from broker.controller.topic_metadata import TopicMetadata
+from broker.controller.topic_names import REMOTE_LOG_METADATA
 from broker.controller.topic_planner import TopicPlanner, fresh_id
 from broker.controller.topics import (
     NewPartitions,
@@ -79,16 +81,13 @@ from broker.controller.topics import (
 from broker.errors import ApiError
 from config.broker import BrokerConfig
 from config.errors import InvalidConfigError
-from config.topic import has_remote_history, is_tiered
+from config.topic import has_remote_history
 from config.topic_rules import check_stored
 from protocol.error_codes import ErrorCode
 from storage.randomness import Randomness
 from storage.uuid_text import format_uuid
 
 LOGGER = logging.getLogger(__name__)
-
-TOPICS_SHOWN_MAX = 5
-"""Names in one sentence; there may be thousands."""
 
 Listener = Callable[[ClusterImage, ClusterImage], Awaitable[None]]
 """Called with the old and the new image, after the commit, before the answer."""
@@ -118,15 +117,14 @@ def check_remote_storage(image: ClusterImage, settings: BrokerConfig) -> None:
     Raises:
         RemoteStorageDisabledError: With Kafka's sentence and the topics' names.
     """
-    tiered = [topic.name for topic in image.topics.values() if is_tiered(topic.overrides)]
+    tiered = tiered_topics(image)
     try:
         check_stored(
             {"remote_storage_enable": bool(tiered)},
             remote_storage_system_enabled=settings.remote_log_storage_system_enable,
         )
     except InvalidConfigError as error:
-        shown = ", ".join(sorted(tiered)[:TOPICS_SHOWN_MAX])
-        raise RemoteStorageDisabledError(f"{error} ({len(tiered)}: {shown})") from error
+        raise RemoteStorageDisabledError(f"{error} ({shown(tiered)})") from error
 
 
 async def _with_min_isr(
@@ -335,10 +333,16 @@ class Controller:
                     ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_ID.message
                 )
                 continue
+            try:
+                check_metadata_stays(image, topic.name, "be deleted")
+            except ApiError as refusal:
+                results[topic_id] = Result(refusal.code, refusal.message)
+                continue
             resource = ConfigResource(ResourceType.TOPIC, topic.name)
             tombstone: tuple[Put, ...] = ()
-            if has_remote_history(topic.overrides):
-                # A crash may come before the remote log's metadata has been told.
+            if has_remote_history(topic.overrides) or REMOTE_LOG_METADATA in image.topics:
+                # A crash may come before the remote log's metadata has been told. And what the
+                # topic has there the metadata knows, not its settings as they are now.
                 tombstone = (Put(deleted_topic_key(topic_id), topic.name.encode()),)
             units[topic_id] = Unit(
                 compare=(key_present(topic_key(topic.name)),),

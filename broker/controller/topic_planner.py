@@ -25,6 +25,7 @@ from broker.controller.metadata_records import (
 from broker.controller.metadata_store import Put, key_absent, key_present
 from broker.controller.results import CreateTopicResult, Result
 from broker.controller.store_writer import Unit
+from broker.controller.tiered_topics import check_metadata_stays
 from broker.controller.topic_names import INTERNAL_TOPICS, collision_key, may_collide
 from broker.controller.topics import (
     NewPartitions,
@@ -144,6 +145,7 @@ class TopicPlanner:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             return Result(code, code.message), None
         try:
+            check_metadata_stays(image, request.name, "get more partitions")
             added = added_partitions(
                 request, topic, image, self._randomness.below(len(image.brokers))
             )

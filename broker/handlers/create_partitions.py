@@ -5,6 +5,8 @@ Behaviour:
   INVALID_REQUEST.
 - The count can only grow. Records stay where they are; keys may map to other partitions from now
   on.
+- `__remote_log_metadata` keeps its partitions while a topic has anything in remote storage
+  (POLICY_VIOLATION): which of them tells of what follows from their number.
 - The answer comes when the new partitions can be used; `timeout_ms` is not used.
 
 Versions:

@@ -4,7 +4,8 @@ Behaviour:
 - Raises a partition's log start offset to the offset given, -1 for its high watermark; never lowers
   it. Answers with the log start offset that holds now. Segments wholly below it go later.
 - Above the high watermark, or below 0: OFFSET_OUT_OF_RANGE. Topics that are compacted and not
-  deleted from: POLICY_VIOLATION. Internal topics: INVALID_TOPIC_EXCEPTION.
+  deleted from: POLICY_VIOLATION. Internal topics: INVALID_TOPIC_EXCEPTION. `__remote_log_metadata`
+  while a topic has remote storage: POLICY_VIOLATION.
 - One replica holds the partition, so there is nobody to wait for: `timeout_ms` is not used.
 
 Versions:
@@ -14,6 +15,7 @@ Versions:
 
 from typing import TYPE_CHECKING
 
+from broker.controller.tiered_topics import check_metadata_stays
 from broker.controller.topic_names import INTERNAL_TOPICS
 from broker.errors import ApiError, code_of
 from protocol.api_keys import ApiKey
@@ -77,6 +79,7 @@ def _raise_log_start(services: "Services", topic: str, index: int, offset: int) 
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if topic in INTERNAL_TOPICS:
         raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+    check_metadata_stays(services.controller.image, topic, "lose records")
     partition = services.replica_manager.get_partition(topic, index)
     if partition is None:
         raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -7,7 +7,8 @@ Behaviour:
   by name and id together, or not at all, is INVALID_REQUEST.
 - With `delete.topic.enable=false` every topic is TOPIC_DELETION_DISABLED (INVALID_REQUEST before
   version 3).
-- Internal topics may be deleted, as in Kafka.
+- Internal topics may be deleted, as in Kafka; `__remote_log_metadata` only while no topic has
+  anything in remote storage (POLICY_VIOLATION).
 - The answer comes when nobody can use the topics any more; their files go later.
 
 Versions:

@@ -75,6 +75,9 @@ class Node:
         """Wait until every partition and the groups are loaded."""
         await until(lambda: self.page_is("/readyz", 200))
 
+    async def page_has(self, path: str, text: str) -> bool:
+        return text in (await self.page(path))[1]
+
     async def page_is(self, path: str, status: int) -> bool:
         return (await self.page(path))[0] == status
 

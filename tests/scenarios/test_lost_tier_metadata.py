@@ -4,15 +4,46 @@ Every object is counted before and after, with a collector that is on its way al
 gives no grace.
 """
 
+import asyncio
+import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from broker.controller.metadata_records import (
+    ConfigResource,
+    ResourceType,
+    config_key,
+    encode_config,
+)
+from broker.controller.metadata_store import Delete, Put
+from broker.controller.store_writer import Unit
 from protocol.error_codes import ErrorCode
+from protocol.messages import alter_configs as old
+from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from tests.fakes.client import Client
 from tests.scenarios.conftest import Node, StartNode, until
+from tiered.errors import StoreUnavailableError
 
 REMOTE: dict[str, object] = {
     "remote_log_storage_system_enable": True,
@@ -40,12 +71,14 @@ def value(number: int) -> bytes:
 
 def history(data: Path) -> dict[str, int]:
     """Objects of segments by name, and their sizes."""
-    root = data / "varve-objects"
-    return {
-        str(path.relative_to(root)): path.stat().st_size
-        for path in sorted(root.rglob("*"))
-        if path.suffix in (".log", ".indexes", ".rsm-manifest")
-    }
+    found: dict[str, int] = {}
+    for folder, _, names in os.walk(data / "varve-objects"):
+        for name in names:
+            path = Path(folder) / name
+            with suppress(FileNotFoundError):  # removed meanwhile
+                if path.suffix in (".log", ".indexes", ".rsm-manifest"):
+                    found[str(path.relative_to(data))] = path.stat().st_size
+    return found
 
 
 def is_copied(node: Node, topic: str = "t") -> bool:
@@ -136,6 +169,191 @@ async def test_a_lost_metadata_topic_costs_no_object(
         checkpoint = (data / "log-start-offset-checkpoint").read_text()
         assert "t 0" not in checkpoint
     assert history(data) == before
+
+
+async def alter(client: Client, topic: str, **configs: str | None) -> tuple[int, str]:
+    """IncrementalAlterConfigs, None for "delete": the error and its text."""
+    changes = [
+        AlterableConfig(
+            name=key.replace("_", "."), config_operation=0 if text is not None else 1, value=text
+        )
+        for key, text in configs.items()
+    ]
+    resource = AlterConfigsResource(resource_type=2, resource_name=topic, configs=changes)
+    (answer,) = (await client.call(IncrementalAlterConfigsRequest(resources=[resource]))).responses
+    return answer.error_code, answer.error_message or ""
+
+
+async def replace_configs(client: Client, topic: str, **configs: str) -> int:
+    """AlterConfigs, which replaces all."""
+    changes = [
+        old.AlterableConfig(name=key.replace("_", "."), value=text) for key, text in configs.items()
+    ]
+    resource = old.AlterConfigsResource(resource_type=2, resource_name=topic, configs=changes)
+    (answer,) = (await client.call(old.AlterConfigsRequest(resources=[resource]))).responses
+    return int(answer.error_code)
+
+
+async def delete_topic(client: Client, topic: str) -> tuple[int, str]:
+    request = DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)], timeout_ms=30_000)
+    (answer,) = (await client.call(request)).responses
+    return answer.error_code, answer.error_message or ""
+
+
+async def test_the_metadata_topic_cannot_be_taken_away(
+    start_node: StartNode, tmp_path: Path
+) -> None:
+    """While any topic has anything in remote storage; each refusal says why."""
+    data = tmp_path / "data"
+    node = await copied(start_node)
+    before = history(data)
+    client = await node.client()
+    code, text = await delete_topic(client, METADATA)
+    assert (code, "1: t" in text) == (ErrorCode.POLICY_VIOLATION, True)
+    request = CreatePartitionsRequest(
+        topics=[CreatePartitionsTopic(name=METADATA, count=9)], timeout_ms=30_000
+    )
+    (answer,) = (await client.call(request)).results
+    assert answer.error_code == ErrorCode.POLICY_VIOLATION
+    for index in range(3):
+        offsets = [DeleteRecordsPartition(partition_index=index, offset=-1)]
+        topics = [DeleteRecordsTopic(name=METADATA, partitions=offsets)]
+        deleted = await client.call(DeleteRecordsRequest(topics=topics, timeout_ms=30_000))
+        assert deleted.topics[0].partitions[0].error_code == ErrorCode.POLICY_VIOLATION
+    for changes in (
+        {"retention_ms": "1"},
+        {"retention_ms": None},
+        {"retention_bytes": "1"},
+        {"cleanup_policy": "compact"},
+        {"cleanup_policy": "compact,delete"},
+        {"flush_messages": "100"},
+        {"remote_storage_enable": "true"},
+    ):
+        code, text = await alter(client, METADATA, **changes)
+        assert (code, METADATA in text) == (ErrorCode.INVALID_CONFIG, True), changes
+    assert await replace_configs(client, METADATA, segment_bytes="1048576") != ErrorCode.NONE
+    assert await alter(client, METADATA, segment_ms="60000") == (ErrorCode.NONE, "")
+    await collected(node)
+    assert history(data) == before
+    values = [record.value for record in await client.read_all("t")]
+    assert values == [value(number) for number in range(RECORDS)]
+
+    await client.delete_topic("t")
+    await until(lambda: not history(data))
+    controller = node.broker.controller
+    assert controller is not None
+    await until(lambda: not controller.image.deleted_topics)
+    assert (await delete_topic(client, METADATA))[0] == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("topic", [METADATA, "__consumer_offsets", "__share_group_state"])
+async def test_the_brokers_own_topics_are_never_tiered(start_node: StartNode, topic: str) -> None:
+    node = await start_node(**REMOTE)
+    client = await node.client()
+    configs = [
+        CreatableTopicConfig(name="remote.storage.enable", value="true"),
+        CreatableTopicConfig(name="cleanup.policy", value="delete"),
+    ]
+    new = CreatableTopic(name=topic, num_partitions=3, replication_factor=1, configs=configs)
+    request = CreateTopicsRequest(topics=[new], timeout_ms=30_000)
+    (answer,) = (await client.call(request)).topics
+    assert answer.error_code == ErrorCode.INVALID_CONFIG
+    assert topic in (answer.error_message or "")
+    await client.create_topic(topic, 3, cleanup_policy="delete")
+    code, text = await alter(client, topic, remote_storage_enable="true")
+    assert (code, topic in text) == (ErrorCode.INVALID_CONFIG, True)
+    assert await replace_configs(client, topic, remote_storage_enable="true") != ErrorCode.NONE
+
+
+async def test_an_override_that_stands_on_the_metadata_topic_is_ignored(
+    start_node: StartNode, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An earlier release took it, and then nothing of any history could be read."""
+    data = tmp_path / "data"
+    node = await copied(start_node)
+    controller = node.broker.controller
+    assert controller is not None
+    resource = ConfigResource(ResourceType.TOPIC, METADATA)
+    overrides = dict(controller.image.topics[METADATA].overrides) | {
+        "remote.storage.enable": "true"
+    }
+    put = Put(config_key(resource), encode_config(overrides))
+    await controller._run(controller._commit([Unit(compare=(), operations=(put,))]))
+    before = history(data)
+    await node.stop()
+    node = await start_node(**REMOTE)
+    await collected(node)
+    client = await node.client()
+    values = [record.value for record in await client.read_all("t")]
+    assert values == [value(number) for number in range(RECORDS)]
+    assert history(data) == before
+    told = [line for line in caplog.messages if "has no effect" in line]
+    assert len(told) == 1
+
+
+async def left_tiering(node: Node, monkeypatch: pytest.MonkeyPatch) -> Client:
+    """Remote storage is switched off while the bucket is away; then the override is removed."""
+    client = await node.client()
+    remote = node.broker.remote
+    assert remote is not None
+    assert remote.manager is not None
+    failed = asyncio.Event()
+
+    async def failing(*_: object) -> None:
+        failed.set()
+        raise StoreUnavailableError("the bucket is away")
+
+    monkeypatch.setattr(remote.tier, "delete_segment", failing)
+    await client.alter_topic(
+        "t", remote_storage_enable="false", remote_log_delete_on_disable="true"
+    )
+    await asyncio.wait_for(failed.wait(), 30)
+    code, text = await alter(client, "t", remote_log_delete_on_disable=None)
+    assert code == ErrorCode.NONE, text
+    return client
+
+
+@pytest.mark.parametrize("then", ["goes on", "restart", "deleted", "deleted after a restart"])
+async def test_what_a_topic_left_behind_in_remote_storage_goes(
+    start_node: StartNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    """The purge was backing off when the override was removed: the metadata knows what is left."""
+    data = tmp_path / "data"
+    node = await copied(start_node)
+    with monkeypatch.context() as patch:
+        client = await left_tiering(node, patch)
+        assert history(data)
+        if "restart" in then:
+            await node.stop()
+    if "restart" in then:
+        node = await start_node(**REMOTE)
+        client = await node.client()
+    if "deleted" in then:
+        await client.delete_topic("t")
+    await until(lambda: not history(data))
+
+
+async def test_settings_that_are_lost_remove_no_history(
+    start_node: StartNode, tmp_path: Path
+) -> None:
+    """Nobody said that what the topic has there may go: it only looks as if it were not tiered."""
+    data = tmp_path / "data"
+    node = await copied(start_node)
+    before = history(data)
+    controller = node.broker.controller
+    assert controller is not None
+    resource = ConfigResource(ResourceType.TOPIC, "t")
+    delete = Delete(config_key(resource))
+    await controller._run(controller._commit([Unit(compare=(), operations=(delete,))]))
+    for _ in range(2):
+        await until(partial(node.page_has, "/readyz", "remote.log.delete.on.disable"))
+        await collected(node)
+        assert history(data) == before
+        await node.stop()
+        node = await start_node(**REMOTE)
+    client = await node.client()
+    await client.alter_topic("t", remote_log_delete_on_disable="true")
+    await until(lambda: not history(data))
 
 
 def lose_snapshots_and_first_events(data: Path) -> None:
