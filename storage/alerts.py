@@ -49,6 +49,10 @@ class AlertKind(StrEnum):
     """What remote storage holds is not known any more, wholly or in part. Subject: a partition
     whose history waits, or the topic."""
 
+    TIER_LEFT_BEHIND = "tier-left-behind"
+    """A partition without remote storage has segments there, and nobody has said that they may go.
+    Subject: the partition."""
+
     TIER_NOT_OURS = "tier-not-ours"
     """Nothing is removed from remote storage: somebody else may need it. Subject: the bucket."""
 

@@ -36,6 +36,8 @@ class LedPartition:
         is_active: The leadership lasts; False: whoever still works for it must stop.
         is_settled: `log.highest_remote_offset` agrees with the metadata; False after a copy whose
             outcome is not known.
+        purge_wanted: Remote storage was switched off, and what it has there is to go: that was said
+            once, whatever is set since.
         blocked: The segment that copying stops before, None: there is none.
         stopped_copying: Why nothing is copied any more in this leadership; empty: it is.
         delete_lag_segments, delete_lag_bytes: What retention has given up and is still there.
@@ -49,6 +51,7 @@ class LedPartition:
     tiered: TieredPartition
     is_active: bool = True
     is_settled: bool = False
+    purge_wanted: bool = False
     blocked: BlockedSegment | None = None
     stopped_copying: str = ""
     delete_lag_segments: int = 0

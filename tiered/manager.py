@@ -120,6 +120,7 @@ class RemoteLogManager:
         self._run_blocking = run_blocking
         self._clock = clock
         self._timer = timer
+        self._alerts = Alerts() if alerts is None else alerts
         self._partitions: dict[TopicIdPartition, PartitionTasks] = {}
         # Those in STARTING or STOPPING, or whose settings have changed.
         self._moving: OrderedDict[TopicIdPartition, None] = OrderedDict()
@@ -127,7 +128,6 @@ class RemoteLogManager:
         self._chores_handle: TimerHandle | None = None
         self._is_started = False
         self._on_segment_deleted = on_segment_deleted
-        self._alerts = Alerts() if alerts is None else alerts
         self.held_back: dict[TopicIdPartition, str] = {}
 
         def present() -> TierSettings:
@@ -259,8 +259,11 @@ class RemoteLogManager:
             _log.error("%s is being deleted, and cannot be led", partition)
             return
         tasks.retire()
+        self._alerts.clear(AlertKind.TIER_LEFT_BEHIND, str(partition))
         tasks.move(PartitionState.STARTING)
-        tasks.led = LedPartition(tiered)
+        config = tiered.log.config
+        wanted = config.remote_log_delete_on_disable and not config.remote_storage_enable
+        tasks.led = LedPartition(tiered, purge_wanted=wanted)
         tasks.is_leader = is_leader
         self._metadata.assign([partition])
         self._set_moving(partition)
@@ -302,6 +305,8 @@ class RemoteLogManager:
         if tasks.copy is not None and not tasks.led.tiered.log.copies_to_remote:
             # Not to be finished first, as in Kafka: its segment may be the reason.
             tasks.copy.interrupt()
+        if purges and tasks.led.tiered.log.config.remote_log_delete_on_disable:
+            tasks.led.purge_wanted = True
         tasks.led.stopped_copying = ""
         self._roles.copier.unblock(tasks.led)
         # Not now: a change of the broker's settings concerns all partitions at once.
@@ -499,6 +504,7 @@ class RemoteLogManager:
         partition = tasks.partition
         self._alerts.clear(AlertKind.TIER_COPY_BLOCKED, str(partition))
         self._admit(partition)
+        self._alerts.clear(AlertKind.TIER_LEFT_BEHIND, str(partition))
         tasks.retire()
         tasks.move(PartitionState.STOPPED)
         del self._partitions[partition]

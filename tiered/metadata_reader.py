@@ -124,6 +124,13 @@ class MetadataReader:
             if user.block is not None or len(user.cache)
         )
 
+    def may_have(self, partition: TopicIdPartition) -> bool:
+        """Whether any of its segments is known; also before it is loaded."""
+        if not self.is_loaded or self._state is None:
+            return True
+        user = self._state.user(key_of(partition))
+        return user is not None and (user.block is not None or len(user.cache) > 0)
+
     @property
     def lost(self) -> str:
         """What is known to be lost of the metadata partition; empty: nothing."""

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 from uuid import UUID
 
-from storage.alerts import Alerts
+from storage.alerts import AlertKind, Alerts
 from storage.clock import Clock
 from storage.filesystem import Filesystem
 from storage.randomness import Randomness
@@ -79,6 +79,7 @@ class PartitionRoles:
         self._settings = settings
         self._on_ended = on_ended
         self._on_gone = on_gone
+        self._alerts = alerts
         present = settings()
         self.copier_pool = TaskPool("copier", present.copier_tasks)
         self.expiration_pool = TaskPool("expiration", present.expiration_tasks)
@@ -174,14 +175,28 @@ class PartitionRoles:
         tasks.follower.start()
 
     def purge(self, tasks: PartitionTasks, led: LedPartition) -> None:
-        """Remote storage was switched off: what it has goes, if the topic says so."""
+        """Remote storage was switched off: what it has goes, if the topic has said so.
+
+        What was begun is seen through, whatever the topic says now. Else it stays, and is told:
+        the settings may be what was lost.
+        """
+        subject = str(tasks.partition)
 
         def is_due() -> bool:
-            return (
-                led.tiered.log.config.remote_log_delete_on_disable
-                and self._metadata.is_ready(tasks.partition)
-                and self.remote_deletion.has_segments(tasks.partition)
+            if not self._metadata.is_ready(tasks.partition):
+                return False
+            left, begun = self.remote_deletion.left_of(tasks.partition)
+            if led.purge_wanted or not left - begun:
+                self._alerts.clear(AlertKind.TIER_LEFT_BEHIND, subject)
+                return left > 0 if led.purge_wanted else begun > 0
+            self._alerts.set(
+                AlertKind.TIER_LEFT_BEHIND,
+                subject,
+                f"remote storage is switched off, and has {left - begun} segments of it still, "
+                "which nobody can read. remote.log.delete.on.disable=true removes them, "
+                "remote.storage.enable=true serves them again",
             )
+            return begun > 0
 
         tasks.other = self.periodic(
             f"removal of what {tasks.partition} has in remote storage",

@@ -11,8 +11,10 @@ more once the metadata forgets the partition, and nobody would find it again.
 
 When only remote storage was switched off (`remote.storage.enable=false` with
 `remote.log.delete.on.disable=true`, KIP-950) the topic lives on, and may be switched on again: the
-log start goes up to what is local, then the segments go, and the partition's metadata stays. They
-go newest first, unlike those that expire: should remote storage be switched on again before all
+log start goes up to what is local, the removal of every segment is told begun, then the segments
+go, and the partition's metadata stays. Told first, as that needs no bucket: from then on the
+metadata alone says what is to go, whatever becomes of the topic's settings. All of it is done
+newest first, unlike with those that expire: should remote storage be switched on again before all
 have gone, copying goes on after those that are left, and what is still local between the log start
 and the first of them is not taken for expired.
 
@@ -31,7 +33,6 @@ from tiered.object_keys import ObjectKeys
 from tiered.segment_deletion import SegmentDeletion
 from tiered.segment_metadata import (
     PartitionDeleteState,
-    RemoteLogSegmentMetadata,
     RemotePartitionDelete,
     SegmentState,
     TopicIdPartition,
@@ -108,38 +109,47 @@ class RemoteDeletion:
     async def purge(self, led: LedPartition) -> None:
         """Remove all segments of a partition whose remote storage was switched off.
 
+        If that is not wanted, or not any more, only those whose removal was begun.
+
         Raises:
             TieredError: It is not done; call again.
         """
         partition = led.tiered.partition
-        # Before anything goes: local retention must not believe it once it counts again.
-        led.tiered.log.highest_remote_offset = -1
-        led.raise_log_start(led.tiered.log.local_log_start_offset)
+        if led.purge_wanted:
+            await self._give_up(led)
         failed: TieredError | None = None
         for segment in reversed(self._metadata.segments(partition)):
             if not led.is_active:
                 return
+            if segment.state is not SegmentState.DELETE_SEGMENT_STARTED:
+                continue
             try:
                 await self._deletion.delete(segment)
             except TieredError as error:
-                # Not past one that is still told finished: what follows it would be a gap.
-                if failed is not None or self._is_finished(segment):
+                # One that cannot go does not hold up the others; a store that is away does.
+                if failed is not None:
                     raise
                 failed = error
         if failed is not None:
             raise failed
 
-    def _is_finished(self, segment: RemoteLogSegmentMetadata) -> bool:
-        if not self._metadata.is_ready(segment.partition):
-            return True
-        return any(
-            present.id == segment.id and present.state is SegmentState.COPY_SEGMENT_FINISHED
-            for present in self._metadata.segments(segment.partition)
-        )
+    async def _give_up(self, led: LedPartition) -> None:
+        """Tell of all segments that they go."""
+        partition = led.tiered.partition
+        # Before anything goes: local retention must not believe it once it counts again.
+        led.tiered.log.highest_remote_offset = -1
+        led.raise_log_start(led.tiered.log.local_log_start_offset)
+        for segment in reversed(self._metadata.segments(partition)):
+            if not led.is_active:
+                return
+            if segment.state is not SegmentState.DELETE_SEGMENT_STARTED:
+                await self._deletion.begin(segment)
 
-    def has_segments(self, partition: TopicIdPartition) -> bool:
-        """Whether there is anything to purge."""
-        return bool(self._metadata.segments(partition))
+    def left_of(self, partition: TopicIdPartition) -> tuple[int, int]:
+        """Segments there are, and of these those whose removal was begun."""
+        segments = self._metadata.segments(partition)
+        begun = sum(one.state is SegmentState.DELETE_SEGMENT_STARTED for one in segments)
+        return len(segments), begun
 
     def _state(self, partition: TopicIdPartition) -> PartitionDeleteState | None:
         for deletion in self._metadata.deletions():

@@ -100,6 +100,17 @@ class SegmentDeletion:
         """The partition is gone from here."""
         self._doubtful.pop(partition, None)
 
+    async def begin(self, segment: RemoteLogSegmentMetadata) -> None:
+        """Only tell that it is to go: from now on nobody reads it, and `delete` sees it through.
+
+        Raises:
+            TieredError: It is not known whether that was told.
+        """
+        self._doubtful.setdefault(segment.partition, {})[segment.id] = segment
+        await self._tell(segment, SegmentState.DELETE_SEGMENT_STARTED)
+        if self.on_deleted is not None:
+            self.on_deleted(segment)
+
     async def delete(self, segment: RemoteLogSegmentMetadata) -> None:
         """Do it; see the module.
 

@@ -402,6 +402,13 @@ class TopicMetadataManager:
         """All user partitions of the metadata partitions read here that have segments."""
         return [partition for reader, _ in self._readers.values() for partition in reader.known()]
 
+    def may_have(self, partition: TopicIdPartition) -> bool:
+        """Whether any segment of a user partition is known, wanted or not; also: not yet read."""
+        if not self._opened:
+            return True
+        found = self._readers.get(metadata_partition(partition, self._log.partition_count))
+        return found is None or found[0].may_have(partition)
+
     def deletions(self) -> Sequence[RemotePartitionDelete]:
         """See RemoteLogMetadataManager; of the metadata partitions that have been read."""
         return [d for reader, _ in self._readers.values() for d in reader.deletions()]

@@ -72,7 +72,6 @@ from broker.controller.results import CreateTopicResult, Result, result_of
 from broker.controller.store_writer import StoreWriter, Unit
 from broker.controller.tiered_topics import check_metadata_stays, shown, tiered_topics
 from broker.controller.topic_metadata import TopicMetadata
-from broker.controller.topic_names import REMOTE_LOG_METADATA
 from broker.controller.topic_planner import TopicPlanner, fresh_id
 from broker.controller.topics import (
     NewPartitions,
@@ -174,6 +173,8 @@ class Controller:
         )
         # Whether a log that is made now finds a directory: asked before a topic is committed.
         self.has_room: Callable[[], bool] = lambda: True
+        self.may_be_remote: Callable[[TopicImage], bool] = lambda _topic: False
+        """Whether a topic may have something in remote storage, whatever its settings say."""
         self.response_cache = ResponseCache()
         self.topic_metadata = TopicMetadata()
 
@@ -340,7 +341,7 @@ class Controller:
                 continue
             resource = ConfigResource(ResourceType.TOPIC, topic.name)
             tombstone: tuple[Put, ...] = ()
-            if has_remote_history(topic.overrides) or REMOTE_LOG_METADATA in image.topics:
+            if has_remote_history(topic.overrides) or self.may_be_remote(topic):
                 # A crash may come before the remote log's metadata has been told. And what the
                 # topic has there the metadata knows, not its settings as they are now.
                 tombstone = (Put(deleted_topic_key(topic_id), topic.name.encode()),)

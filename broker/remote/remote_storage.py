@@ -31,6 +31,7 @@ from tiered.tier import Tier, TopicFacts, bytes_moved
 from tiered.tiered_partition import TieredPartition
 
 if TYPE_CHECKING:
+    from broker.controller.cluster_image import TopicImage
     from broker.controller.controller import Controller
     from broker.disk import Disk
     from broker.partition import Partition
@@ -111,6 +112,7 @@ class RemoteStorage:
         self._forgetting: asyncio.Task[None] | None = None
         self._closed = False
         self._apply(settings)
+        controller.may_be_remote = self._may_have
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -208,6 +210,7 @@ class RemoteStorage:
         self._timer.call_later_ms(
             float(self.settings.task_interval_ms), self._look_for_deleted_topics
         )
+        self._take_up_what_is_left()
         deleted = self._controller.image.deleted_topics
         if not deleted:
             return
@@ -235,6 +238,27 @@ class RemoteStorage:
             return frozenset()
         latest_ms = scrubber.last_began_ms - self.settings.gc_grace_ms
         return frozenset(one for one, gone_ms in self._gone_ms.items() if gone_ms <= latest_ms)
+
+    def _may_have(self, topic: "TopicImage") -> bool:
+        """Whether the metadata knows of a segment of a topic, or cannot tell yet."""
+        if REMOTE_LOG_METADATA not in self._controller.image.topics:
+            return False
+        metadata = self.metadata
+        return metadata is None or any(
+            metadata.may_have(TopicIdPartition(topic.topic_id, topic.name, one.index))
+            for one in topic.partitions
+        )
+
+    def _take_up_what_is_left(self) -> None:
+        """Look after partitions that have remote segments though their settings do not say so."""
+        assert self.metadata is not None
+        assert self.manager is not None
+        for who in self.metadata.known():
+            if self.manager.tasks_of(who) is not None or who in self.manager.gone:
+                continue
+            partition = self._replicas.get_partition(who.topic, who.partition)
+            if partition is not None and partition.topic_id == who.topic_id:
+                self._lead(partition)
 
     async def _forget(self, done: frozenset[UUID]) -> None:
         try:
