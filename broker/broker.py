@@ -67,6 +67,7 @@ from storage.throttle import Throttle
 from storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
+    from broker.controller.cluster_image import ClusterImage
     from broker.metrics.page import MetricsPage
     from broker.partition import Partition
     from config.broker import BrokerConfig
@@ -308,6 +309,7 @@ class Broker:
             self.replicas,
             controller,
             at_turn_end=self.turn_end.call,
+            alerts=self.alerts,
         )
         await self.groups.start()
         self.transactions = TransactionCoordinator(
@@ -318,10 +320,11 @@ class Broker:
             self.replicas,
             controller,
             LocalMarkerWriter(self.replicas, self.groups, soon=self.loop.call_soon),
+            self.alerts,
         )
         await self.transactions.start()
         self.share_coordinator = ShareCoordinator(
-            settings, self.clock, self.timer, self.replicas, controller
+            settings, self.clock, self.timer, self.replicas, controller, self.alerts
         )
         await self.share_coordinator.start()
         self.groups.share_persister = self.share_coordinator
@@ -335,6 +338,7 @@ class Broker:
             lambda group_id: controller.share_group_config(group_id).delivery,
         )
         self.groups.on_share_state_altered = self.share.forget_if_unread
+        controller.subscribe(self._find_uncoordinated)
         self._build_apis(controller)
         await self._listen(controller)
         self.lag.start()
@@ -492,6 +496,7 @@ class Broker:
             return
         assert self.controller is not None
         assert self.network is not None
+        await self._find_uncoordinated(None, self.controller.image)
         self.background = Background(
             settings=self.settings,
             log_manager=self.log_manager,
@@ -555,6 +560,22 @@ class Broker:
 
     # -- trouble ---------------------------------------------------------------------------------
 
+    async def _find_uncoordinated(self, old: "ClusterImage | None", new: "ClusterImage") -> None:
+        """Say so of partitions that coordinators need and whose logs are not served.
+
+        Once the logs are loaded, and when such a topic is created or gets more partitions.
+        """
+        for name in (OFFSETS_TOPIC, TRANSACTION_TOPIC, SHARE_GROUP_STATE):
+            topic = new.topics.get(name)
+            coordinator = self._coordinator_of(name)
+            if topic is None or coordinator is None:
+                continue
+            if old is not None and (not self.ready or old.topics.get(name) is topic):
+                continue
+            for partition in topic.partitions:
+                if self.replicas.get_partition(name, partition.index) is None:
+                    coordinator.unavailable.set(partition.index, "its log is not served here")
+
     def _directory_failed(self, path: str, partitions: list[TopicPartition]) -> None:
         """Called in any thread."""
         self.loop.call_soon_threadsafe(self._directory_gone, path, partitions)
@@ -579,6 +600,9 @@ class Broker:
             coordinator = self._coordinator_of(topic_partition.topic)
             if coordinator is not None:
                 coordinator.on_resigned(topic_partition.partition)
+                coordinator.unavailable.set(
+                    topic_partition.partition, f"its log is in {path}, which is offline"
+                )
         if len(self.log_manager.offline_directories) == len(self.log_manager.directories):
             self._fail("every log directory is offline")
         elif path == dirname(self.node_store.path):

@@ -24,6 +24,10 @@ ALERTS_MAX: Final = 10_000
 class AlertKind(StrEnum):
     """What an alert is about; the label `kind` of the metric."""
 
+    COORDINATOR_UNAVAILABLE = "coordinator-unavailable"
+    """A partition of `__consumer_offsets`, `__transaction_state` or `__share_group_state` cannot be
+    read, so that nobody coordinates what it holds. Subject: the partition."""
+
     DIRECTORY_FULL = "directory-full"
     """A log directory has no room left and takes no records. Subject: its path."""
 

@@ -43,6 +43,7 @@ from broker.groups.stats import CommittedOffset, GroupSnapshot, GroupStats
 from broker.groups.transactional_offsets import TransactionalOffsetCommit, TransactionalOffsets
 from broker.request import RequestContext
 from broker.timer import Timer, TimerHandle
+from broker.unavailable_partitions import UnavailablePartitions
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
@@ -60,6 +61,7 @@ from protocol.messages.share_group_heartbeat import (
 )
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+from storage.alerts import Alerts
 from storage.clock import Clock
 from storage.errors import StorageError
 from storage.randomness import Randomness
@@ -140,6 +142,7 @@ class GroupCoordinator:
         replica_manager: "ReplicaManager",
         controller: "Controller",
         at_turn_end: AtTurnEnd | None = None,
+        alerts: Alerts | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -152,6 +155,7 @@ class GroupCoordinator:
         self._active: dict[int, _Active] = {}
         # By partition, one for each election: what was read for another one does not count.
         self._loading: dict[int, _Election] = {}
+        self.unavailable = UnavailablePartitions(OFFSETS_TOPIC, alerts)
         self._to_load: deque[int] = deque()
         self._loader: asyncio.Task[None] | None = None
         self._backlog: Backlog[Heartbeat] = Backlog(timer, clock)
@@ -226,15 +230,12 @@ class GroupCoordinator:
             except Exception as error:
                 # It stays without a coordinator: to serve it empty would forget offsets. Whatever
                 # it is, it must not keep the others from being loaded.
+                self.stats.load_failures += 1
+                if not isinstance(error, (DecodeError, StorageError, OSError, KeyError)):
+                    logger.exception("groups cannot be loaded partition=%d", partition_index)
                 if self._loading.get(partition_index) is election:
                     del self._loading[partition_index]
-                self.stats.load_failures += 1
-                logger.error(
-                    "groups cannot be loaded partition=%d error=%s",
-                    partition_index,
-                    error,
-                    exc_info=not isinstance(error, (DecodeError, StorageError, OSError, KeyError)),
-                )
+                    self.unavailable.set(partition_index, f"groups cannot be loaded: {error}")
 
     async def _load(self, partition_index: int) -> _Active | None:
         """The shard; None while the end of its log is not committed: it belongs to it, too."""
@@ -354,7 +355,7 @@ class GroupCoordinator:
         """Serve a shard that was loaded; some members at a time, as there may be thousands."""
         try:
             await self._start_sessions(active)
-        except asyncio.CancelledError:
+        except BaseException:
             active.close()
             raise
         if self._loading.get(partition_index) is not election:
@@ -362,6 +363,7 @@ class GroupCoordinator:
             active.close()
             return
         del self._loading[partition_index]
+        self.unavailable.clear(partition_index)
         self._active[partition_index] = active
         for group in list(active.shard.classic_groups()):
             active.protocol.prepare_over_capacity(group)
@@ -427,6 +429,7 @@ class GroupCoordinator:
         if OFFSETS_TOPIC in deleted:
             for partition_index in [*self._active, *self._loading]:
                 self.on_resigned(partition_index)
+            self.unavailable.clear_all()
         has_new = not new.topics_by_id.keys() <= old.topics_by_id.keys()
         changed = frozenset(deleted).union(
             topic.name

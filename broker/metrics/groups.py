@@ -105,6 +105,12 @@ class GroupMetrics:
             [((), stats.consumer_group_rebalances)],
         )
         yield gauge(
+            "varve_group_coordinator_unavailable_partitions",
+            "Partitions of __consumer_offsets that cannot be read: nobody coordinates them.",
+            (),
+            [((), len(self._groups.unavailable))],
+        )
+        yield gauge(
             "varve_group_coordinator_loading",
             "1 while offsets partitions are being read back.",
             (),

@@ -47,6 +47,11 @@ class ShareMetrics:
                 self._coordinator.state_count,
             ),
             (
+                "varve_share_coordinator_unavailable_partitions",
+                "Partitions of __share_group_state that cannot be read: nobody coordinates them.",
+                len(self._coordinator.unavailable),
+            ),
+            (
                 "varve_share_coordinator_loading",
                 "1 while partitions of __share_group_state are being read back.",
                 int(self._coordinator.is_loading),

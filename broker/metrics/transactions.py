@@ -64,6 +64,12 @@ class TransactionMetrics:
         ):
             yield counter(f"{TRANSACTIONS}_{name}", text, (), [((), value)])
         yield gauge(
+            f"{TRANSACTIONS}_unavailable_partitions",
+            "Partitions of __transaction_state that cannot be read: nobody coordinates them.",
+            (),
+            [((), len(coordinator.unavailable))],
+        )
+        yield gauge(
             f"{TRANSACTIONS}_loading",
             "1 while partitions of __transaction_state are being read back.",
             (),

@@ -43,10 +43,12 @@ from broker.share.share_loader import ShareLoader
 from broker.share.share_log import ShareLog
 from broker.share.share_shard import SHARE_PARTITIONS_MAX, ShareShard
 from broker.timer import Timer, TimerHandle
+from broker.unavailable_partitions import UnavailablePartitions
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
 from protocol.internal.share_state import StateBatch
+from storage.alerts import Alerts
 from storage.clock import Clock
 from storage.errors import StorageError
 from storage.topic_partition import TopicPartition
@@ -91,6 +93,7 @@ class ShareCoordinator:
         timer: Timer,
         replica_manager: "ReplicaManager",
         controller: "Controller",
+        alerts: Alerts | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -99,7 +102,9 @@ class ShareCoordinator:
         self._controller = controller
         self._running = False
         self._active: dict[int, _Active] = {}
-        self._loading: set[int] = set()
+        # By partition, a token for each election: what was read for another one does not count.
+        self._loading: dict[int, object] = {}
+        self.unavailable = UnavailablePartitions(SHARE_GROUP_STATE, alerts)
         self._to_load: deque[int] = deque()
         self._loader: asyncio.Task[None] | None = None
         self._creation: asyncio.Task[None] | None = None
@@ -158,12 +163,12 @@ class ShareCoordinator:
         """This broker leads the partition of `__share_group_state` now: load it."""
         if partition_index in self._active or partition_index in self._loading:
             return
-        self._loading.add(partition_index)
+        self._loading[partition_index] = object()
         self._queue(partition_index)
 
     def on_resigned(self, partition_index: int) -> None:
         """Somebody else leads the partition, or it was deleted."""
-        self._loading.discard(partition_index)
+        self._loading.pop(partition_index, None)
         active = self._active.pop(partition_index, None)
         if active is not None:
             active.log.close()
@@ -191,26 +196,33 @@ class ShareCoordinator:
     async def _load_waiting(self) -> None:
         while self._to_load:
             partition_index = self._to_load.popleft()
-            if partition_index not in self._loading:
+            election = self._loading.get(partition_index)
+            if election is None:
                 continue
             try:
                 active = await self._load(partition_index)
-            except (DecodeError, StorageError, OSError, KeyError) as error:
+            except Exception as error:
                 # It stays without a coordinator: served empty it would deliver what is done.
-                logger.error(
-                    "share states cannot be loaded partition=%d error=%s", partition_index, error
-                )
-                self._loading.discard(partition_index)
-                self._refuse_waiting(partition_index, ErrorCode.NOT_COORDINATOR)
+                # Whatever it is, it must not keep the others from being loaded.
+                if not isinstance(error, (DecodeError, StorageError, OSError, KeyError)):
+                    logger.exception("share states cannot be loaded partition=%d", partition_index)
+                if self._loading.get(partition_index) is election:
+                    del self._loading[partition_index]
+                    self.unavailable.set(partition_index, f"share states cannot be loaded: {error}")
+                    self._refuse_waiting(partition_index, ErrorCode.NOT_COORDINATOR)
                 continue
             if active is None:
                 self._timer.call_later_ms(
                     UNCOMMITTED_DELAY_MS, partial(self._queue, partition_index)
                 )
-            elif partition_index in self._loading:
-                self._loading.discard(partition_index)
+            elif self._loading.get(partition_index) is election:
+                del self._loading[partition_index]
+                self.unavailable.clear(partition_index)
                 self._active[partition_index] = active
                 self._serve_waiting(partition_index, active)
+            else:
+                # Resigned meanwhile; what was read may be of a topic that is gone.
+                active.log.close()
 
     async def _load(self, partition_index: int) -> _Active | None:
         """The shard; None while the end of its log is not committed."""
@@ -259,6 +271,7 @@ class ShareCoordinator:
         if own is not None and own.topic_id not in new.topics_by_id:
             for partition_index in [*self._active, *self._loading]:
                 self.on_resigned(partition_index)
+            self.unavailable.clear_all()
         deleted = old.topics_by_id.keys() - new.topics_by_id.keys()
         if deleted:
             await self._forget_topics(deleted)

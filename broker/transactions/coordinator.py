@@ -40,9 +40,11 @@ from broker.transactions.stats import TransactionStats
 from broker.transactions.transaction_log import Done, TransactionLog
 from broker.transactions.transaction_metadata import EPOCH_BUMP_VERSION, TransactionMetadata
 from broker.transactions.transaction_state import TransactionState
+from broker.unavailable_partitions import UnavailablePartitions
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
+from storage.alerts import Alerts
 from storage.clock import Clock
 from storage.errors import StorageError
 from storage.randomness import Randomness
@@ -84,6 +86,7 @@ class TransactionCoordinator:
         replica_manager: "ReplicaManager",
         controller: "Controller",
         markers: MarkerWriter,
+        alerts: Alerts | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -94,6 +97,7 @@ class TransactionCoordinator:
         self._active: dict[int, TransactionShard] = {}
         # By partition, a token for each election: what was read for another one does not count.
         self._loading: dict[int, object] = {}
+        self.unavailable = UnavailablePartitions(TRANSACTION_TOPIC, alerts)
         self._to_load: deque[int] = deque()
         self._loader: asyncio.Task[None] | None = None
         self._timers: dict[str, TimerHandle] = {}
@@ -213,11 +217,15 @@ class TransactionCoordinator:
                 continue
             try:
                 shard = await self._load(partition_index)
-            except (DecodeError, StorageError, OSError, KeyError) as error:
-                self._cannot_load(partition_index, election, error)
-                continue
-            except Exception as error:  # noqa: BLE001  because other partitions wait for this task
-                self._cannot_load(partition_index, election, error, exc_info=True)
+            except Exception as error:
+                # It stays without a coordinator: to serve it empty would forget transactions.
+                # Whatever it is, it must not keep the others from being loaded.
+                self.stats.load_failures += 1
+                if not isinstance(error, (DecodeError, StorageError, OSError, KeyError)):
+                    logger.exception("transactions cannot be loaded partition=%d", partition_index)
+                if self._loading.get(partition_index) is election:
+                    del self._loading[partition_index]
+                    self.unavailable.set(partition_index, f"transactions cannot be loaded: {error}")
                 continue
             if shard is None:
                 self._timer.call_later_ms(
@@ -225,22 +233,11 @@ class TransactionCoordinator:
                 )
             elif self._loading.get(partition_index) is election:
                 del self._loading[partition_index]
+                self.unavailable.clear(partition_index)
                 self._active[partition_index] = shard
                 await self._resume(shard)
-
-    def _cannot_load(
-        self, partition_index: int, election: object, error: Exception, *, exc_info: bool = False
-    ) -> None:
-        """It stays without a coordinator: to serve it empty would forget transactions."""
-        self.stats.load_failures += 1
-        if self._loading.get(partition_index) is election:
-            del self._loading[partition_index]
-        logger.error(
-            "transactions cannot be loaded partition=%d error=%s",
-            partition_index,
-            error,
-            exc_info=exc_info,
-        )
+            else:
+                shard.log.close()
 
     async def _load(self, partition_index: int) -> TransactionShard | None:
         """The shard; None while the end of its log is not committed."""
@@ -307,6 +304,7 @@ class TransactionCoordinator:
         if topic is not None and topic.topic_id not in new.topics_by_id:
             for partition_index in [*self._active, *self._loading]:
                 self.on_resigned(partition_index)
+            self.unavailable.clear_all()
 
     # -- who coordinates what --
 

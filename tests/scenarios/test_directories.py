@@ -15,9 +15,11 @@ from config.load import LoadedConfig
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from protocol.records.batch import crc32c
+from protocol.records.builder import build_batch
 from tests.fakes.client import Client
 from tests.fakes.failing_disk import FailingDisk
-from tests.scenarios.conftest import SETTINGS, StartNode, until
+from tests.scenarios.conftest import SETTINGS, Node, StartNode, until
 
 STORAGE = {ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_LEADER_OR_FOLLOWER}
 
@@ -37,6 +39,13 @@ async def placed(client: Client) -> dict[tuple[str, int], str]:
         for topic in result.topics
         for partition in topic.partitions
     }
+
+
+async def uncoordinated(node: Node) -> set[str]:
+    """Partitions that /readyz names because nobody coordinates what they hold."""
+    _, text = await node.page("/readyz")
+    words = [line.split(": ") for line in text.splitlines()]
+    return {subject for kind, subject, *_ in words[1:] if kind == "coordinator-unavailable"}
 
 
 async def test_new_partitions_go_where_the_fewest_are(
@@ -184,6 +193,58 @@ async def test_groups_whose_offsets_were_on_the_failed_disk_move_away(
             assert code in {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE}
         else:
             assert (code, offset) == (0, number)
+    (lost,) = bad
+    assert await uncoordinated(node) == {f"__consumer_offsets-{lost}"}
+    assert (await node.metrics()).of("varve_group_coordinator_unavailable_partitions") == 1
+    await node.stop()
+    # Nor does a start change anything, until the disk is back.
+    again = await start_node(filesystem=disk, log_dirs=dirs, offsets_topic_num_partitions=2)
+    assert await uncoordinated(again) == {f"__consumer_offsets-{lost}"}
+    await again.stop()
+    mended = await start_node(log_dirs=dirs, offsets_topic_num_partitions=2)
+    assert await uncoordinated(mended) == set()
+    client = await mended.client()
+    for number, group in enumerate(groups):
+        assert await client.try_committed(group, "t") == (0, number)
+
+
+@pytest.mark.parametrize(
+    ("topic", "metric"),
+    [
+        ("__consumer_offsets", "varve_group_coordinator_unavailable_partitions"),
+        ("__transaction_state", "varve_transaction_coordinator_unavailable_partitions"),
+        ("__share_group_state", "varve_share_coordinator_unavailable_partitions"),
+    ],
+)
+async def test_a_coordinators_partition_that_cannot_be_read_is_told(
+    start_node: StartNode, tmp_path: Path, topic: str, metric: str
+) -> None:
+    """It is served, but what lies in it is no state: the operator hears of it until it is gone."""
+    settings = {
+        "transaction_state_log_num_partitions": 1,
+        "offsets_topic_num_partitions": 1,
+        "share_coordinator_state_topic_num_partitions": 1,
+    }
+    node = await start_node(**settings)
+    assert node.broker.controller is not None
+    await node.broker.controller.ensure_internal_topic(topic)
+    await node.stop()
+    # A batch that is whole, of a compression that nobody can undo.
+    batch = build_batch([(b"k", b"v", (), 0)])
+    batch[22] = 4
+    batch[61:] = b"\xff" * (len(batch) - 61)
+    batch[17:21] = crc32c(bytes(batch[21:])).to_bytes(4, "big")
+    path = tmp_path / "data" / f"{topic}-0" / "00000000000000000000.log"
+    path.write_bytes(bytes(batch))
+    (tmp_path / "data" / ".kafka_cleanshutdown").unlink()
+    again = await start_node(**settings)
+    assert await uncoordinated(again) == {f"{topic}-0"}
+    assert (await again.metrics()).of(metric) == 1
+    assert (await again.page("/readyz"))[0] == 200
+    client = await again.client()
+    await client.delete_topic(topic)
+    assert await uncoordinated(again) == set()
+    assert (await again.metrics()).of(metric) == 0
 
 
 async def test_a_directory_that_does_not_work_at_the_start(

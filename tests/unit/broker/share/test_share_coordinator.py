@@ -31,6 +31,10 @@ DATA = topic_image("data", 5, 2)
 STATE = topic_image(SHARE_GROUP_STATE, 99, 1)
 
 
+def keys_of(count: int) -> list[SharePartitionKey]:
+    return [SharePartitionKey(f"group {number}", TOPIC_ID, 0) for number in range(count)]
+
+
 class Coordinator:
     """One coordinator on a log that outlives it."""
 
@@ -354,3 +358,62 @@ def test_partition_of_a_key_is_kafkas() -> None:
         expected = (expected * 31 + unit) & 0xFFFFFFFF
     expected -= 1 << 32 if expected >> 31 else 0
     assert c.c.partition_for(KEY.coordinator_key()) == abs(expected) % 50
+
+
+async def test_what_was_read_for_an_earlier_election_never_goes_live(c: Coordinator) -> None:
+    """The topic is deleted and made anew while its partition loads."""
+    c.initialize(1, 10)
+    c.controller.listeners.clear()
+    c.new()
+    await c.c.start()
+    c.c.on_elected(0)
+    await asyncio.sleep(0)
+    assert c.c.is_loading
+    c.c.on_resigned(0)
+    c.log.logs[0] = type(c.log.logs[0])()
+    c.c.on_elected(0)
+    await c.settle()
+    assert not c.c.is_loading
+    assert c.summary() == (E.NONE, ShareSummary(0, 0, -1, -1))
+
+
+async def test_a_load_that_fails_in_its_own_way_holds_up_nobody(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it is: the other partitions are loaded, and the node becomes ready."""
+    c = Coordinator(DATA, topic_image(SHARE_GROUP_STATE, 99, 2))
+    c.log = FakeShareStateLog(2)
+    c.new()
+    await c.start()
+    c.c.on_elected(1)
+    await c.settle()
+    keys = {c.c.partition_for(key.coordinator_key()): key for key in keys_of(100)}
+    for key in keys.values():
+        assert c.initialize(0, 5, key) is E.NONE
+    c.controller.listeners.clear()
+    c.new()
+    read = FakeShareStateLog.read_internal
+
+    def failing(self: FakeShareStateLog, tp: TopicPartition, offset: int, size: int) -> memoryview:
+        if tp.partition == 0:
+            raise RuntimeError("bug")
+        return read(self, tp, offset, size)
+
+    monkeypatch.setattr(FakeShareStateLog, "read_internal", failing)
+    await c.c.start()
+    answers: list[Any] = []
+    for partition_index in (0, 1):
+        c.c.on_elected(partition_index)
+        c.c.read_summary(keys[partition_index], lambda *answer: answers.append(answer[0]))
+    await c.settle()
+    assert answers == [E.NOT_COORDINATOR, E.NONE]
+    assert not c.c.is_loading
+    assert c.c.unavailable.reasons.keys() == {0}
+    assert "cannot be loaded" in caplog.text
+    # It is mended: led anew, it serves.
+    monkeypatch.undo()
+    c.c.on_elected(0)
+    await c.settle()
+    assert c.summary(keys[0])[0] is E.NONE
+    assert not c.c.unavailable.reasons
+    await c.c.stop()

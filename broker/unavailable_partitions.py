@@ -1,0 +1,58 @@
+"""Partitions of a coordinator's topic that cannot be read: nobody coordinates what they hold.
+
+    elected ──> loading ──> active
+      ^            └──the log is damaged or cannot be read──> unavailable
+      └──── served again ──── unavailable <──its log is not served: directory offline, not opened
+
+Served empty, such a partition would forget what it holds. So its clients are told NOT_COORDINATOR,
+and FindCoordinator goes on naming this node, as there is no other: they try for ever. An alert and
+a metric say so to whoever can mend it.
+"""
+
+from typing import Final
+
+from storage.alerts import AlertKind, Alerts
+
+_WHAT_TO_DO: Final = (
+    "its clients are told NOT_COORDINATOR until the log can be read; mend the disk or bring the "
+    "log back, and restart"
+)
+
+
+class UnavailablePartitions:
+    """Those of one topic.
+
+    Attributes:
+        reasons: By partition; at most as many as the topic has.
+    """
+
+    __slots__ = ("_alerts", "_topic", "reasons")
+
+    def __init__(self, topic: str, alerts: Alerts | None) -> None:
+        self._topic = topic
+        self._alerts = alerts or Alerts()
+        self.reasons: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return len(self.reasons)
+
+    def set(self, partition_index: int, reason: str) -> None:
+        """Nobody coordinates the partition."""
+        self.reasons[partition_index] = reason
+        self._alerts.set(
+            AlertKind.COORDINATOR_UNAVAILABLE,
+            f"{self._topic}-{partition_index}",
+            f"{reason}; {_WHAT_TO_DO}",
+        )
+
+    def clear(self, partition_index: int) -> None:
+        """Its state was read, or it was deleted."""
+        if self.reasons.pop(partition_index, None) is not None:
+            self._alerts.clear(
+                AlertKind.COORDINATOR_UNAVAILABLE, f"{self._topic}-{partition_index}"
+            )
+
+    def clear_all(self) -> None:
+        """The topic was deleted."""
+        for partition_index in list(self.reasons):
+            self.clear(partition_index)
