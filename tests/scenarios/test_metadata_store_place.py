@@ -290,7 +290,7 @@ async def test_a_kafkas_topics_without_settings_lose_nothing(
         log_dirs=(str(data),),
         log_retention_ms=1,
         log_retention_bytes=1,
-        log_cleanup_policy=frozenset({"delete", "compact"}),
+        log_cleanup_policy=("delete", "compact"),
     )
     assert node.broker.cluster_id == "MkU3OEVBNTcwNTJENDM2Qg"
     client = await node.client()
