@@ -24,6 +24,7 @@ from broker.controller.metadata_records import MetadataFormatError
 from broker.controller.metadata_store import StoreError
 from broker.controller.sqlite_store import SqliteStore
 from broker.controller.topic_names import SHARE_GROUP_STATE
+from broker.directory_writer import DirectoryWriters
 from broker.disk import Disks
 from broker.dynamic_settings import DynamicSettings
 from broker.fetch_sessions import FetchSessionCache
@@ -155,6 +156,7 @@ class Broker:
         self.timer = TimerWheel(self.loop, self.clock)
         self.turn_end = TurnEnd(self.loop.call_soon, self.clock)
         self.disk = Disks(disk_threads(settings), log_dirs)
+        self.writers = DirectoryWriters(self.loop, self.clock, log_dirs)
         self.lookups = Lookups()
         self.remote: RemoteStorage | None = None
         self.dynamic: DynamicSettings | None = None
@@ -187,7 +189,11 @@ class Broker:
             run_on_disk=self.disk.run,
         )
         self.replicas = ReplicaManager(
-            clock=self.clock, timer=self.timer, disk=self.disk, loop=self.loop
+            clock=self.clock,
+            timer=self.timer,
+            disk=self.disk,
+            loop=self.loop,
+            writers=self.writers,
         )
         self.sessions = FetchSessionCache(
             settings.max_incremental_fetch_session_cache_slots, self.clock, self.randomness
@@ -651,6 +657,7 @@ class Broker:
         from broker.metrics.partitions import PartitionMetrics
         from broker.metrics.share import ShareMetrics
         from broker.metrics.transactions import TransactionMetrics
+        from broker.metrics.writers import WriterMetrics
 
         assert self.apis is not None
         assert self.groups is not None
@@ -679,6 +686,7 @@ class Broker:
                 GroupMetrics(self.groups, self.replicas),
                 TransactionMetrics(self.transactions, self.replicas, self.clock),
                 ShareMetrics(self.share, self.share_coordinator, self.groups.stats),
+                WriterMetrics(self.writers),
                 AlertMetrics(self.alerts),
                 DescriptorMetrics(self.descriptors, self.filesystem),
                 *sources,
@@ -715,6 +723,10 @@ class Broker:
         if self.controller is not None:
             await self.controller.aclose()
         self.lag.stop()
+        for partition in list(self.replicas.partitions()):
+            if partition.writes is not None:
+                await partition.writes.idle()
+        self.writers.close()
         clean = not self.failed.done()
         try:
             await self.disk.run(self.log_manager.shutdown, clean=clean)

@@ -48,7 +48,7 @@ class DelayedFetch(DelayedOperation):
     def _held_back_at(self, partition: Partition) -> int:
         """Where reading ends although the log goes on; -1 where it does not."""
         end = self._end(partition)
-        return end if end < partition.log.log_end_offset else -1
+        return end if end < partition.log.next_offset else -1
 
     @override
     def try_complete(self) -> bool:

@@ -39,7 +39,7 @@ class DelayedProduce(DelayedOperation):
         still = []
         for item in self.waiting:
             partition, end_offset, response = item
-            code = _failure(partition)
+            code = _failure(partition, end_offset)
             if code:
                 response.error_code = code
                 response.base_offset = -1
@@ -61,7 +61,7 @@ class DelayedProduce(DelayedOperation):
 class DelayedCommit(DelayedOperation):
     """A coordinator's append that is not committed yet."""
 
-    __slots__ = ("_end_offset", "_first_offset", "_on_committed", "_partition")
+    __slots__ = ("_code", "_end_offset", "_first_offset", "_on_committed", "_partition")
 
     def __init__(
         self,
@@ -75,23 +75,27 @@ class DelayedCommit(DelayedOperation):
         self._first_offset = first_offset
         self._end_offset = end_offset
         self._on_committed = on_committed
+        self._code = ErrorCode.NONE
 
     @override
     def try_complete(self) -> bool:
         """Satisfied when committed, or when the log has failed or gone."""
-        if _failure(self._partition) or self._partition.is_committed(self._end_offset):
+        self._code = _failure(self._partition, self._end_offset)
+        if self._code or self._partition.is_committed(self._end_offset):
             return self.complete()
         return False
 
     @override
     def on_complete(self, *, expired: bool) -> None:
         """Tell the coordinator."""
-        code = ErrorCode.REQUEST_TIMED_OUT if expired else _failure(self._partition)
+        code = ErrorCode.REQUEST_TIMED_OUT if expired else self._code
         self._on_committed(code, -1 if code else self._first_offset)
 
 
-def _failure(partition: "Partition") -> ErrorCode:
-    """Why nothing that waits will be committed here; NONE while it may."""
+def _failure(partition: "Partition", end_offset: int) -> ErrorCode:
+    """Why what ends at `end_offset` will not be committed here; NONE while it may."""
     if partition.commit.failed:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    if partition.lost_from is not None and end_offset > partition.lost_from:
         return ErrorCode.KAFKA_STORAGE_ERROR
     return partition.gone

@@ -364,7 +364,7 @@ class LogLifecycle:
             self._on_deleted(removed)
         finally:
             for partition in removed:
-                await partition.commit.idle()
+                await partition.idle()
             try:
                 await self._disk.run(
                     self._log_manager.delete_all, [p.topic_partition for p in removed]

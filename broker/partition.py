@@ -5,7 +5,11 @@ as soon as it is on disk: then the high watermark waits for the flush, so that n
 is told nor a consumer shown what a power cut could take back.
 
     append ──> log ──(nothing to flush)──────────────> high watermark = log end ──> wake fetches
-                └──(flush.messages reached)──> GroupCommit ──fdatasync done──┘
+                │ └──(flush.messages reached)──> GroupCommit ──fdatasync done──┘
+                └─(queued)─> PartitionWrites ──written─> as above
+
+What the log has queued is not in the file yet: its end, and with it the high watermark, moves when
+the directory's thread has written it.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from broker.errors import ApiError
 from broker.group_commit import GroupCommit
+from broker.partition_writes import PartitionWrites
 from broker.watchers import Waker, Watchers
 from protocol.error_codes import ErrorCode
 from protocol.records.control import MARKER_SIZE
@@ -21,7 +26,9 @@ from storage.append_origin import AppendOrigin
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from broker.directory_writer import DirectoryWriter
     from broker.disk import Disk
+    from broker.network.connection import Connection
     from broker.preparation import Preparation
     from broker.timer import Timer
     from storage.errors import DiskError
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
     from storage.topic_partition import TopicPartition
     from storage.transaction_marker import TransactionMarker
     from storage.verification import TransactionTerms
+    from storage.write_queue import BorrowedMemory
 
 NO_LEADER_EPOCH = -1
 
@@ -70,12 +78,14 @@ class Partition:
         "gone",
         "leader_epoch",
         "log",
+        "lost_from",
         "preparation",
         "produce_watchers",
         "stats",
         "topic_id",
         "topic_partition",
         "wake_due",
+        "writes",
     )
 
     def __init__(
@@ -91,7 +101,9 @@ class Partition:
         wake: "Callable[[Partition], None]",
         waker: Waker,
         on_disk_failure: "Callable[[Partition, DiskError], None]",
+        writer: "DirectoryWriter | None" = None,
     ) -> None:
+        """`writer`: of the log's directory; without one all is written by who appends."""
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.log = log
@@ -101,7 +113,12 @@ class Partition:
         self.produce_watchers: Watchers | None = None
         # What those who still wait for it are told, once it is not served here any more.
         self.gone = ErrorCode.NONE
+        # While they are told: what was to be written from here on will not be.
+        self.lost_from: int | None = None
         self.commit = GroupCommit(log, disk, self._flushed, self._flush_failed, timer)
+        self.writes: PartitionWrites | None = None
+        if writer is not None:
+            self.writes = PartitionWrites(log, writer, self._written, self._write_failed)
         self.preparation: Preparation | None = None
         self.wake_due = False
         self._wake = wake
@@ -129,6 +146,7 @@ class Partition:
         *,
         prepared: bool = False,
         terms: "TransactionTerms | None" = None,
+        memory: "BorrowedMemory | None" = None,
     ) -> "AppendInfo":
         """Write batches; the caller then asks `is_committed(info.last_offset + 1)`.
 
@@ -138,9 +156,10 @@ class Partition:
             origin: Who made them.
             prepared: They come out of the log's `preparation`.
             terms: What is known of the batch's transaction.
+            memory: Where the records lie, if they may be left there while they are queued.
 
         Raises:
-            BatchError, ProducerError: Refused, nothing was written.
+            BatchError, ProducerError, DirectoryBusyError: Refused, nothing was written.
             DiskError: The directory has failed.
         """
         log = self.log
@@ -151,13 +170,17 @@ class Partition:
             origin=origin,
             prepared=prepared,
             terms=terms,
+            memory=memory,
         )
         if info.duplicate:
             return info
         stats = self.stats
         stats.bytes_in += len(records)
         stats.messages_in += info.last_offset - info.first_offset + 1
-        if log.needs_flush or log.high_watermark < info.first_offset:
+        if log.write_queue is not None:
+            assert self.writes is not None
+            self.writes.pump()
+        elif log.needs_flush or log.high_watermark < info.first_offset:
             # Also when records before these still wait for the disk, `flush.messages` having been
             # raised meanwhile: they must not be committed by the way.
             self.commit.request()
@@ -179,15 +202,42 @@ class Partition:
         stats = self.stats
         stats.bytes_in += len(markers) * MARKER_SIZE
         stats.messages_in += len(markers)
-        if log.needs_flush or log.high_watermark < first_offset:
+        if log.write_queue is not None:
+            assert self.writes is not None
+            self.writes.pump()
+        elif log.needs_flush or log.high_watermark < first_offset:
             self.commit.request()
         else:
             self._advance(log.log_end_offset)
         return first_offset
 
+    @property
+    def is_congested(self) -> bool:
+        """So much waits to be written to its directory that clients are to be held back."""
+        return self.writes is not None and self.writes.writer.pace.is_congested
+
+    def hold_back(self, connection: "Connection") -> None:
+        """Read no further what a client sends until less waits."""
+        if self.writes is not None:
+            connection.wait_for_disk(self.writes.writer.when_uncongested)
+
     def is_committed(self, end_offset: int) -> bool:
         """Whether everything below `end_offset` may be acknowledged."""
         return self.log.high_watermark >= end_offset
+
+    def _written(self, former_end_offset: int) -> None:
+        """The log's end has moved on from there: what was queued is in the file."""
+        log = self.log
+        if log.needs_flush or log.high_watermark < former_end_offset:
+            self.commit.request()
+        else:
+            self._advance(log.log_end_offset)
+
+    async def idle(self) -> None:
+        """Wait until neither a write nor a flush is under way: the log's files are about to go."""
+        if self.writes is not None:
+            await self.writes.idle()
+        await self.commit.idle()
 
     def _flushed(self, end_offset: int) -> None:
         """A group commit has ended; everything below `end_offset` is on disk."""
@@ -200,6 +250,21 @@ class Partition:
         """Nobody who waits is told that its records are safe."""
         if self.produce_watchers is not None:
             self.produce_watchers.check()
+        self._on_disk_failure(self, error)
+
+    def _write_failed(self, error: "DiskError") -> None:
+        """Nothing of what was queued will be there: who waits for it is told so, now.
+
+        Where there was only no room, the offsets are given again to others.
+        """
+        if self.log.failure is not None:
+            self.commit.failed = True
+        self.lost_from = self.log.log_end_offset
+        try:
+            if self.produce_watchers is not None:
+                self.produce_watchers.look_at_once()
+        finally:
+            self.lost_from = None
         self._on_disk_failure(self, error)
 
     def _advance(self, offset: int) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker.errors import ApiError
+from storage.log_write_behind import OWNED
 
 if TYPE_CHECKING:
     from broker.disk import Disk
@@ -103,7 +104,9 @@ class Preparation:
                     if self._partition.gone:
                         # Deleted, or its disk failed, while a thread was at work.
                         raise ApiError(self._partition.gone)
-                    info = self._partition.append(prepared, now_ms, prepared=True, terms=terms)
+                    info = self._partition.append(
+                        prepared, now_ms, prepared=True, terms=terms, memory=OWNED
+                    )
                 except Exception as raised:  # noqa: BLE001  because it is handed on to the answer
                     error = raised
             done(info, error)

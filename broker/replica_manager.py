@@ -11,6 +11,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from posixpath import dirname
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -30,6 +31,7 @@ from tiered.remote_read import PausedRead, ReadRequest
 from tiered.segment_metadata import TopicIdPartition
 
 if TYPE_CHECKING:
+    from broker.directory_writer import DirectoryWriters
     from broker.disk import Disk
     from broker.timer import Timer
     from storage.clock import Clock
@@ -57,6 +59,7 @@ class ReplicaManager:
         "_loop",
         "_ready_to_wake",
         "_topics",
+        "_writers",
         "delayed_fetch",
         "delayed_produce",
         "delayed_remote_fetch",
@@ -75,9 +78,17 @@ class ReplicaManager:
     )
 
     def __init__(
-        self, *, clock: "Clock", timer: "Timer", disk: "Disk", loop: asyncio.AbstractEventLoop
+        self,
+        *,
+        clock: "Clock",
+        timer: "Timer",
+        disk: "Disk",
+        loop: asyncio.AbstractEventLoop,
+        writers: "DirectoryWriters | None" = None,
     ) -> None:
+        """`writers`: of the log directories; without them all is written by who appends."""
         self._clock = clock
+        self._writers = writers
         self._disk = disk
         self._loop = loop
         self.timer = timer
@@ -151,6 +162,7 @@ class ReplicaManager:
             wake=self._wake_later,
             waker=self.waker,
             on_disk_failure=self.disk_failed,
+            writer=None if self._writers is None else self._writers.of(dirname(log.directory)),
         )
         partitions = self._topics.setdefault(topic, [])
         partitions.extend([None] * (index + 1 - len(partitions)))
@@ -461,6 +473,8 @@ class ReplicaManager:
 def _release(partition: Partition, code: ErrorCode) -> None:
     """Let everybody who waits for a partition look again: it is not here any more."""
     partition.gone = code
+    if partition.writes is not None:
+        partition.writes.abandon()
     if partition.fetch_watchers is not None:
         partition.fetch_watchers.check()
     if partition.produce_watchers is not None:

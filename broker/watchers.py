@@ -106,6 +106,16 @@ class Watchers:
             return not self._due
         return True
 
+    def look_at_once(self) -> None:
+        """Let each operation look now, however many there are: what they see is soon over."""
+        operations = self._due[self._at :] + self._operations
+        self._operations = []
+        self._due = []
+        self._at = 0
+        self._again = False
+        kept = [one for one in operations if not one.completed and not _try(one)]
+        self._operations = kept + self._operations
+
     def expire(self) -> None:
         """Let every operation's time be up: the broker stops."""
         operations = self._due[self._at :] + self._operations

@@ -98,6 +98,10 @@ class UnsupportedCodecError(BatchError):
     """Codec bits 5 to 7. Client sees UNSUPPORTED_COMPRESSION_TYPE."""
 
 
+class DirectoryBusyError(StorageError):
+    """Too much waits for the directory's disk. Client sees REQUEST_TIMED_OUT, and tries again."""
+
+
 class ProducerError(StorageError):
     """The idempotent producer's state does not allow the batch."""
 

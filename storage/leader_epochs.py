@@ -83,6 +83,20 @@ class LeaderEpochCache:
                 epochs[:], self._starts[:] = before
                 raise
 
+    def assign_unsaved(self, epoch: int, start_offset: int) -> bytes | None:
+        """As `assign`, but what the checkpoint must hold is left to the caller to write.
+
+        Returns:
+            The file's bytes; None: nothing has changed.
+        """
+        if self._assign(self._load(), epoch, start_offset):
+            return encode_epochs(self.entries())
+        return None
+
+    def forget_from_end(self, end_offset: int) -> None:
+        """As `truncate_from_end`, in memory: what the file says more is cut when it is opened."""
+        self._truncate_from_end(self._load(), end_offset)
+
     def begin(self, epoch: int) -> None:
         """Note that a new, empty log begins with `epoch` at offset 0; nothing if it has epochs.
 

@@ -8,7 +8,8 @@
     log start offset     first offset that may be read; moved by retention and DeleteRecords
     last stable offset   first offset of an open transaction, at most the high watermark (KIP-98)
     high watermark       consumers read below it
-    log end offset       what the next record gets
+    log end offset       where the file ends, and what the next record gets, unless a thread is
+                         yet to write what has its offsets already: then that is `next_offset`
     recovery point       everything below is on disk and need not be scanned after a crash
 
 With remote storage (KIP-405) the oldest segments are gone from here, and live in the bucket:
@@ -19,7 +20,8 @@ With remote storage (KIP-405) the oldest segments are gone from here, and live i
                                                 highest remote offset ^
 
 Belongs to one thread, the loop's, except where a method says otherwise; nothing here awaits.
-Appends go to the page cache; making them durable is `begin_flush` and `FlushTicket.run`.
+Appends go to the page cache, some by a thread (`storage.log_write_behind`); making them durable is
+`begin_flush` and `FlushTicket.run`.
 
 Source: Kafka, UnifiedLog.java, LocalLog.java.
 """
@@ -151,6 +153,7 @@ class Log(LogCuts, LogMarkers, LogReads):
             DiskError: The disk refused: the stop was not a clean one.
         """
         if clean and self.failure is None:
+            self.write_queued()
             active = self._segments.active
             changed = active.seal()
             self._take_snapshot(self.log_end_offset)

@@ -1,8 +1,12 @@
 """Appending to a log: check, give offsets, write once, keep the books.
 
     validator ──> producer check ──> epoch ──> patch ──> roll? ──> one write ──> producer, indexes
+                                                  └──> queued ──> producer ·····> write ──> indexes
 
-Nothing changes before the last check has passed; the log end offset moves after the write.
+Nothing changes before the last check has passed; the log end offset moves after the write. What a
+thread writes (`storage.log_write_behind`) has its offsets and counts for its producer before that:
+large batches, all of a slow directory, rolls, the first batch of an epoch, and whatever comes while
+others are queued.
 
 Source: Kafka, UnifiedLog.java (append, maybeRoll).
 """
@@ -20,14 +24,16 @@ from protocol.records.batch import (
 )
 from storage.append_info import AppendInfo
 from storage.append_origin import AppendOrigin
+from storage.directory_pace import LATE_MS
 from storage.errors import DiskError, OffsetOutOfRangeError
-from storage.log_flush import LogFlushes
+from storage.log_write_behind import LogWriteBehind
 from storage.producer_entry import DuplicateInfo
 from storage.segment import BatchAppend, Segment
 from storage.segment_recovery import read_control, replay_batch
 from storage.transaction_index import AbortedTxn
 from storage.validator import BatchValidator, HeaderFields, headers_of
 from storage.verification import TransactionTerms
+from storage.write_queue import BorrowedMemory, QueuedWrite
 
 _OFFSET_LENGTH_EPOCH: Final = Struct(">qii")
 _patch = _OFFSET_LENGTH_EPOCH.pack_into
@@ -36,7 +42,7 @@ _CLIENT: Final = AppendOrigin.CLIENT
 _COORDINATOR: Final = AppendOrigin.COORDINATOR
 
 
-class LogAppends(LogFlushes):
+class LogAppends(LogWriteBehind):
     """The part of a log that is written to."""
 
     __slots__ = ()
@@ -51,10 +57,12 @@ class LogAppends(LogFlushes):
         verify: bool = True,
         prepared: bool = False,
         terms: TransactionTerms | None = None,
+        memory: BorrowedMemory | None = None,
     ) -> AppendInfo:
         """Check produced batches, give them offsets and write them to the active segment.
 
-        Not yet committed: consumers see the records once the high watermark has passed them. Only
+        Not yet committed: consumers see the records once the high watermark has passed them; nor
+        written yet, where `write_queue` is not None afterwards: ask `begin_write` then. Only
         base offset and leader epoch are rewritten; both lie before the bytes that the CRC covers.
         With LogAppendTime the time is set, and the sum made, anew.
 
@@ -68,6 +76,8 @@ class LogAppends(LogFlushes):
             verify: Look at the CRC; False only for batches made in this process.
             prepared: The batches come out of `preparation`: only the time is still to be set.
             terms: What is known of the batch's transaction.
+            memory: Where the records lie, if they may be left there until a thread has written
+                them; else they are copied for it.
 
         Returns:
             Offsets given, both inclusive. For a batch that is in the log already, those it got the
@@ -76,6 +86,7 @@ class LogAppends(LogFlushes):
         Raises:
             BatchError: Refused (see `storage.validator`); nothing was written.
             ProducerError: The producer's state does not allow it; nothing was written.
+            DirectoryBusyError: Too much waits for the disk; nothing was written.
             DiskError: The disk refused. Nothing was written, or nobody will be told of it.
         """
         if self.refusal is not None:
@@ -87,18 +98,20 @@ class LogAppends(LogFlushes):
                 headers = self._validator.stamp(records, headers, now_ms)
                 append_time_ms = now_ms
             return self._append_headed(
-                records, headers, leader_epoch, origin, append_time_ms, terms
+                records, headers, leader_epoch, origin, append_time_ms, terms, memory
             )
         if origin is _COORDINATOR:
             fields = self._validator.check_own(records, now_ms)
             if fields is not None:
-                return self._append_one(records, fields, leader_epoch, origin, -1, terms)
+                return self._append_one(records, fields, leader_epoch, origin, -1, terms, memory)
         headers = self._validator.check(records, now_ms, origin, verify)
         if self._validator.is_special:
             records, headers = self._validator.prepare(records, headers, now_ms, origin)
             if self._validator.log_append_time:
                 append_time_ms = now_ms
-        return self._append_headed(records, headers, leader_epoch, origin, append_time_ms, terms)
+        return self._append_headed(
+            records, headers, leader_epoch, origin, append_time_ms, terms, memory
+        )
 
     @property
     def works_by_record(self) -> bool:
@@ -121,12 +134,15 @@ class LogAppends(LogFlushes):
         origin: AppendOrigin,
         append_time_ms: int,
         terms: TransactionTerms | None,
+        memory: BorrowedMemory | None,
     ) -> AppendInfo:
         if len(headers) > 1:
             return self._append_several(
-                records, headers, leader_epoch, origin, append_time_ms, terms
+                records, headers, leader_epoch, origin, append_time_ms, terms, memory
             )
-        return self._append_one(records, headers[0], leader_epoch, origin, append_time_ms, terms)
+        return self._append_one(
+            records, headers[0], leader_epoch, origin, append_time_ms, terms, memory
+        )
 
     def _append_one(
         self,
@@ -136,9 +152,11 @@ class LogAppends(LogFlushes):
         origin: AppendOrigin,
         append_time_ms: int,
         terms: TransactionTerms | None,
+        memory: BorrowedMemory | None,
     ) -> AppendInfo:
-        """Write one batch that the validator has seen."""
-        first_offset = self.log_end_offset
+        """Write one batch that the validator has seen, or queue it."""
+        queue = self.write_queue
+        first_offset = self.log_end_offset if queue is None else queue.next_offset
         last_offset = first_offset + fields[6]
         producer_id = fields[9]
         marker: tuple[int, int] | None = None
@@ -154,32 +172,89 @@ class LogAppends(LogFlushes):
                     self.log_start_offset,
                     True,
                 )
-        if leader_epoch != self._latest_leader_epoch:
-            self._assign_leader_epoch(leader_epoch, first_offset)
-        _patch(records, 0, first_offset, fields[1], leader_epoch)
         size = fields[1] + LOG_OVERHEAD
         max_timestamp = fields[8]
         segment = self._segments.active
-        if (
-            segment.size + size > self._segment_bytes
+        pace = self._pace
+        behind = queue is not None or size > pace.inline_bytes_max
+        if leader_epoch != self._latest_leader_epoch and not behind:
+            behind = pace.has_writer
+            if not behind:
+                self._assign_leader_epoch(leader_epoch, first_offset)
+        if not behind and (
+            # First of all: one that nobody has written to since the start has nothing in memory.
+            segment.needs_roll
+            or segment.size + size > self._segment_bytes
             or segment.size == 0
             or segment.first_timestamp < 0
             or max_timestamp - segment.first_timestamp > self._segment_ms - segment.roll_jitter_ms
             or last_offset - segment.base_offset > _SEQUENCE_MASK
-            or segment.needs_roll
         ):
-            segment = self._maybe_roll(segment, size, first_offset, last_offset, max_timestamp)
+            if not pace.has_writer:
+                segment = self._maybe_roll(segment, size, first_offset, last_offset, max_timestamp)
+            else:
+                behind = not segment.is_warm or self._must_roll(
+                    segment, size, last_offset, max_timestamp
+                )
+        if behind:
+            return self._append_one_behind(
+                records, fields, first_offset, leader_epoch, origin, append_time_ms, marker, memory
+            )
+        _patch(records, 0, first_offset, fields[1], leader_epoch)
+        began_ms = pace.now_ms()
         try:
             segment.append(records, size, last_offset, max_timestamp)
         except DiskError as error:
             self._undo_write(segment, error)
             raise
+        took_ms = pace.now_ms() - began_ms
+        if took_ms > LATE_MS:
+            pace.wrote_inline(took_ms, size)
         self.log_end_offset = last_offset + 1
         if producer_id >= 0:
-            self._update_producer(fields, segment, first_offset, marker)
+            aborted = self._update_producer(fields, first_offset, marker)
+            if aborted is not None:
+                self._index_aborted(segment, (aborted,))
         else:
             self.producer_state.map_end_offset = last_offset + 1
         return AppendInfo(first_offset, last_offset, append_time_ms, self.log_start_offset, False)
+
+    def _append_one_behind(
+        self,
+        records: memoryview,
+        fields: HeaderFields,
+        first_offset: int,
+        leader_epoch: int,
+        origin: AppendOrigin,
+        append_time_ms: int,
+        marker: tuple[int, int] | None,
+        memory: BorrowedMemory | None,
+    ) -> AppendInfo:
+        """Queue one batch that its producer's state allows."""
+        size = fields[1] + LOG_OVERHEAD
+        last_offset = first_offset + fields[6]
+        if origin is _CLIENT:
+            self._check_room(size)
+        epochs = self._begin_epoch_behind(leader_epoch, first_offset)
+        _patch(records, 0, first_offset, fields[1], leader_epoch)
+        write = self._queue_write(
+            records, first_offset, [BatchAppend(size, last_offset, fields[8])], memory
+        )
+        write.epochs = epochs
+        if fields[9] >= 0:
+            aborted = self._update_producer(fields, first_offset, marker)
+            if aborted is not None:
+                write.aborted = [aborted]
+        else:
+            self.producer_state.map_end_offset = last_offset + 1
+        return AppendInfo(first_offset, last_offset, append_time_ms, self.log_start_offset, False)
+
+    def _begin_epoch_behind(self, leader_epoch: int, first_offset: int) -> bytes | None:
+        """Note a new epoch; what the queued write must have written before it."""
+        if leader_epoch == self._latest_leader_epoch:
+            return None
+        self._latest_leader_epoch = leader_epoch
+        return self.leader_epochs.assign_unsaved(leader_epoch, first_offset)
 
     def _append_several(
         self,
@@ -189,14 +264,15 @@ class LogAppends(LogFlushes):
         origin: AppendOrigin,
         append_time_ms: int,
         terms: TransactionTerms | None,
+        memory: BorrowedMemory | None,
     ) -> AppendInfo:
         if any(fields[9] >= 0 for fields in headers):
             return self._append_one_by_one(
-                records, headers, leader_epoch, origin, append_time_ms, terms
+                records, headers, leader_epoch, origin, append_time_ms, terms, memory
             )
-        first_offset = offset = self.log_end_offset
-        if leader_epoch != self._latest_leader_epoch:
-            self._assign_leader_epoch(leader_epoch, first_offset)
+        if origin is _CLIENT and self._goes_behind(len(records), leader_epoch):
+            self._check_room(len(records))
+        first_offset = offset = self.next_offset
         position = 0
         batches = []
         for fields in headers:
@@ -205,7 +281,7 @@ class LogAppends(LogFlushes):
             batches.append(BatchAppend(size, offset + fields[6], fields[8]))
             offset += fields[6] + 1
             position += size
-        self._write_several(records, first_offset, batches)
+        self._write_several(records, first_offset, batches, leader_epoch, memory)
         self.producer_state.map_end_offset = offset
         return AppendInfo(first_offset, offset - 1, append_time_ms, self.log_start_offset, False)
 
@@ -217,6 +293,7 @@ class LogAppends(LogFlushes):
         origin: AppendOrigin,
         append_time_ms: int,
         terms: TransactionTerms | None,
+        memory: BorrowedMemory | None,
     ) -> AppendInfo:
         """Idempotent batches in one call: each is checked against the ones before it.
 
@@ -228,7 +305,7 @@ class LogAppends(LogFlushes):
             end = position + fields[1] + LOG_OVERHEAD
             batch = records[position:end]
             infos.append(
-                self._append_one(batch, fields, leader_epoch, origin, append_time_ms, terms)
+                self._append_one(batch, fields, leader_epoch, origin, append_time_ms, terms, memory)
             )
             position = end
         return AppendInfo(
@@ -260,12 +337,9 @@ class LogAppends(LogFlushes):
         )
 
     def _update_producer(
-        self,
-        fields: HeaderFields,
-        segment: Segment,
-        first_offset: int,
-        marker: tuple[int, int] | None,
-    ) -> None:
+        self, fields: HeaderFields, first_offset: int, marker: tuple[int, int] | None
+    ) -> AbortedTxn | None:
+        """A batch of a producer has its place: what is to go into the transaction index."""
         state = self.producer_state
         base_sequence = fields[11]
         last_offset = first_offset + fields[6]
@@ -280,27 +354,21 @@ class LogAppends(LogFlushes):
                 fields[8],
                 fields[5] & TRANSACTIONAL_BIT != 0,
             )
-            return
+            return None
         state.map_end_offset = last_offset + 1
         if marker is None:
-            return
+            return None
         completed = state.append_control(
             fields[9], fields[10], marker[0], marker[1], first_offset, fields[8]
         )
-        if completed is not None:
-            stable = state.complete_transaction(completed)
-            if completed.is_aborted:
-                self._index_aborted(
-                    segment,
-                    (
-                        AbortedTxn(
-                            completed.producer_id,
-                            completed.first_offset,
-                            completed.last_offset,
-                            stable,
-                        ),
-                    ),
-                )
+        if completed is None:
+            return None
+        stable = state.complete_transaction(completed)
+        if not completed.is_aborted:
+            return None
+        return AbortedTxn(
+            completed.producer_id, completed.first_offset, completed.last_offset, stable
+        )
 
     def _index_aborted(self, segment: Segment, aborted: Sequence[AbortedTxn]) -> None:
         """Note transactions whose abort markers are in the log: they are aborted, come what may."""
@@ -322,6 +390,7 @@ class LogAppends(LogFlushes):
             DiskError: The disk refused.
         """
         self._check_refusal()
+        self.write_queued()
         headers = _FOLLOWER_VALIDATOR.check(records, 0, AppendOrigin.REPLICATION, True)
         batches = []
         expected = self.log_end_offset
@@ -333,8 +402,7 @@ class LogAppends(LogFlushes):
         for fields in headers:
             if fields[2] > self._latest_leader_epoch:
                 self._assign_leader_epoch(fields[2], fields[0])
-        first_offset = headers[0][0]
-        segment = self._write_several(records, first_offset, batches)
+        segment = self._write_here(records, headers[0][0], batches)
         position = 0
         for fields in headers:
             end = position + fields[1] + LOG_OVERHEAD
@@ -343,9 +411,48 @@ class LogAppends(LogFlushes):
                 replay_batch(self.producer_state, segment, header, records[position:end])
             position = end
         self.producer_state.map_end_offset = expected
-        return AppendInfo(first_offset, expected - 1, -1, self.log_start_offset, False)
+        return AppendInfo(headers[0][0], expected - 1, -1, self.log_start_offset, False)
+
+    def _goes_behind(self, size: int, leader_epoch: int) -> bool:
+        pace = self._pace
+        return (
+            self.write_queue is not None
+            or size > pace.inline_bytes_max
+            or (pace.has_writer and leader_epoch != self._latest_leader_epoch)
+        )
 
     def _write_several(
+        self,
+        records: memoryview,
+        first_offset: int,
+        batches: list[BatchAppend],
+        leader_epoch: int,
+        memory: BorrowedMemory | None = None,
+    ) -> Segment | QueuedWrite:
+        """Write several batches at once, or queue them: where they are then."""
+        behind = self._goes_behind(len(records), leader_epoch)
+        if not behind and self._pace.has_writer:
+            segment = self._segments.active
+            max_timestamp = max(batch.max_timestamp for batch in batches)
+            behind = not segment.is_warm or self._must_roll(
+                segment, len(records), batches[-1].last_offset, max_timestamp
+            )
+        if behind:
+            epochs = self._begin_epoch_behind(leader_epoch, first_offset)
+            write = self._queue_write(records, first_offset, batches, memory)
+            write.epochs = epochs
+            return write
+        if leader_epoch != self._latest_leader_epoch:
+            self._assign_leader_epoch(leader_epoch, first_offset)
+        pace = self._pace
+        began_ms = pace.now_ms()
+        segment = self._write_here(records, first_offset, batches)
+        took_ms = pace.now_ms() - began_ms
+        if took_ms > LATE_MS:
+            pace.wrote_inline(took_ms, len(records))
+        return segment
+
+    def _write_here(
         self, records: memoryview, first_offset: int, batches: list[BatchAppend]
     ) -> Segment:
         size = len(records)
@@ -389,20 +496,23 @@ class LogAppends(LogFlushes):
         self, segment: Segment, size: int, first_offset: int, last_offset: int, max_timestamp: int
     ) -> Segment:
         """The segment to append to: the active one, or a new one if that is full or old."""
+        if self._must_roll(segment, size, last_offset, max_timestamp):
+            return self._roll(first_offset)
+        return segment
+
+    def _must_roll(self, segment: Segment, size: int, last_offset: int, max_timestamp: int) -> bool:
         if segment.size == 0:
             waited_ms = 0
         elif segment.first_timestamp >= 0:
             waited_ms = max_timestamp - segment.first_timestamp
         else:
             waited_ms = self._clock.now_ms() - segment.created_ms
-        if (
+        return (
             segment.size > self._segment_bytes - size
             or waited_ms > self._segment_ms - segment.roll_jitter_ms
-            or (segment.needs_roll and segment.size and segment.has_full_index())
+            or (segment.needs_roll and segment.size > 0 and segment.has_full_index())
             or not segment.can_hold(last_offset)
-        ):
-            return self._roll(first_offset)
-        return segment
+        )
 
     def roll(self) -> None:
         """Close the active segment and begin a new one at the log end offset.
@@ -413,6 +523,7 @@ class LogAppends(LogFlushes):
         Raises:
             DiskError: The disk refused; the old segment stays active.
         """
+        self.write_queued()
         if self._segments.active.size:
             self._roll(self.log_end_offset)
 
@@ -422,16 +533,17 @@ class LogAppends(LogFlushes):
             # An empty segment at this very offset: nothing to close.
             assert old.size == 0, (old, base_offset)
             return old
-        old.seal()
-        # A snapshot for each segment: recovery of the segment begins with it, and the copy of the
-        # one before ends with it. Taken first: a full disk leaves the log as it was.
-        self._take_snapshot(base_offset)
-        segment = self._create_segment(base_offset)
-        self._segments.add(segment)
-        if self._sealed is None:
-            self._sealed = []
-        self._sealed.append(old)
-        return segment
+        ticket = self._begin_roll(
+            self._new_segment(base_offset), self.producer_state.capture(base_offset)
+        )
+        try:
+            ticket.run()
+        except BaseException:
+            if ticket.capture is not None:
+                self.producer_state.drop_capture(ticket.capture)
+            raise
+        self._finish_roll(ticket)
+        return ticket.new
 
 
 # The leader has applied the topic's limits; they may have changed since, and are not ours to apply.

@@ -15,9 +15,11 @@ from collections.abc import Sequence
 from protocol.records.control import MARKER_SIZE, build_end_transaction_marker
 from storage.append_origin import AppendOrigin
 from storage.log_append import LogAppends
+from storage.log_write_behind import OWNED
 from storage.segment import BatchAppend
 from storage.transaction_marker import TransactionMarker
 from storage.verification import TransactionTerms
+from storage.write_queue import QueuedWrite
 
 
 class LogMarkers(LogAppends):
@@ -43,12 +45,10 @@ class LogMarkers(LogAppends):
         """
         if self.refusal is not None:
             self._check_refusal()
-        first_offset = self.log_end_offset
+        first_offset = self.next_offset
         if self._validator.log_append_time or len(markers) * MARKER_SIZE > self._segment_bytes:
             self._append_apart(markers, leader_epoch, now_ms)
             return first_offset
-        if leader_epoch != self._latest_leader_epoch:
-            self._assign_leader_epoch(leader_epoch, first_offset)
         records = bytearray()
         for offset, marker in enumerate(markers, first_offset):
             records += build_end_transaction_marker(
@@ -61,17 +61,21 @@ class LogMarkers(LogAppends):
                 leader_epoch=leader_epoch,
             )
         end_offset = first_offset + len(markers)
-        segment = self._write_several(
+        where = self._write_several(
             memoryview(records),
             first_offset,
             [
                 BatchAppend(MARKER_SIZE, offset, now_ms)
                 for offset in range(first_offset, end_offset)
             ],
+            leader_epoch,
+            OWNED,
         )
         aborted = self.producer_state.append_markers(markers, first_offset, now_ms)
-        if aborted:
-            self._index_aborted(segment, aborted)
+        if isinstance(where, QueuedWrite):
+            where.aborted = aborted
+        elif aborted:
+            self._index_aborted(where, aborted)
         return first_offset
 
     def _append_apart(

@@ -41,6 +41,7 @@ class LogCuts(LogAppends):
             DiskError: The disk refused.
         """
         assert offset >= 0, offset
+        self.write_queued()
         if offset >= self.log_end_offset:
             self.leader_epochs.truncate_from_end(self.log_end_offset)
             self._load_latest_epoch()
@@ -86,6 +87,7 @@ class LogCuts(LogAppends):
         Raises:
             DiskError: The disk refused.
         """
+        self.drop_queued()
         self._generation += 1
         for segment in reversed(list(self._segments)):
             self._remove_now(segment)

@@ -16,10 +16,13 @@ class LogFlushes(LogState):
 
     def _take_snapshot(self, offset: int) -> None:
         if self.producer_state.take_snapshot(offset):
-            self._directory_changed = True
-            if self._unsynced_snapshots is None:
-                self._unsynced_snapshots = []
-            self._unsynced_snapshots.append(offset)
+            self._note_snapshot(offset)
+
+    def _note_snapshot(self, offset: int) -> None:
+        self._directory_changed = True
+        if self._unsynced_snapshots is None:
+            self._unsynced_snapshots = []
+        self._unsynced_snapshots.append(offset)
 
     @property
     def unflushed_messages(self) -> int:
@@ -91,8 +94,7 @@ class LogFlushes(LogState):
         for segment in segments.values():
             if segment is not active:
                 side_files += (segment.offset_index, segment.time_index)
-            if segment.transaction_index.entry_count:
-                side_files.append(segment.transaction_index)
+            side_files.append(segment.transaction_index)
         snapshots = [at for at in self._unsynced_snapshots or () if at <= end_offset]
         directories = []
         if self._directory_changed:

@@ -135,4 +135,6 @@ class LogReads(LogState):
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """(epoch, end offset) for OffsetForLeaderEpoch: see `LeaderEpochCache.end_offset_for`."""
-        return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
+        found, end = self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
+        # An epoch may have begun whose first batch is queued: nothing is there to be read yet.
+        return found, min(end, self.log_end_offset)

@@ -2,12 +2,13 @@
 
 A log is one object; its methods are spread over modules by what they do:
 
-    LogState ──> LogFlushes ──> LogAppends ──┬──> LogCuts ───┐
-        │                                    └──> LogMarkers ┤
-        └──────> LogReads ───────────────────────────────────┴──> Log
+    LogState ──> LogFlushes ──> LogWriteBehind ──> LogAppends ──┬──> LogCuts ───┐
+        │                                                       └──> LogMarkers ┤
+        └──────> LogReads ──────────────────────────────────────────────────────┴──> Log
 
     log_state            offsets, settings, making segments
     log_flush            durability: tickets, the recovery point
+    log_write_behind     writes and rolls that are left to a thread
     log_append           checking, offsets, writing, rolling
     log_append_markers   markers that end transactions
     log_cut              truncation, retention, compaction's replacements
@@ -23,6 +24,7 @@ from typing_extensions import override
 
 from config.topic import TopicConfig
 from storage.clock import Clock
+from storage.directory_pace import INLINE
 from storage.errors import DiskError, LogDirectoryFullError, LogDirectoryOfflineError
 from storage.filesystem import Filesystem
 from storage.leader_epochs import LeaderEpochCache
@@ -33,6 +35,7 @@ from storage.segment import Segment
 from storage.segments import Segments
 from storage.topic_partition import TopicPartition
 from storage.validator import BatchValidator
+from storage.write_queue import WriteQueue
 
 
 class LogState:
@@ -58,18 +61,23 @@ class LogState:
         failure: Why the log is out of service; None while it is in.
         refusal: Why it takes no records; None while it takes them. With a `failure` for ever, else
             until `accept_appends`.
+        write_queue: What has offsets and is yet to be written; None: nothing.
     """
 
     __slots__ = (
+        "_back_under_way",
         "_clock",
         "_deleted",
         "_directory_changed",
         "_filesystem",
         "_flush_messages",
         "_generation",
+        "_going_back",
         "_is_new_directory",
         "_latest_leader_epoch",
+        "_pace",
         "_randomness",
+        "_refusal_after",
         "_sealed",
         "_segment_bytes",
         "_segment_ms",
@@ -92,6 +100,7 @@ class LogState:
         "set_aside",
         "topic_id",
         "topic_partition",
+        "write_queue",
     )
 
     leader_epochs: LeaderEpochCache
@@ -135,6 +144,12 @@ class LogState:
         self._deleted: deque[tuple[float, Segment]] | None = None
         self._generation = 0
         self._latest_leader_epoch = -1
+        self._pace = INLINE
+        self.write_queue: WriteQueue | None = None
+        # See `LogWriteBehind`: a write found no room; what holds once its traces are gone.
+        self._going_back = False
+        self._back_under_way = False
+        self._refusal_after: DiskError | None = None
         self.update_config(config)
 
     @override
@@ -154,9 +169,9 @@ class LogState:
             has_transaction_index=has_txn_index,
         )
 
-    def _create_segment(self, base_offset: int) -> Segment:
-        self._directory_changed = True
-        return Segment.create(
+    def _new_segment(self, base_offset: int) -> Segment:
+        """A segment whose files are yet to be made."""
+        return Segment(
             self.directory,
             base_offset,
             self._filesystem,
@@ -164,8 +179,13 @@ class LogState:
             index_max_bytes=self.config.segment_index_bytes,
             created_ms=self._clock.now_ms(),
             roll_jitter_ms=self._jitter_ms(),
-            preallocate_bytes=self._segment_bytes if self.config.preallocate else 0,
         )
+
+    def _create_segment(self, base_offset: int) -> Segment:
+        self._directory_changed = True
+        segment = self._new_segment(base_offset)
+        segment.create_file(self._segment_bytes if self.config.preallocate else 0)
+        return segment
 
     def _jitter_ms(self) -> int:
         if self._randomness is None:
@@ -180,9 +200,9 @@ class LogState:
         self._segment_ms = config.segment_ms
         self._flush_messages = config.flush_messages
         if len(self._segments):
-            self._segments.active.offset_index.set_max_bytes(config.segment_index_bytes)
-            self._segments.active.time_index.set_max_bytes(config.segment_index_bytes)
-            self._segments.active.needs_roll = True
+            self._segments.active.set_index_max_bytes(config.segment_index_bytes)
+        if self.write_queue is not None:
+            self.write_queue.tail.set_index_max_bytes(config.segment_index_bytes)
 
     def fail(self, error: DiskError) -> None:
         """Take the log out of service: appends and reads now raise LogDirectoryOfflineError."""
@@ -228,6 +248,11 @@ class LogState:
             raise LogDirectoryOfflineError(
                 f"log is offline since: {self.failure}", self.directory, self.failure.errno
             )
+
+    @property
+    def next_offset(self) -> int:
+        """What the next record gets: the log end offset, or what it will be."""
+        return self.log_end_offset if self.write_queue is None else self.write_queue.next_offset
 
     @property
     def remote_storage(self) -> bool:

@@ -38,14 +38,15 @@ class OffsetIndex(SparseIndex):
     KIND: ClassVar[str] = OFFSET_INDEX_SUFFIX
     ENTRY_SIZE: ClassVar[int] = ENTRY_SIZE
 
-    def append(self, offset: int, position: int) -> None:
+    def append(self, offset: int, position: int, *, save: bool = True) -> None:
         """Add an entry; both fields are above those of the last one.
 
         Args:
             offset: Last offset of the batch, absolute.
             position: Where that batch starts.
+            save: Write the unsaved entries out if they have become many.
         """
-        self._append(_ENTRY.pack(offset - self.base_offset, position))
+        self._append(_ENTRY.pack(offset - self.base_offset, position), save)
 
     def truncate_to(self, offset: int) -> None:
         """Drop entries at or above `offset`; in the file at the next save."""
@@ -127,7 +128,7 @@ class OffsetIndex(SparseIndex):
     @property
     def last_entry(self) -> tuple[int, int]:
         """(offset, position) of the last entry, (base offset, 0) without one."""
-        entries = self._tail or self._load() or self._tail
+        entries = self._last or self._tail or self._load() or self._tail
         if not entries:
             return self.base_offset, 0
         relative, position = _unpack(entries, len(entries) - ENTRY_SIZE)

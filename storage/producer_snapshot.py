@@ -33,7 +33,7 @@ from typing import Final
 from fastcrc import crc32
 
 from storage.errors import CorruptFileError
-from storage.producer_entry import BatchMetadata, ProducerEntry
+from storage.producer_entry import NO_OFFSET, NO_SEQUENCE, BatchMetadata, ProducerEntry
 
 SNAPSHOT_SUFFIX: Final = ".snapshot"
 VERSION: Final = 1
@@ -56,27 +56,45 @@ def offset_of_snapshot(name: str) -> int | None:
     return int(stem)
 
 
+SnapshotRow = tuple[int, int, int, int, int, int, int, int]
+"""The fields of one entry, in the file's order."""
+
+
+def row_of(entry: ProducerEntry) -> SnapshotRow:
+    """What the file holds of one producer.
+
+    Its batches may change meanwhile in another thread: whoever calls this there finds out
+    afterwards (`storage.producer_capture`).
+    """
+    last = entry.batches[-1:]
+    sequence, offset, delta = last[0][:3] if last else (NO_SEQUENCE, NO_OFFSET, 0)
+    return (
+        entry.producer_id,
+        entry.epoch,
+        sequence,
+        offset,
+        delta,
+        entry.last_timestamp,
+        entry.coordinator_epoch,
+        entry.txn_first_offset,
+    )
+
+
 def encode_snapshot(entries: Collection[ProducerEntry]) -> bytes:
     """The file's bytes for these producers."""
-    data = bytearray(_HEADER.size + _ENTRY.size * len(entries))
+    return encode_rows(len(entries), map(row_of, entries))
+
+
+def encode_rows(count: int, rows: Iterable[SnapshotRow]) -> bytes:
+    """The file's bytes for `count` producers."""
+    data = bytearray(_HEADER.size + _ENTRY.size * count)
     position = _HEADER.size
-    for entry in entries:
-        _ENTRY.pack_into(
-            data,
-            position,
-            entry.producer_id,
-            entry.epoch,
-            entry.last_sequence,
-            entry.last_data_offset,
-            entry.last_offset_delta,
-            entry.last_timestamp,
-            entry.coordinator_epoch,
-            entry.txn_first_offset,
-        )
+    for row in rows:
+        _ENTRY.pack_into(data, position, *row)
         position += _ENTRY.size
-    _HEADER.pack_into(data, 0, VERSION, 0, len(entries))
+    _HEADER.pack_into(data, 0, VERSION, 0, count)
     crc = crc32.iscsi(memoryview(data)[_CRC_START:])
-    _HEADER.pack_into(data, 0, VERSION, crc, len(entries))
+    _HEADER.pack_into(data, 0, VERSION, crc, count)
     return bytes(data)
 
 

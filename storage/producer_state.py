@@ -17,7 +17,6 @@ Not thread-safe: belongs to its log.
 Source: Kafka, ProducerStateManager.java, ProducerAppendInfo.java, ProducerStateEntry.java.
 """
 
-import contextlib
 import logging
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Sequence
@@ -28,7 +27,6 @@ from protocol.records.batch import BatchHeader
 from storage.append_origin import AppendOrigin
 from storage.errors import (
     CorruptFileError,
-    DiskError,
     InvalidProducerEpochError,
     InvalidTransactionStateError,
     OutOfOrderSequenceError,
@@ -36,6 +34,7 @@ from storage.errors import (
 )
 from storage.filesystem import Filesystem
 from storage.log_files import DELETED_SUFFIX
+from storage.producer_capture import ProducerCapture
 from storage.producer_entry import (
     NO_EPOCH,
     NO_OFFSET,
@@ -47,7 +46,6 @@ from storage.producer_entry import (
 )
 from storage.producer_snapshot import (
     decode_snapshot,
-    encode_snapshot,
     offset_of_snapshot,
     snapshot_name,
 )
@@ -80,6 +78,7 @@ class ProducerStateManager:
     """
 
     __slots__ = (
+        "_captures",
         "_directory",
         "_filesystem",
         "_last_snapshot_offset",
@@ -131,6 +130,8 @@ class ProducerStateManager:
         self._verifications: Verifications | None = None
         self.requires_verification = requires_verification
         self._last_snapshot_offset = 0
+        # Snapshots that threads are writing: told before an entry changes. None instead of empty.
+        self._captures: list[ProducerCapture] | None = None
         self.map_end_offset = 0
         self.first_unstable_offset: int | None = None
 
@@ -384,8 +385,11 @@ class ProducerStateManager:
         entry = self._producers.get(producer_id)
         if entry is None:
             entry = self._producers[producer_id] = ProducerEntry(producer_id, producer_epoch)
-        elif entry.epoch != producer_epoch:
-            entry.move_to_epoch(producer_epoch)
+        else:
+            if self._captures is not None:
+                self._keep(entry)
+            if entry.epoch != producer_epoch:
+                entry.move_to_epoch(producer_epoch)
         entry.add_batch(
             BatchMetadata(last_sequence, last_offset, last_offset - first_offset, timestamp)
         )
@@ -432,6 +436,8 @@ class ProducerStateManager:
         entry = self._producers.get(producer_id)
         if entry is None:
             entry = self._producers[producer_id] = ProducerEntry(producer_id, producer_epoch)
+        elif self._captures is not None:
+            self._keep(entry)
         completed = None
         if entry.txn_first_offset != NO_OFFSET:
             is_aborted = control_type == ABORT_MARKER
@@ -467,8 +473,11 @@ class ProducerStateManager:
             entry = producers.get(producer_id)
             if entry is None:
                 entry = producers[producer_id] = ProducerEntry(producer_id, epoch)
-            elif entry.epoch != epoch:
-                entry.move_to_epoch(epoch)
+            else:
+                if self._captures is not None:
+                    self._keep(entry)
+                if entry.epoch != epoch:
+                    entry.move_to_epoch(epoch)
             entry.coordinator_epoch = coordinator_epoch
             entry.last_timestamp = timestamp
             begun = entry.txn_first_offset
@@ -552,6 +561,8 @@ class ProducerStateManager:
         if entry is None:
             entry = self._producers[header.producer_id] = ProducerEntry(header.producer_id)
         if header.producer_epoch > entry.epoch:
+            if self._captures is not None:
+                self._keep(entry)
             entry.move_to_epoch(header.producer_epoch)
             entry.last_timestamp = header.max_timestamp
 
@@ -579,6 +590,10 @@ class ProducerStateManager:
     def first_undecided_offset(self) -> int | None:
         """First offset of the oldest transaction without a marker, None without one."""
         return next(iter(self._ongoing), None) if self._ongoing else None
+
+    def _keep(self, entry: ProducerEntry) -> None:
+        for capture in self._captures or ():
+            capture.keep(entry)
 
     def _update_first_unstable_offset(self) -> None:
         # A snapshot's transactions were sorted before they came in, so the first key is the least.
@@ -654,6 +669,22 @@ class ProducerStateManager:
             return
         self._clear()
         self._load_newest_snapshot(log_start, now_ms)
+
+    def empty_copy(self) -> "ProducerStateManager":
+        """Another one for the same log, that knows nothing but which snapshots there are."""
+        return ProducerStateManager(
+            self._topic_partition,
+            self._directory,
+            self._filesystem,
+            producer_id_expiration_ms=self.expiration_ms,
+            snapshot_offsets=tuple(self._snapshot_offsets()),
+            requires_verification=self.requires_verification,
+        )
+
+    def hand_over(self, other: "ProducerStateManager") -> None:
+        """`other` takes this one's place: what is not in the log stays known."""
+        other._verifications = self._verifications
+        other.requires_verification = self.requires_verification
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Forget everything and delete all snapshots; the log is empty and starts at `offset`."""
@@ -733,29 +764,54 @@ class ProducerStateManager:
         Returns:
             Whether a file was written.
         """
+        capture = self.capture(offset)
+        if capture is None:
+            return False
+        try:
+            capture.run(sync=sync)
+        except BaseException:
+            self.drop_capture(capture)
+            raise
+        self.finish_capture(capture)
+        return True
+
+    def capture(self, offset: int | None = None) -> ProducerCapture | None:
+        """State as of `offset` (default: `map_end_offset`), to be written by a thread.
+
+        To be given back with `finish_capture` or `drop_capture`.
+
+        Args:
+            offset: The log end offset, at a roll the new segment's base offset.
+
+        Returns:
+            None if that snapshot exists.
+        """
         if offset is not None:
             self.map_end_offset = offset
         end = self.map_end_offset
         if end <= self._last_snapshot_offset:
-            return False
-        file = self._filesystem.open(self._snapshot_path(end), create=True)
-        try:
-            data = encode_snapshot(self._producers.values())
-            file.truncate(0)
-            file.write_at(data, 0)
-            if sync:
-                file.sync()
-        except DiskError:
-            with contextlib.suppress(DiskError):
-                self._filesystem.unlink(self._snapshot_path(end), missing_ok=True)
-            raise
-        finally:
-            file.close()
+            return None
+        capture = ProducerCapture(
+            self._filesystem, self._snapshot_path(end), end, list(self._producers.values())
+        )
+        if self._captures is None:
+            self._captures = []
+        self._captures.append(capture)
+        return capture
+
+    def finish_capture(self, capture: ProducerCapture) -> None:
+        """A snapshot has been written."""
+        self.drop_capture(capture)
         snapshots = self._snapshot_offsets()
-        if end not in snapshots:
-            insort(snapshots, end)
-        self._last_snapshot_offset = end
-        return True
+        if capture.offset not in snapshots:
+            insort(snapshots, capture.offset)
+        self._last_snapshot_offset = max(self._last_snapshot_offset, capture.offset)
+
+    def drop_capture(self, capture: ProducerCapture) -> None:
+        """A snapshot is not wanted any more."""
+        if self._captures is not None and capture in self._captures:
+            self._captures.remove(capture)
+            self._captures = self._captures or None
 
     @property
     def latest_snapshot_offset(self) -> int | None:

@@ -11,7 +11,7 @@ Source: Kafka, LogSegment.java.
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple, TypeVar
 
 from typing_extensions import override
@@ -31,6 +31,7 @@ from storage.log_files import (
     log_file_name,
 )
 from storage.offset_index import OffsetIndex
+from storage.sparse_index import IndexWrite
 from storage.time_index import TimeIndex
 from storage.transaction_index import TransactionIndex
 
@@ -198,7 +199,16 @@ class Segment:
             roll_jitter_ms=roll_jitter_ms,
             stage=stage,
         )
-        file = filesystem.open(segment.path, create=True)
+        segment.create_file(preallocate_bytes)
+        return segment
+
+    def create_file(self, preallocate_bytes: int = 0) -> None:
+        """Make the empty `.log` file; one that is there already is emptied.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        file = self._filesystem.open(self.path, create=True)
         try:
             if file.size():
                 file.truncate(0)
@@ -207,9 +217,8 @@ class Segment:
         except DiskError:
             # The segment before it may go on beyond where this one begins.
             with contextlib.suppress(DiskError):
-                filesystem.unlink(segment.path)
+                self._filesystem.unlink(self.path)
             raise
-        return segment
 
     @override
     def __repr__(self) -> str:
@@ -290,16 +299,35 @@ class Segment:
         Returns:
             Whether an index file changed.
         """
-
-        def save_indexes() -> bool:
-            if self.size > 0:
-                self.time_index.maybe_append(self.max_timestamp, self._max_timestamp_offset)
-            saved = self.offset_index.save()
-            return self.time_index.save() or saved
-
-        changed = self._with_rebuild(save_indexes)
+        writes = self.begin_seal()
+        for write in writes:
+            write.run()
+        self.finish_seal(writes)
         self.trim()
-        return changed
+        return bool(writes)
+
+    def begin_seal(self) -> list[IndexWrite]:
+        """Add the final time index entry; what is to be written of the indexes."""
+
+        def begin() -> list[IndexWrite]:
+            if self.size > 0:
+                self.time_index.maybe_append(
+                    self.max_timestamp, self._max_timestamp_offset, save=False
+                )
+            return self.begin_save()
+
+        return self._with_rebuild(begin)
+
+    def begin_save(self) -> list[IndexWrite]:
+        """What is to be written for the indexes to be in their files."""
+        writes = (self.offset_index.begin_save(), self.time_index.begin_save())
+        return [write for write in writes if write is not None]
+
+    def finish_seal(self, writes: list[IndexWrite]) -> None:
+        """What `begin_seal` or `begin_save` gave has been written."""
+        for write in writes:
+            self.offset_index.finish_save(write)
+            self.time_index.finish_save(write)
 
     def trim(self) -> None:
         """Cut the file to its log: preallocated space, or what a failed write left."""
@@ -346,39 +374,109 @@ class Segment:
             self._first_timestamp = max_timestamp
         pending = self._bytes_since_index_entry
         if pending > self._index_interval_bytes:
-            self._add_index_entries(last_offset, position)
+            self._add_index_entries(last_offset, position, True)
             pending = 0
         self._bytes_since_index_entry = pending + size
         self.size = position + size
 
     def append_batches(self, records: Buffer, batches: list[BatchAppend]) -> None:
         """Write several batches at once; else as `append`."""
+        self.open_file().write_at(records, self.size)
+        self.take_in(batches)
+
+    def take_in(self, batches: Iterable[BatchAppend], *, save: bool = True) -> None:
+        """Batches have been written at the end of the file: they belong to the segment now.
+
+        Args:
+            batches: In their order.
+            save: Write index entries out if they have become many. Without it no call goes to the
+                disk, if the segment `is_warm`.
+        """
         position = self.size
-        self.open_file().write_at(records, position)
-        if position == 0:
-            self._first_timestamp = batches[0].max_timestamp
         for size, last_offset, max_timestamp in batches:
+            if position == 0:
+                self._first_timestamp = max_timestamp
             if max_timestamp > self.max_timestamp:
                 self._raise_max_timestamp(max_timestamp, last_offset)
             if self._bytes_since_index_entry > self._index_interval_bytes:
-                self._add_index_entries(last_offset, position)
+                self._add_index_entries(last_offset, position, save)
                 self._bytes_since_index_entry = 0
             self._bytes_since_index_entry += size
             position += size
         self.size = position
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether appending needs nothing that has to be read first."""
+        return (
+            self._max_timestamp is not None
+            and (self._first_timestamp is not None or self.size == 0)
+            and self.offset_index.is_known
+            and self.time_index.is_known
+        )
+
+    @property
+    def has_long_tail(self) -> bool:
+        """Many index entries are not in their files: `begin_save` is due."""
+        return self.offset_index.has_long_tail or self.time_index.has_long_tail
+
+    def warmed_copy(self) -> "Segment":
+        """Another object for the same files that has read what `is_warm` asks for.
+
+        For a thread: this object is left as it is, so its owner may use it meanwhile. To be given
+        to `take_warmth`. Should the indexes be damaged they are built anew.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        copy = Segment(
+            self.directory,
+            self.base_offset,
+            self._filesystem,
+            index_interval_bytes=self._index_interval_bytes,
+            index_max_bytes=0,
+            size=self.size,
+            stage=self.stage,
+        )
+        try:
+            _ = copy.first_timestamp, copy.max_timestamp
+            copy._with_rebuild(copy._learn_indexes)
+        finally:
+            copy.close()
+        return copy
+
+    def _learn_indexes(self) -> None:
+        self.offset_index.learn()
+        self.time_index.learn()
+
+    def take_warmth(self, copy: "Segment") -> None:
+        """Learn from a copy what it has read; what is known here already stays."""
+        if self._first_timestamp is None:
+            self._first_timestamp = copy.first_timestamp if self.size else None
+        if self._max_timestamp is None:
+            self._max_timestamp = copy.max_timestamp
+            self._max_timestamp_offset = copy._max_timestamp_offset
+        self.offset_index.learn_from(copy.offset_index)
+        self.time_index.learn_from(copy.time_index)
 
     def _raise_max_timestamp(self, timestamp: int, offset: int) -> None:
         if timestamp > self.max_timestamp:
             self._max_timestamp = timestamp
             self._max_timestamp_offset = offset
 
-    def _add_index_entries(self, last_offset: int, position: int) -> None:
+    def _add_index_entries(self, last_offset: int, position: int, save: bool) -> None:
         try:
-            self.offset_index.append(last_offset, position)
-            self.time_index.maybe_append(self.max_timestamp, self._max_timestamp_offset)
+            self.offset_index.append(last_offset, position, save=save)
+            self.time_index.maybe_append(self.max_timestamp, self._max_timestamp_offset, save=save)
             self.needs_roll = self.offset_index.is_full or self.time_index.is_full
         except CorruptFileError as error:
             self.rebuild_indexes(error)
+
+    def set_index_max_bytes(self, max_bytes: int) -> None:
+        """A new `segment.index.bytes`."""
+        self.offset_index.set_max_bytes(max_bytes)
+        self.time_index.set_max_bytes(max_bytes)
+        self.needs_roll = True
 
     def has_full_index(self) -> bool:
         """Whether it must be rolled for want of room in an index; `needs_roll` says so then."""

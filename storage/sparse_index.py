@@ -9,6 +9,12 @@ written to is scanned after a crash anyway, so its index need not be on disk. Bo
 file's own bytes, no entry becomes an object before it is used. A file that Kafka did not close ends
 in zeros, which are no entries.
 
+    begin_save()    with the log's owner: what is to be written, and where
+    IndexWrite.run  in any thread: writes it
+    finish_save()   with the log's owner: what was written counts as saved
+
+`save` is all three. The entries stay in the tail until the end, so look-ups go on meanwhile.
+
 There is no checksum: whoever uses an entry looks whether the batch it names is there, and has the
 index rebuilt from the log when it is not (`CorruptFileError`).
 """
@@ -21,6 +27,44 @@ from storage.log_files import log_file_name
 
 TAIL_ENTRIES_MAX: Final = 2048
 """Unsaved entries held before they are written out; at 4 KiB between them, 8 MiB of log."""
+
+
+class IndexWrite:
+    """Entries on their way into an index file."""
+
+    __slots__ = ("_data", "_filesystem", "_path", "_position", "_rewrite", "count")
+
+    def __init__(
+        self,
+        filesystem: Filesystem,
+        path: str,
+        *,
+        rewrite: bool,
+        data: bytes,
+        position: int,
+        count: int,
+    ) -> None:
+        self._filesystem = filesystem
+        self._path = path
+        self._rewrite = rewrite
+        self._data = data
+        self._position = position
+        self.count = count
+
+    def run(self) -> None:
+        """Write to the page cache; creates the file, empty if there are no entries. Blocks.
+
+        Raises:
+            DiskError: The disk refused; the entries stay unsaved.
+        """
+        file = self._filesystem.open(self._path, create=True)
+        try:
+            if self._rewrite:
+                file.truncate(0)
+            if self._data:
+                file.write_at(self._data, self._position)
+        finally:
+            file.close()
 
 
 class SparseIndex:
@@ -36,10 +80,12 @@ class SparseIndex:
 
     __slots__ = (
         "_filesystem",
+        "_last",
         "_loaded",
         "_max_entries",
         "_rewrite",
         "_saved",
+        "_saving",
         "_tail",
         "base_offset",
         "columns",
@@ -84,6 +130,9 @@ class SparseIndex:
         self._tail: bytearray | None = None
         # The file, if any, is to be cut to nothing before the next save.
         self._rewrite = is_new
+        # The last entry, so that appending never reads the file; None: not known, or there is none.
+        self._last: bytes | None = None
+        self._saving: IndexWrite | None = None
 
     @property
     def path(self) -> str:
@@ -113,13 +162,19 @@ class SparseIndex:
 
     # -- writing -----------------------------------------------------------------------------
 
-    def _append(self, entry: bytes) -> None:
+    def _append(self, entry: bytes, save: bool) -> None:
         tail = self._tail
         if tail is None:
             tail = self._tail = bytearray()
         tail += entry
-        if len(tail) >= TAIL_ENTRIES_MAX * self.ENTRY_SIZE:
+        self._last = entry
+        if save and len(tail) >= TAIL_ENTRIES_MAX * self.ENTRY_SIZE:
             self.save()
+
+    @property
+    def has_long_tail(self) -> bool:
+        """So much is unsaved that it should be written out."""
+        return self._tail is not None and len(self._tail) >= TAIL_ENTRIES_MAX * self.ENTRY_SIZE
 
     def save(self) -> bool:
         """Write unsaved entries to the page cache; creates the file, empty if there are none.
@@ -130,25 +185,65 @@ class SparseIndex:
         Raises:
             DiskError: The disk refused; the entries stay unsaved.
         """
+        write = self.begin_save()
+        if write is None:
+            return False
+        write.run()
+        self.finish_save(write)
+        return True
+
+    def begin_save(self) -> IndexWrite | None:
+        """What has to be written for all entries to be in the file; None: they are.
+
+        Reads the file if nobody has looked at it yet (`is_known`).
+        """
         tail = self._tail
         if not tail and not self._rewrite:
-            return False
+            return None
         if self._saved < 0:
             self._load()
-        file = self._filesystem.open(self.path, create=True)
-        try:
-            if self._rewrite:
-                file.truncate(0)
-                self._rewrite = False
-            if tail:
-                file.write_at(bytes(tail), self._saved * self.ENTRY_SIZE)
-        finally:
-            file.close()
-        if tail:
-            self._saved += len(tail) // self.ENTRY_SIZE
-            self._tail = None
+            tail = self._tail
+        self._saving = IndexWrite(
+            self._filesystem,
+            self.path,
+            rewrite=self._rewrite,
+            data=bytes(tail or b""),
+            position=self._saved * self.ENTRY_SIZE,
+            count=len(tail or b"") // self.ENTRY_SIZE,
+        )
+        return self._saving
+
+    def finish_save(self, write: IndexWrite) -> None:
+        """What `begin_save` gave has been written."""
+        if self._saving is not write:
+            # Cut or built anew meanwhile: the next save writes the file from its beginning.
+            return
+        self._saving = None
+        self._rewrite = False
+        if write.count and self._tail is not None:
+            self._saved += write.count
+            self._tail = self._tail[write.count * self.ENTRY_SIZE :] or None
             self.close()
-        return True
+
+    @property
+    def is_known(self) -> bool:
+        """Whether entries can be added without reading the file."""
+        return self._saved >= 0 and bool(self._last or self._tail or self._saved == 0)
+
+    def learn(self) -> None:
+        """Find out how many entries the file holds, and which one is the last."""
+        entries = self._all()
+        self._last = entries[-self.ENTRY_SIZE :] or None
+
+    def learn_from(self, other: "SparseIndex") -> None:
+        """Take over what another object for the same file has learnt, if it is not known here."""
+        if self.is_known or self._tail or self._rewrite:
+            return
+        if self._saved < 0:
+            self._saved = other._saved
+            self._tail = other._tail
+            self._rewrite = other._rewrite
+        self._last = other._last
 
     def sync(self) -> None:
         """Wait until the saved entries are on disk."""
@@ -166,6 +261,8 @@ class SparseIndex:
         self.close()
         self._saved = 0
         self._tail = bytearray(entries)
+        self._last = None
+        self._saving = None
         self._rewrite = True
 
     # -- reading -----------------------------------------------------------------------------

@@ -44,17 +44,18 @@ class TimeIndex(SparseIndex):
         """Room for one entry is left: the one that is added when the segment is rolled."""
         return self.entry_count >= self._max_entries - 1
 
-    def maybe_append(self, timestamp: int, offset: int) -> None:
+    def maybe_append(self, timestamp: int, offset: int, *, save: bool = True) -> None:
         """Add an entry, if `timestamp` is above that of the last one.
 
         Args:
             timestamp: Greatest timestamp of the segment so far, ms; -1 when no record has one.
             offset: Last offset of the first batch that has it.
+            save: Write the unsaved entries out if they have become many.
         """
         last_timestamp, last_offset = self.last_entry
         if timestamp > last_timestamp:
             assert offset >= last_offset, (self.path, offset, last_offset)
-            self._append(_ENTRY.pack(timestamp, offset - self.base_offset))
+            self._append(_ENTRY.pack(timestamp, offset - self.base_offset), save)
 
     def truncate_to(self, offset: int) -> None:
         """Drop entries at or above `offset`; in the file at the next save."""
@@ -93,7 +94,7 @@ class TimeIndex(SparseIndex):
     @property
     def last_entry(self) -> tuple[int, int]:
         """(timestamp, offset) of the last entry, (-1, base offset) without one."""
-        entries = self._tail or self._load() or self._tail
+        entries = self._last or self._tail or self._load() or self._tail
         if not entries:
             return NO_TIMESTAMP, self.base_offset
         timestamp, relative = _unpack(entries, len(entries) - ENTRY_SIZE)

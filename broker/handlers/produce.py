@@ -4,8 +4,9 @@ Behaviour:
 - One record batch per partition. It is checked as a batch (CRC-32C, sizes, counts, timestamps,
   codec, producer state), given its offsets in place, and written once to the page cache.
 - acks=0 has no answer; if it fails the connection is closed, so that the client notices.
-- acks=1 and -1 answer when the records are committed: at once on one replica, or after the shared
-  fdatasync when `flush.messages` is reached.
+- acks=1 and -1 answer when the records are committed: at once on one replica, unless a thread
+  writes them (`storage.log_write_behind`), or after the shared fdatasync when `flush.messages` is
+  reached. While too much waits to be written, the connection is read no further.
 - Topics that cost CPU by the record (`compression.type` other than the producer's,
   `record.validation=full`, compacted ones) have their larger batches prepared by a thread; every
   other append stays on the loop.
@@ -180,12 +181,14 @@ class ProduceHandler:
                     if log.works_by_record and self._goes_apart(partition, records, apart):
                         apart.append((partition, records, response, terms))
                     else:
-                        info = partition.append(records, now_ms, terms=terms)
+                        info = partition.append(records, now_ms, terms=terms, memory=connection)
                         response.base_offset = info.first_offset
                         response.log_append_time_ms = info.log_append_time_ms
                         response.log_start_offset = info.log_start_offset
                         if log.high_watermark <= info.last_offset:
                             waiting.append((partition, info.last_offset + 1, response))
+                            if partition.is_congested:
+                                partition.hold_back(connection)
                     responses.append(response)
                 except (StorageError, ApiError) as error:
                     failed = True

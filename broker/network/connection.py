@@ -19,6 +19,8 @@ more reasons, a bit each; it reads again when the last bit is cleared:
                         that the peer does not take
     PAUSED_BY_TURN      its requests took their turn's time    cleared in the loop's next turn
     PAUSED_BY_ROUND     too many sockets are readable at once  cleared in the loop's next turns
+    PAUSED_BY_DISK      a directory that it writes to is       cleared by DirectoryWriter
+                        behind
     PAUSED_BY_STOP      the broker stops                       never cleared
 
 What had been received before the pause waits: bytes in `_unparsed`, at most one shared buffer's
@@ -26,12 +28,13 @@ worth, or a whole frame that the channel did not take in `_frame`. Both are char
 received bytes.
 
 A frame's memoryview is valid until the handler returns or first awaits: whoever needs it longer
-copies it. Requests of one connection start in order and are answered in order; several may be under
-way (Kafka allows one).
+copies it, or asks `keep` for a frame that has memory of its own. Requests of one connection start
+in order and are answered in order; several may be under way (Kafka allows one).
 """
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.network.receive_buffers import ReceiveBuffer
@@ -56,6 +59,10 @@ PAUSED_BY_BACKLOG = 4
 PAUSED_BY_STOP = 8
 PAUSED_BY_TURN = 16
 PAUSED_BY_ROUND = 32
+PAUSED_BY_DISK = 64
+
+KEPT_SHARE = 8
+"""What is kept is at least this part of its frame: else it is copied, and the frame is free."""
 
 _PAUSED_BRIEFLY = PAUSED_BY_TURN | PAUSED_BY_ROUND
 
@@ -84,6 +91,7 @@ class Connection:
         "_frame",
         "_held_bytes",
         "_in_turn",
+        "_lent",
         "_paused",
         "_pending",
         "_prefix",
@@ -123,6 +131,8 @@ class Connection:
         self._sender = Sender(stream)
         self._pending: deque[ResponseSlot] = deque()
         self._frame: ReceiveBuffer | None = None
+        # The frame with memory of its own that is being handled.
+        self._lent: ReceiveBuffer | None = None
         self._prefix = b""
         self._unparsed: memoryview[int] | None = None
         self._paused = 0
@@ -193,12 +203,14 @@ class Connection:
         """Handle a frame that came in pieces; keep it when the channel is full."""
         processor = self.processor
         self._frame = None
+        self._lent = frame
         self._in_turn = True
         taken = True
         try:
             taken = processor.channel.offer(self, frame.view[: frame.size])
         finally:
             self._in_turn = False
+            self._lent = None
             if taken or self.closed:
                 processor.buffers.give_back(frame)
             else:
@@ -243,6 +255,9 @@ class Connection:
                 return
             if self.closed:
                 return
+            if self._paused & PAUSED_BY_DISK and at < end:
+                self._keep(data[at:], ours, PAUSED_BY_DISK)
+                return
             if self._must_pause() and at < end:
                 self._keep(data[at:], ours, PAUSED_BY_BACKLOG)
                 return
@@ -281,6 +296,23 @@ class Connection:
         self._frame = frame
         if buffers.exhausted:
             self.processor.wait_for_memory(self)
+
+    def keep(self, records: memoryview) -> Callable[[], None] | None:
+        """Leave `records`, of the frame that is being handled, until the function is called.
+
+        Returns:
+            None where that cannot be, or would keep far more than the records: they must be copied.
+        """
+        frame = self._lent
+        if frame is None or not frame.holds(records) or len(records) * KEPT_SHARE < frame.size:
+            return None
+        return self.processor.buffers.keep(frame)
+
+    def wait_for_disk(self, when_uncongested: Callable[[Callable[[], None]], None]) -> None:
+        """Read on when less waits to be written: `when_uncongested` calls what it is given then."""
+        if not self._paused & PAUSED_BY_DISK and not self.closed:
+            self.pause(PAUSED_BY_DISK)
+            when_uncongested(partial(self.resume, PAUSED_BY_DISK))
 
     def _must_pause(self) -> bool:
         sender = self._sender

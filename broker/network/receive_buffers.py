@@ -12,9 +12,14 @@ where a default Kafka with a 1 GiB heap dies at 16.
     above        an anonymous mapping of its own, given back to the system after use
 
 `charged` is what the limit `queued.max.request.bytes` is compared with: bytes that arrived.
+
+A frame whose records a thread is yet to write is kept beyond its request: it stays charged, and
+comes back when the last who kept it has let go.
 """
 
 import mmap
+from collections.abc import Callable
+from functools import partial
 
 SMALL_SIZE_MAX = 4 * 1024
 POOLED_SIZE_MAX = 4 * 1024 * 1024
@@ -25,13 +30,20 @@ POOL_BYTES_MAX = 32 * 1024 * 1024
 class ReceiveBuffer:
     """A frame on its way in: `view[:filled]` has arrived, `size` bytes are announced."""
 
-    __slots__ = ("_memory", "filled", "size", "view")
+    __slots__ = ("_memory", "filled", "handled", "kept", "size", "view")
 
     def __init__(self, memory: bytearray | mmap.mmap, size: int) -> None:
         self._memory: bytearray | mmap.mmap | None = memory
         self.view = memoryview(memory)
         self.size = size
         self.filled = 0
+        # How many keep it, and whether its request has been handled meanwhile.
+        self.kept = 0
+        self.handled = False
+
+    def holds(self, records: memoryview) -> bool:
+        """Whether `records` lie in this memory."""
+        return self._memory is not None and records.obj is self._memory
 
     @property
     def capacity(self) -> int:
@@ -93,8 +105,21 @@ class ReceiveBuffers:
         if self.charged > self.peak_charged:
             self.peak_charged = self.charged
 
+    def keep(self, buffer: ReceiveBuffer) -> Callable[[], None]:
+        """Leave a frame as it is, also when it has been handled, until the function is called."""
+        buffer.kept += 1
+        return partial(self._let_go, buffer)
+
+    def _let_go(self, buffer: ReceiveBuffer) -> None:
+        buffer.kept -= 1
+        if not buffer.kept and buffer.handled:
+            self.give_back(buffer)
+
     def give_back(self, buffer: ReceiveBuffer) -> None:
         """The frame has been handled, or its connection is gone."""
+        if buffer.kept:
+            buffer.handled = True
+            return
         self.charged -= buffer.filled
         buffer.filled = 0
         memory = buffer.detach()

@@ -231,7 +231,7 @@ class ShareCoordinator:
         partition = self._replica_manager.get_partition(*topic_partition)
         if partition is None:
             raise KeyError(str(topic_partition))
-        end_offset = partition.log.log_end_offset
+        end_offset = partition.log.next_offset
         if partition.log.high_watermark < end_offset:
             return None
         settings = self._settings

@@ -247,7 +247,7 @@ class TransactionCoordinator:
         if partition is None:
             raise KeyError(str(topic_partition))
         log = partition.log
-        end_offset = log.log_end_offset
+        end_offset = log.next_offset
         if log.high_watermark < end_offset:
             return None
         loader = TransactionLoader(

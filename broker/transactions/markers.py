@@ -184,7 +184,7 @@ class LocalMarkerWriter:
     def _when_committed(
         self, partition: "Partition", topic_partition: TopicPartition, writes: "list[_Write]"
     ) -> None:
-        end = partition.log.log_end_offset
+        end = partition.log.next_offset
         self._replicas.when_committed(
             partition,
             end - 1,

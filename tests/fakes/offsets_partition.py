@@ -98,6 +98,7 @@ class FakeReplicaManager:
             log_start_offset=0,
             high_watermark=self.high_watermarks.get(index, end_offset),
             log_end_offset=end_offset,
+            next_offset=end_offset,
         )
         return SimpleNamespace(log=log, leader_epoch=0)
 

@@ -22,6 +22,10 @@ class _Log:
         self.log_end_offset = 0
         self.high_watermark = 0
 
+    @property
+    def next_offset(self) -> int:
+        return self.log_end_offset
+
     def delete_records(self, offset: int) -> int:
         self.log_start_offset = offset
         return offset

@@ -123,6 +123,7 @@ class FakeStateLog:
         log = SimpleNamespace(
             log_start_offset=0,
             log_end_offset=self.ends[index],
+            next_offset=self.ends[index],
             high_watermark=self.committed[index],
         )
         return SimpleNamespace(log=log, leader_epoch=self.leader_epoch)

@@ -72,11 +72,11 @@ class Replicas(ReplicaManager):
 class DiskAtOnce:
     """What would be done in a thread is done when this returns."""
 
-    def submit(self, work: Callable[[], object], done: Callable[[object, None], None]) -> None:
-        done(work(), None)
-
     def of(self, _path: str) -> "DiskAtOnce":
         return self
+
+    def submit(self, work: Callable[[], object], done: Callable[[object, None], None]) -> None:
+        done(work(), None)
 
 
 class NoGroups:
