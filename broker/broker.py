@@ -34,6 +34,7 @@ from broker.handlers.produce import ProduceHandler
 from broker.handlers.share_fetch import ShareFetchHandler
 from broker.kafka_apis import Api, KafkaApis
 from broker.log_lifecycle import LogLifecycle
+from broker.log_mover import LogMover
 from broker.lookups import Lookups
 from broker.loop_lag import LoopLag
 from broker.network.server import LIMIT_KEYS, LISTENER_KEYS, WORKER_KEYS, NetworkServer
@@ -144,6 +145,7 @@ class Broker:
         self._stopping = False
         self._loading: asyncio.Task[None] | None = None
         self._store: SqliteStore | None = None
+        self.log_mover: LogMover | None = None
         self._directories: NodeDirectories | None = None
         self.controller: Controller | None = None
         self.groups: GroupCoordinator | None = None
@@ -299,6 +301,16 @@ class Broker:
             on_reconfigured=self._reconfigured,
             on_deleted=self._deleted,
         )
+        self.log_mover = LogMover(
+            controller=controller,
+            log_manager=self.log_manager,
+            replicas=self.replicas,
+            timer=self.timer,
+            resign=self._resign,
+            serve=lifecycle.serve,
+            config_for=lifecycle.config_for,
+            threads=settings.num_replica_alter_log_dirs_threads or len(self.log_dirs),
+        )
         self.replicas.on_disk_failure = self.log_manager.fail_log
         controller.has_room = lambda: self.log_manager.has_room
         self._store.on_full = self._store_full
@@ -419,6 +431,7 @@ class Broker:
             share_coordinator=self.share_coordinator,
             lookups=self.lookups,
             remote=self.remote,
+            log_mover=self.log_mover,
         )
         apis = KafkaApis(services, map(Api, handler_modules()), self.clock)
         apis.by_key[ApiKey.PRODUCE].hot = ProduceHandler(
@@ -598,6 +611,20 @@ class Broker:
 
     def _directory_gone(self, path: str, partitions: list[TopicPartition]) -> None:
         LOGGER.error("log directory offline directory=%s partitions=%d", path, len(partitions))
+        self._resign(partitions)
+        for topic_partition in partitions:
+            coordinator = self._coordinator_of(topic_partition.topic)
+            if coordinator is not None:
+                coordinator.unavailable.set(
+                    topic_partition.partition, f"its log is in {path}, which is offline"
+                )
+        if len(self.log_manager.offline_directories) == len(self.log_manager.directories):
+            self._fail("every log directory is offline")
+        elif path == dirname(self.node_store.path):
+            self._fail(f"{path} is offline and holds the metadata store")
+
+    def _resign(self, partitions: list[TopicPartition]) -> None:
+        """Serve partitions no longer, nor what lies in them."""
         if self.remote is not None:
             served = [self.replicas.get_partition(*one) for one in partitions]
             self.remote.on_resigned(one for one in served if one is not None)
@@ -606,13 +633,6 @@ class Broker:
             coordinator = self._coordinator_of(topic_partition.topic)
             if coordinator is not None:
                 coordinator.on_resigned(topic_partition.partition)
-                coordinator.unavailable.set(
-                    topic_partition.partition, f"its log is in {path}, which is offline"
-                )
-        if len(self.log_manager.offline_directories) == len(self.log_manager.directories):
-            self._fail("every log directory is offline")
-        elif path == dirname(self.node_store.path):
-            self._fail(f"{path} is offline and holds the metadata store")
 
     def _fail(self, reason: str) -> None:
         if not self.failed.done():
@@ -706,6 +726,8 @@ class Broker:
         if self._loading is not None and not self._loading.done():
             # A log that is half recovered is not clean: wait for it rather than lie about it.
             await asyncio.wait([self._loading])
+        if self.log_mover is not None:
+            await self.log_mover.stop()
         if self.share is not None:
             await self.share.stop()
         if self.share_coordinator is not None:

@@ -225,6 +225,10 @@ class LogLifecycle:
             )
         return kept
 
+    def serve(self, log: "Log") -> None:
+        """Serve a log that is open, of a topic that is there."""
+        self._serve(log)
+
     def _hand_over(self, log: "Log") -> None:
         """A log is open; called in recovery threads. The loop is woken once for many."""
         with self._hand_over_lock:

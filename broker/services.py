@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from broker.controller.controller import Controller
     from broker.disk import Disk
     from broker.groups.coordinator import GroupCoordinator
+    from broker.log_mover import LogMover
     from broker.lookups import Lookups
     from broker.remote.remote_storage import RemoteStorage
     from broker.replica_manager import ReplicaManager
@@ -44,5 +45,6 @@ class Services:
     share_coordinator: "ShareCoordinator"
     lookups: "Lookups"
     remote: "RemoteStorage | None" = None
+    log_mover: "LogMover | None" = None
     advertised_apis: "list[ApiVersion]" = field(default_factory=list)
     """As ApiVersions tells them; built once, because every client asks first of all."""

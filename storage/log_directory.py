@@ -17,7 +17,7 @@ import logging
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from posixpath import join
+from posixpath import dirname, join
 from typing import Final
 from uuid import UUID
 
@@ -135,6 +135,12 @@ class LogDirectory:
             CorruptFileError: Its meta.properties does not parse.
             DiskError: The disk refused.
         """
+        if not self._filesystem.exists(self.path):
+            self._filesystem.mkdir(self.path)
+            # Else a power cut takes the name of what holds synced records. A parent that may not
+            # be opened was made by somebody else, who has seen to it.
+            with suppress(DiskError):
+                self._filesystem.sync_directory(dirname(self.path) or ".")
         self._filesystem.mkdir(self.path)
         self._lock = self._filesystem.lock(join(self.path, LOCK_FILE))
         self.meta = read_meta_properties(self._filesystem, join(self.path, META_PROPERTIES))
@@ -268,6 +274,18 @@ class LogDirectory:
             self._written[name] = data
             self.offsets[name] = merged
             return True
+
+    def remember(self, topic_partition: TopicPartition, offsets: Mapping[str, int]) -> None:
+        """A partition is on its way in or out: checkpoints keep these offsets of it until it loads.
+
+        Args:
+            topic_partition: Which one.
+            offsets: By the checkpoint's name.
+        """
+        with self._write_lock:
+            self.loading.add(topic_partition)
+            for name, offset in offsets.items():
+                self.offsets[name] = {**self.offsets.get(name, {}), topic_partition: offset}
 
     def forget(self, partitions: set[TopicPartition]) -> None:
         """Drop partitions from all checkpoints that name them.

@@ -24,7 +24,8 @@ Passes, each to be called now and then by the broker:
     remove_deleted        `file.delete.delay.ms` after a deletion
     checkpoint_*          `log.flush.offset.checkpoint.interval.ms` and its like
 
-Its parts: `log_table` (what all share), `log_startup`, `log_passes`, `log_checkpoints`.
+Its parts: `log_table` (what all share), `log_startup`, `log_passes`, `log_checkpoints`,
+`log_moves`.
 
 Source: Kafka, LogManager.scala.
 """
@@ -44,9 +45,9 @@ from storage.errors import (
     StorageError,
 )
 from storage.log import Log
-from storage.log_checkpoints import LogCheckpoints
 from storage.log_directory import LogDirectory
 from storage.log_jobs import CLOSING_THREADS, Run, run_in_threads, run_one_by_one
+from storage.log_moves import LogMoves
 from storage.log_passes import LogPasses
 from storage.log_room import LogRoom
 from storage.log_table import LogManagerSettings
@@ -61,7 +62,7 @@ from storage.uuid_text import NIL, format_uuid
 __all__ = ["LogManager", "LogManagerSettings"]
 
 
-class LogManager(LogRoom, LogPasses, LogCheckpoints):
+class LogManager(LogRoom, LogMoves, LogPasses):
     """The broker's logs."""
 
     def get_or_create(

@@ -195,6 +195,10 @@ class LogStartup(LogTable):
             path = join(directory.path, found.name)
             if found.state is DirectoryState.DELETE:
                 self._deleted.append((self._clock.now_ms(), path))
+            elif found.state is DirectoryState.FUTURE and found.topic_partition in holders:
+                # A move that was not finished: the log is where it was.
+                _log.info("removing an unfinished copy directory=%s", path)
+                self._deleted.append((self._clock.now_ms(), path))
             elif found.state is not DirectoryState.CURRENT:
                 self.stray.append(path)
                 _log.warning("leaving directory=%s alone", path)
@@ -385,11 +389,17 @@ class LogStartup(LogTable):
         topic_id: UUID,
         config: TopicConfig,
         job: LoadJob | None,
+        *,
+        is_new: bool | None = None,
     ) -> Log:
-        """Open a log; without a job a new one, which no checkpoint knows."""
+        """Open a log: a job's, a new one, which no checkpoint knows, or one that was closed clean.
+
+        `is_new` is by default whether there is no job.
+        """
+        is_known = job is not None if is_new is None else not is_new
 
         def checkpointed(name: str) -> int | None:
-            return None if job is None else directory.checkpointed(name, topic_partition)
+            return directory.checkpointed(name, topic_partition) if is_known else None
 
         return Log.open(
             join(directory.path, str(topic_partition)),

@@ -19,6 +19,9 @@ from uuid import UUID
 from storage.topic_partition import TopicPartition
 
 NAME_SIZE_MAX: Final = 255
+FUTURE_NAME_EXTRA: Final = len(".") + 32 + len("-future")
+"""Bytes a copy's directory has beyond the partition's."""
+
 _MARKED: Final = re.compile(r"(?P<partition>.+)\.(?P<id>[^.]+)-(?P<state>delete|future|stray)")
 
 

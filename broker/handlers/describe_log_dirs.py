@@ -3,8 +3,9 @@
 Behaviour:
 - One result per log directory; a directory that is offline is KAFKA_STORAGE_ERROR and tells nothing
   else. Topics null: every partition; otherwise those asked for, where they are found.
-- The size is that of the partition's segments. The lag is 0: the log is its own leader's, and none
-  is being moved from one directory to another.
+- The size is that of the partition's segments. The lag is 0: the log is its own leader's. A copy on
+  its way into the directory (AlterReplicaLogDirs) is told of beside them, as a future one, with how
+  far it is behind.
 - With `tier.describe.log.dirs.remote` the bucket is one more directory, `remote://...`, with the
   bytes each partition led here has there (as Redpanda does it); its volume is not known.
 - Total and usable bytes are those of the volume the directory is on, read in a thread.
@@ -17,7 +18,7 @@ Versions:
 """
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from protocol.api_keys import ApiKey
@@ -34,7 +35,7 @@ from storage.errors import DiskError
 if TYPE_CHECKING:
     from broker.request import RequestContext
     from broker.services import Services
-    from storage.log import Log
+    from storage.log_directory import LogDirectory
 
 API_KEY = ApiKey.DESCRIBE_LOG_DIRS
 VERSIONS = (1, 4)
@@ -67,7 +68,7 @@ async def handle(
             DescribeLogDirsResult(
                 error_code=int(ErrorCode.NONE),
                 log_dir=directory.path,
-                topics=_topics(services.log_manager.logs_in(directory), wanted),
+                topics=_rows(_here(services, directory, wanted)),
                 total_bytes=total_bytes,
                 usable_bytes=usable_bytes,
             )
@@ -80,7 +81,7 @@ async def handle(
                 error_code=int(ErrorCode.NONE),
                 log_dir=f"remote://{place.rstrip('/') if scheme == 's3' else place}",
                 topics=_rows(
-                    (topic, index, size)
+                    (topic, index, size, None)
                     for topic, index, size in remote.sizes()
                     if wanted is None or (topic, index) in wanted
                 ),
@@ -91,23 +92,32 @@ async def handle(
     return DescribeLogDirsResponse(error_code=int(ErrorCode.NONE), results=results)
 
 
-def _topics(
-    logs: "Iterable[Log]", wanted: set[tuple[str, int]] | None
-) -> list[DescribeLogDirsTopic]:
-    return _rows(
-        (*log.topic_partition, log.size())
-        for log in logs
-        if wanted is None or tuple(log.topic_partition) in wanted
-    )
+Row = tuple[str, int, int, int | None]
+"""Topic, partition, bytes, and how far a future copy is behind; None: it is none."""
 
 
-def _rows(sizes: Iterable[tuple[str, int, int]]) -> list[DescribeLogDirsTopic]:
-    """From (topic, partition, bytes) to what the response has."""
+def _here(
+    services: "Services", directory: "LogDirectory", wanted: set[tuple[str, int]] | None
+) -> Iterator[Row]:
+    for log in services.log_manager.logs_in(directory):
+        if wanted is None or tuple(log.topic_partition) in wanted:
+            yield (*log.topic_partition, log.size(), None)
+    if services.log_mover is not None:
+        for copy in services.log_mover.futures_in(directory):
+            if wanted is None or tuple(copy.topic_partition) in wanted:
+                yield (*copy.topic_partition, copy.size_bytes, copy.offset_lag)
+
+
+def _rows(sizes: Iterable[Row]) -> list[DescribeLogDirsTopic]:
+    """From rows to what the response has."""
     by_topic: dict[str, list[DescribeLogDirsPartition]] = {}
-    for topic, index, size in sizes:
+    for topic, index, size, lag in sizes:
         by_topic.setdefault(topic, []).append(
             DescribeLogDirsPartition(
-                partition_index=index, partition_size=size, offset_lag=0, is_future_key=False
+                partition_index=index,
+                partition_size=size,
+                offset_lag=lag or 0,
+                is_future_key=lag is not None,
             )
         )
     return [

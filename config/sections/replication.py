@@ -84,7 +84,6 @@ class ReplicationSettings(Settings):
         default=None,
         text="Replicas that move between directories at the same time. Unset: one for every "
         "directory.",
-        difference="Accepted; moving replicas between directories is not there yet.",
     )
     auto_leader_rebalance_enable: bool = config_key(
         "auto.leader.rebalance.enable",

@@ -37,7 +37,13 @@ def services_of(controller: Controller, **parts: object) -> "Services":
     return cast(
         "Services",
         SimpleNamespace(
-            **{"controller": controller, "settings": controller.settings, "remote": None, **parts}
+            **{
+                "controller": controller,
+                "settings": controller.settings,
+                "remote": None,
+                "log_mover": None,
+                **parts,
+            }
         ),
     )
 
