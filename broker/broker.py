@@ -454,7 +454,7 @@ class Broker:
             loop=self.loop,
             clock=self.clock,
             timer=self.timer,
-            disk=self.disk,
+            cold_reads=self.replicas.cold_reads,
             router=self.apis,
             turn_end=self.turn_end,
             connections_max=self.descriptors.connections,

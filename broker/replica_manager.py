@@ -9,12 +9,12 @@ Source of the shape: Kafka, ReplicaManager.scala.
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from posixpath import dirname
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from broker.cold_reads import ColdReads
 from broker.delayed_produce import DelayedCommit
 from broker.errors import ApiError, code_of
 from broker.partition import Partition, TopicStats
@@ -24,6 +24,7 @@ from broker.watchers import Waker
 from protocol.error_codes import ErrorCode
 from storage.append_origin import AppendOrigin
 from storage.errors import DiskError, StorageError
+from storage.reads import CachedReads, WouldBlockError
 from storage.topic_partition import TopicPartition
 from storage.transaction_marker import TransactionMarker
 from storage.verification import TransactionTerms
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from broker.disk import Disk
     from broker.timer import Timer
     from storage.clock import Clock
+    from storage.filesystem import File
     from storage.log import Log
     from storage.segment import TimestampOffset
     from tiered.remote_read import RemoteRead, RemoteReader
@@ -60,6 +62,8 @@ class ReplicaManager:
         "_ready_to_wake",
         "_topics",
         "_writers",
+        "cold_reads",
+        "delayed_cold_fetch",
         "delayed_fetch",
         "delayed_produce",
         "delayed_remote_fetch",
@@ -109,6 +113,10 @@ class ReplicaManager:
         self.delayed_remote_fetch = Purgatory(
             "RemoteFetch", timer, capacity=DELAYED_FETCH_MAX, addresses=addresses
         )
+        self.delayed_cold_fetch = Purgatory(
+            "ColdFetch", timer, capacity=DELAYED_FETCH_MAX, addresses=addresses
+        )
+        self.cold_reads = ColdReads(disk.of)
         # Set when there is remote storage, and whenever its settings change.
         self.remote_reader: RemoteReader | None = None
         self.remote_fetch_max_wait_ms = 500.0
@@ -439,25 +447,43 @@ class ReplicaManager:
         """Wall clock, for records that coordinators make."""
         return self._clock.now_ms()
 
-    def read_internal(
+    async def read_internal(
         self, topic_partition: TopicPartition, offset: int, max_bytes: int
     ) -> memoryview:
         """Whole batches from the one that holds `offset` on; empty at the end.
 
+        Threads wait for the disk. What is looked up is looked up on the loop, whose log it is.
+
         Raises:
             OffsetOutOfRangeError: Below the log start or above the end.
+            StorageError: The disk refused.
             KeyError: The partition is not here.
         """
         partition = self.get_partition(*topic_partition)
         if partition is None:
             raise KeyError(str(topic_partition))
         log = partition.log
-        slice_ = log.read(
-            offset, max_bytes=max_bytes, end_offset=log.high_watermark, min_one_batch=True
-        )
-        if slice_ is None:
-            return memoryview(b"")
-        return memoryview(os.pread(slice_.file.fileno(), slice_.length, slice_.position))
+        disk = self._disk.of(log.directory)
+        reads = CachedReads()
+        while True:
+            try:
+                slice_ = log.read(
+                    offset,
+                    max_bytes=max_bytes,
+                    end_offset=log.high_watermark,
+                    min_one_batch=True,
+                    reads=reads,
+                )
+            except WouldBlockError as need:
+                try:
+                    reads.keep(need.key, await disk.run(need.work))
+                except StorageError as error:
+                    reads.keep(need.key, None, error)
+                continue
+            if slice_ is None:
+                return memoryview(b"")
+            file: File = slice_.file
+            return memoryview(await disk.run(file.read_at, slice_.length, slice_.position))
 
     def disk_failed(self, partition: Partition, error: DiskError) -> None:
         """A log's disk has refused: say so once; the log manager decides about the directory.

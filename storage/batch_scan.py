@@ -16,7 +16,7 @@ WINDOW_MAX: Final = 256 * 1024
 class Readable(Protocol):
     """What is walked: a file, or what looks like one (a remote segment, through its chunks)."""
 
-    def read_at(self, size: int, position: int) -> bytes:
+    def read_at(self, size: int, position: int) -> bytes | bytearray:
         """Up to `size` bytes; fewer than a header only at the end."""
         ...
 
@@ -37,7 +37,7 @@ def scan_headers(file: Readable, position: int, end: int) -> Iterator[tuple[int,
 
     Stops before the first bytes that are no whole batch.
     """
-    window = b""
+    window: bytes | bytearray = b""
     window_start = position
     window_size = WINDOW_MIN
     while end - position >= HEADER_SIZE:
@@ -57,7 +57,7 @@ def scan_headers(file: Readable, position: int, end: int) -> Iterator[tuple[int,
         position += header.batch_length + LOG_OVERHEAD
 
 
-def _header(data: bytes, at: int, left: int) -> BatchHeader | None:
+def _header(data: bytes | bytearray, at: int, left: int) -> BatchHeader | None:
     header: BatchHeader = BatchHeader._make(HEADER.unpack_from(data, at))
     size = header.batch_length + LOG_OVERHEAD
     if header.magic != MAGIC or size < HEADER_SIZE or size > left or header.last_offset_delta < 0:

@@ -80,6 +80,13 @@ class File(Protocol):
         """Up to `size` bytes; fewer only at the end of the file."""
         ...
 
+    def read_cached(self, size: int, position: int) -> bytes | bytearray | None:
+        """As `read_at` if that need not wait for the disk, else None.
+
+        Waits after all where the system cannot tell (`describe_missing`, some file systems).
+        """
+        ...
+
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer`; returns how much was filled, less only at the end of the file."""
         ...
@@ -214,6 +221,9 @@ def _fail_sync(error: OSError, path: str, doing: str) -> NoReturn:
 # reaches the drive's cache: `describe_missing` says so at start.
 _datasync = getattr(os, "fdatasync", os.fsync)
 
+# Linux. A file system that does not know it says EOPNOTSUPP.
+_NOWAIT = getattr(os, "RWF_NOWAIT", None)
+
 
 def describe_missing() -> tuple[str, ...]:
     """What this platform lacks of what a log wants; one sentence each, for the start banner."""
@@ -228,7 +238,7 @@ def describe_missing() -> tuple[str, ...]:
 class LocalFile:
     """A descriptor of the operating system."""
 
-    __slots__ = ("_fd", "_held", "path")
+    __slots__ = ("_can_tell", "_fd", "_held", "path")
 
     def __init__(self, path: str, fd: int, held: set[int] | None = None) -> None:
         """`held`: the descriptors of all open files; this one's is in it until it is closed."""
@@ -236,6 +246,7 @@ class LocalFile:
         self._fd = fd
         self._held = set() if held is None else held
         self._held.add(fd)
+        self._can_tell = _NOWAIT is not None
 
     def __del__(self) -> None:
         self.close()
@@ -289,6 +300,28 @@ class LocalFile:
             return b"".join(parts)
         except OSError as error:
             _fail(error, self.path, "read")
+
+    def read_cached(self, size: int, position: int) -> bytes | bytearray | None:
+        """What is in the page cache; waits where the file system cannot tell."""
+        if not self._can_tell:
+            return self.read_at(size, position)
+        assert _NOWAIT is not None
+        data = bytearray(size)
+        try:
+            done = os.preadv(self._fd, (data,), position, _NOWAIT)
+            while 0 < done < size:
+                count = os.preadv(self._fd, (memoryview(data)[done:],), position + done, _NOWAIT)
+                if not count:
+                    break
+                done += count
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno != errno.EOPNOTSUPP:
+                _fail(error, self.path, "read")
+            self._can_tell = False
+            return self.read_at(size, position)
+        return data if done == size else data[:done]
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer`; less only at the end of the file."""

@@ -6,6 +6,7 @@ Nothing here touches the bytes of a batch, except to look up a time within one.
 from storage.errors import OffsetNotLocalError, OffsetOutOfRangeError
 from storage.file_slice import FileSlice
 from storage.log_state import LogState
+from storage.reads import WAITING, Reads
 from storage.segment import Segment, TimestampOffset
 
 
@@ -15,7 +16,13 @@ class LogReads(LogState):
     __slots__ = ()
 
     def read(
-        self, offset: int, *, max_bytes: int, end_offset: int, min_one_batch: bool
+        self,
+        offset: int,
+        *,
+        max_bytes: int,
+        end_offset: int,
+        min_one_batch: bool,
+        reads: Reads = WAITING,
     ) -> FileSlice | None:
         """Where the batches are that hold `offset` and what follows.
 
@@ -24,6 +31,7 @@ class LogReads(LogState):
             max_bytes: Most bytes, whole batches.
             end_offset: Exclusive: high watermark or last stable offset.
             min_one_batch: Give the first batch even if it is larger than `max_bytes` (KIP-74).
+            reads: Whether it may wait for the disk: on the loop it may not.
 
         Returns:
             A slice of one segment, beginning and ending with whole batches. None when nothing is
@@ -33,6 +41,7 @@ class LogReads(LogState):
             OffsetOutOfRangeError: Below the log start or above the log end.
             OffsetNotLocalError: Below the local log start: remote storage has it.
             DiskError: The file could not be opened, or the log is out of service.
+            WouldBlockError: `reads` do not wait, and what is needed is not in memory.
         """
         if self.failure is not None:
             self._check_failure()
@@ -51,7 +60,7 @@ class LogReads(LogState):
                     # Whoever reads to the end comes back for what is appended next.
                     segment.remember(self.log_end_offset, end_position)
             else:
-                end_position = segment.position_of(end_offset)
+                end_position = segment.position_of(end_offset, reads)
                 segment.remember(end_offset, end_position)
             if offset < end_offset:
                 found = segment.read(
@@ -59,6 +68,7 @@ class LogReads(LogState):
                     max_bytes=max_bytes,
                     end_position=end_position,
                     min_one_batch=min_one_batch,
+                    reads=reads,
                 )
                 if found is not None:
                     return found
@@ -67,32 +77,38 @@ class LogReads(LogState):
             at += 1
         return None
 
-    def aborted_transactions(self, start: int, end: int | FileSlice) -> list[tuple[int, int]]:
+    def aborted_transactions(
+        self, start: int, end: int | FileSlice, reads: Reads = WAITING
+    ) -> list[tuple[int, int]]:
         """(producer id, first offset) of the aborted transactions that overlap [start, end).
 
         Args:
             start: Offset that was fetched.
             end: Exclusive; or the slice that `read` gave for `start` and what is stable.
+            reads: As in `read`.
+
+        Raises:
+            WouldBlockError: As `read`.
         """
         if not isinstance(end, int):
             # What is open holds back all that was aborted since: without this bound a reader who
             # has come up to it is told of them again and again.
-            end = min(self._end_of_slice(start, end), self.last_stable_offset)
+            end = min(self._end_of_slice(start, end, reads), self.last_stable_offset)
         found: list[tuple[int, int]] = []
         for segment in self._segments.from_offset(start):
-            transactions, complete = segment.transaction_index.collect(start, end)
+            transactions, complete = segment.transaction_index.collect(start, end, reads)
             found += [(txn.producer_id, txn.first_offset) for txn in transactions]
             if complete:
                 break
         return found
 
-    def _end_of_slice(self, start: int, records: FileSlice) -> int:
+    def _end_of_slice(self, start: int, records: FileSlice, reads: Reads) -> int:
         """An offset that the slice does not go beyond; a little too great is harmless."""
         at = max(self._segments.index_of(start), 0)
         if at < len(self._segments) - 1:
             segment = self._segments[at]
             if segment.file is records.file:
-                bound = segment.upper_bound_offset(records.position + records.length)
+                bound = segment.upper_bound_offset(records.position + records.length, reads)
                 return bound if bound is not None else self._segments[at + 1].base_offset
         return self.log_end_offset
 

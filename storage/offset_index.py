@@ -20,6 +20,7 @@ from struct import Struct
 from typing import ClassVar, Final, cast
 
 from storage.log_files import OFFSET_INDEX_SUFFIX
+from storage.reads import WAITING, Reads
 from storage.sparse_index import SparseIndex
 
 ENTRY_SIZE: Final = 8
@@ -59,7 +60,7 @@ class OffsetIndex(SparseIndex):
         if keep * ENTRY_SIZE < len(entries):
             self._keep(entries[: keep * ENTRY_SIZE])
 
-    def lookup(self, offset: int) -> tuple[int, int]:
+    def lookup(self, offset: int, reads: Reads = WAITING) -> tuple[int, int]:
         """The greatest entry at or below `offset`.
 
         Returns:
@@ -67,20 +68,21 @@ class OffsetIndex(SparseIndex):
 
         Raises:
             CorruptFileError: The file is missing or cut off: rebuild it.
+            WouldBlockError: See `storage.reads`.
         """
-        return self._last_below(0, offset - self.base_offset)
+        return self._last_below(0, offset - self.base_offset, reads)
 
-    def last_entry_up_to(self, position: int) -> tuple[int, int]:
+    def last_entry_up_to(self, position: int, reads: Reads = WAITING) -> tuple[int, int]:
         """The greatest entry whose position is not above `position`, as `lookup` gives it.
 
         A batch starts there, so a read that ends there ends with a whole batch.
         """
-        return self._last_below(1, position)
+        return self._last_below(1, position, reads)
 
-    def _last_below(self, field: int, limit: int) -> tuple[int, int]:
+    def _last_below(self, field: int, limit: int, reads: Reads) -> tuple[int, int]:
         entries: bytes | bytearray | None = self._tail
         if not entries or _unpack(entries, 0)[field] > limit:
-            entries = self._load()
+            entries = self._load(reads)
             if entries:
                 at = bisect_right(self._columns(entries)[field], limit)
                 return self._entry_before(entries, at)
@@ -112,9 +114,9 @@ class OffsetIndex(SparseIndex):
             columns = self.columns = (both[0::2], both[1::2])
         return cast("Columns", columns)
 
-    def first_entry_from(self, position: int) -> tuple[int, int] | None:
+    def first_entry_from(self, position: int, reads: Reads = WAITING) -> tuple[int, int] | None:
         """The least entry whose position is not below `position`; None without one."""
-        entries = self._all()
+        entries = self._all(reads)
         at = bisect_left(
             range(len(entries) // ENTRY_SIZE),
             position,

@@ -12,6 +12,7 @@ Source: Kafka, LogSegment.java.
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
 from typing_extensions import override
@@ -31,6 +32,7 @@ from storage.log_files import (
     log_file_name,
 )
 from storage.offset_index import OffsetIndex
+from storage.reads import WAITING, Reads
 from storage.sparse_index import IndexWrite
 from storage.time_index import TimeIndex
 from storage.transaction_index import TransactionIndex
@@ -234,14 +236,16 @@ class Segment:
         """The `.log` file."""
         return self._path(LOG_SUFFIX)
 
-    def open_file(self, *, spare: bool = False) -> File:
+    def open_file(self, reads: Reads = WAITING, *, spare: bool = False) -> File:
         """The open `.log` file; opened, and counted in the pool, if need be.
 
         `spare` as in `Filesystem.open`.
         """
         file = self.file
         if file is None:
-            file = self.file = self._filesystem.open(self.path, spare=spare)
+            file = self.file = reads.call(
+                self, partial(self._filesystem.open, self.path, spare=spare)
+            )
             self._filesystem.open_files.admit(self)
         self.used = True
         return file
@@ -289,6 +293,7 @@ class Segment:
         self._filesystem.open_files.discard(self)
         self.offset_index.close()
         self.time_index.close()
+        self.transaction_index.close()
         self._hints = self._older_hints = None
 
     def seal(self) -> bool:
@@ -505,7 +510,7 @@ class Segment:
             hints = self._hints = {}
         hints[offset] = position
 
-    def position_of(self, offset: int) -> int:
+    def position_of(self, offset: int, reads: Reads = WAITING) -> int:
         """Where the first batch begins that reaches `offset`; the end of the log if none does."""
         hints = self._hints
         if hints is not None:
@@ -519,47 +524,78 @@ class Segment:
                     return position
         if offset <= self.base_offset:
             return 0
-        for position, header in self.scan(self._start_for(offset)):
+        for position, header in self.scan(self._start_for(offset, reads), reads):
             if header.base_offset + header.last_offset_delta >= offset:
                 return position
         return self.size
 
-    def scan(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+    def scan(self, position: int = 0, reads: Reads = WAITING) -> Iterator[tuple[int, BatchHeader]]:
         """(position, header) of the batches from `position` on."""
-        return scan_headers(self.open_file(), position, self.size)
+        return scan_headers(reads.of(self.open_file(reads)), position, self.size)
 
-    def _start_for(self, offset: int) -> int:
+    def _start_for(self, offset: int, reads: Reads) -> int:
         """A batch boundary at or before the batch of `offset`."""
 
         def look_up() -> int:
-            entry_offset, position = self.offset_index.lookup(offset)
+            entry_offset, position = self.offset_index.lookup(offset, reads)
             if position:
-                self._expect_batch(position, entry_offset)
+                self._expect_batch(position, entry_offset, reads)
                 # Whatever the entry says: the batch must not begin after what is looked for.
-                if self._header_at(position).base_offset > offset:
+                if self._header_at(position, reads).base_offset > offset:
                     raise CorruptFileError(f"{self.offset_index.path} names a later batch")
             return position
 
-        return self._with_rebuild(look_up)
+        return self._with_rebuild(look_up, reads)
 
-    def _header_at(self, position: int) -> BatchHeader:
-        header = read_batch_header(self.open_file(), position, self.size)
+    def _header_at(self, position: int, reads: Reads = WAITING) -> BatchHeader:
+        header = read_batch_header(reads.of(self.open_file(reads)), position, self.size)
         if header is None:
             raise CorruptFileError(f"no batch at {position} of {self.path}")
         return header
 
-    def _expect_batch(self, position: int, offset: int) -> None:
+    def _expect_batch(self, position: int, offset: int, reads: Reads = WAITING) -> None:
         """Raise CorruptFileError unless a batch begins at `position` and not above `offset`."""
-        base_offset = self._header_at(position).base_offset
+        base_offset = self._header_at(position, reads).base_offset
         if not self.base_offset <= base_offset <= offset:
             raise CorruptFileError(f"{self.offset_index.path} names offset {offset}, not there")
 
-    def _with_rebuild(self, look_up: Callable[[], _T]) -> _T:
+    def _with_rebuild(self, look_up: Callable[[], _T], reads: Reads = WAITING) -> _T:
         try:
             return look_up()
         except CorruptFileError as error:
-            self.rebuild_indexes(error)
+            if reads is WAITING:
+                self.rebuild_indexes(error)
+            else:
+                self._rebuild_beside(error, reads)
         return look_up()
+
+    def _rebuild_beside(self, reason: Exception, reads: Reads) -> None:
+        """Have the index files made anew by a thread, which works on a segment of its own.
+
+        What is appended meanwhile has its entries in memory, beyond those that the files get.
+        """
+        twin = Segment(
+            self.directory,
+            self.base_offset,
+            self._filesystem,
+            index_interval_bytes=self._index_interval_bytes,
+            index_max_bytes=self.offset_index.max_bytes,
+            size=self.size,
+            stage=self.stage,
+        )
+
+        def rebuild() -> None:
+            try:
+                twin.rebuild_indexes(reason)
+            finally:
+                twin.close()
+
+        key = (self, "indexes")
+        reads.call(key, rebuild)
+        for index in (self.offset_index, self.time_index):
+            index.reload()
+            reads.forget(index)
+        reads.forget(key)
 
     def rebuild_indexes(self, reason: Exception | None = None) -> None:
         """Make the offset and the time index anew from the batch headers."""
@@ -633,47 +669,57 @@ class Segment:
     # -- reading -----------------------------------------------------------------------------
 
     def read(
-        self, offset: int, *, max_bytes: int, end_position: int, min_one_batch: bool
+        self,
+        offset: int,
+        *,
+        max_bytes: int,
+        end_position: int,
+        min_one_batch: bool,
+        reads: Reads = WAITING,
     ) -> FileSlice | None:
         """The batches from that of `offset` on, whole ones, up to `end_position`.
 
         Returns:
             None when no batch before `end_position` reaches `offset`. Empty when the first one is
             larger than `max_bytes` and `min_one_batch` is false.
+
+        Raises:
+            WouldBlockError: `reads` do not wait, and the disk would have to be waited for.
         """
         if self.file is None:
             # The slice keeps it open until the client has taken it, however slow that is.
-            self.open_file(spare=True)
-        position = self.position_of(offset)
+            self.open_file(reads, spare=True)
+        position = self.position_of(offset, reads)
         length = end_position - position
         if length <= 0:
             return None
         self.remember(offset, position)
         if length > max_bytes:
-            length = self._whole_batches(position, position + max_bytes, min_one_batch) - position
+            end = self._whole_batches(position, position + max_bytes, min_one_batch, reads)
+            length = end - position
         file = self.file
         if file is None:
-            file = self.open_file()
+            file = self.open_file(reads, spare=True)
         self.used = True
         return FileSlice(file, position, length)
 
-    def _whole_batches(self, position: int, limit: int, min_one_batch: bool) -> int:
+    def _whole_batches(self, position: int, limit: int, min_one_batch: bool, reads: Reads) -> int:
         """A batch boundary not much below `limit`; at least after the first batch, if asked."""
 
         def look_up() -> int:
-            entry_offset, found = self.offset_index.last_entry_up_to(limit)
+            entry_offset, found = self.offset_index.last_entry_up_to(limit, reads)
             if found > position:
-                header = self._header_at(found)
+                header = self._header_at(found, reads)
                 if header.base_offset > entry_offset:
                     raise CorruptFileError(f"{self.offset_index.path} names a later batch")
                 self.remember(header.base_offset, found)
             return found
 
-        end = self._with_rebuild(look_up)
+        end = self._with_rebuild(look_up, reads)
         if end > position:
             return end
         end = position
-        for at, header in self.scan(position):
+        for at, header in self.scan(position, reads):
             end = at
             size = header.batch_length + LOG_OVERHEAD
             if at + size > limit:
@@ -712,9 +758,11 @@ class Segment:
             next_offset = header.base_offset + header.last_offset_delta + 1
         return end, next_offset
 
-    def upper_bound_offset(self, position: int) -> int | None:
+    def upper_bound_offset(self, position: int, reads: Reads = WAITING) -> int | None:
         """An offset at or above all records before `position`, from the index; None: not known."""
-        entry = self._with_rebuild(lambda: self.offset_index.first_entry_from(position))
+        entry = self._with_rebuild(
+            lambda: self.offset_index.first_entry_from(position, reads), reads
+        )
         return None if entry is None else entry[0] + 1
 
     # -- time --------------------------------------------------------------------------------

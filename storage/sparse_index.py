@@ -19,11 +19,13 @@ There is no checksum: whoever uses an entry looks whether the batch it names is 
 index rebuilt from the log when it is not (`CorruptFileError`).
 """
 
+from functools import partial
 from typing import ClassVar, Final
 
 from storage.errors import CorruptFileError
 from storage.filesystem import Filesystem
 from storage.log_files import log_file_name
+from storage.reads import WAITING, Reads
 
 TAIL_ENTRIES_MAX: Final = 2048
 """Unsaved entries held before they are written out; at 4 KiB between them, 8 MiB of log."""
@@ -287,13 +289,16 @@ class SparseIndex:
         self._rewrite = False
         self.close()
 
-    def _all(self) -> bytes:
+    def _all(self, reads: Reads = WAITING) -> bytes:
         """All entries as bytes, saved ones first."""
-        loaded = self._load()
+        loaded = self._load(reads)
         return loaded + self._tail if self._tail else loaded
 
-    def _load(self) -> bytes:
-        """The saved entries' bytes, read in if need be."""
+    def _load(self, reads: Reads = WAITING) -> bytes:
+        """The saved entries' bytes, read in if need be.
+
+        A whole file at once, so on the loop it is left to a thread in any case.
+        """
         loaded = self._loaded
         if loaded is not None:
             self.used = True
@@ -301,9 +306,7 @@ class SparseIndex:
         if self._saved == 0:
             return b""
         path = self.path
-        if not self._filesystem.exists(path):
-            raise CorruptFileError(f"index {path} is missing")
-        data = self._filesystem.read_bytes(path)
+        data = reads.call(self, partial(_read, self._filesystem, path))
         size = self.ENTRY_SIZE
         if self._saved < 0:
             if len(data) % size:
@@ -325,3 +328,9 @@ class SparseIndex:
         # Twice: once as bytes, once as what look-ups make of them.
         self._filesystem.loaded_indexes.admit(self, 2 * len(data) + 1)
         return data
+
+
+def _read(filesystem: Filesystem, path: str) -> bytes:
+    if not filesystem.exists(path):
+        raise CorruptFileError(f"index {path} is missing")
+    return filesystem.read_bytes(path)

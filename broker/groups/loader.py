@@ -63,7 +63,7 @@ _GROUP_KEY_VERSION_MIN = b"\x00\x02"
 class InternalReader(Protocol):
     """The part of the replica manager that coordinators read through."""
 
-    def read_internal(self, tp: TopicPartition, offset: int, max_bytes: int) -> memoryview:
+    async def read_internal(self, tp: TopicPartition, offset: int, max_bytes: int) -> memoryview:
         """Whole batches from `offset`, perhaps a part of one more; empty at the end."""
         ...
 
@@ -89,7 +89,7 @@ class LogReader:
         """
         offset = start_offset
         while offset < end_offset:
-            view = self._reader.read_internal(self._topic_partition, offset, READ_SIZE)
+            view = await self._reader.read_internal(self._topic_partition, offset, READ_SIZE)
             next_offset = offset
             for position, header in iterate_batches(view, allow_partial=True):
                 if header.last_offset >= offset:

@@ -10,6 +10,9 @@ Behaviour:
   within the records were aborted (KIP-98).
 - Offsets that only remote storage has are read from there, all partitions of the request side by
   side; what is not there within `remote.fetch.max.wait.ms` is answered empty (KIP-405, KIP-1018).
+- What is looked up in a log (index entries, batch headers, aborted transactions) is taken from the
+  page cache; where it is not there the fetch waits while threads read it. A slow disk keeps back
+  what other partitions of the request have for half a second at most.
 - Nobody replicates from a single node: a fetch that claims to come from a replica is refused,
   because a forged one could move the high watermark (CVE-2018-1288).
 
@@ -29,6 +32,7 @@ Versions:
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from broker.delayed_cold_fetch import HELD_BACK_MAX_MS, WAIT_MAX_MS, DelayedColdFetch, Missing
 from broker.delayed_fetch import DelayedFetch
 from broker.delayed_remote_fetch import DelayedRemoteFetch, is_settled
 from broker.errors import ApiError, code_of
@@ -39,6 +43,7 @@ from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.hot.fetch import FetchPartitionResponse, decode_request, encode_response
 from storage.errors import DiskError, OffsetNotLocalError, StorageError
+from storage.reads import NOWAIT, WouldBlockError
 from tiered.errors import TieredError
 from tiered.remote_read import PausedRead, RemoteRecords
 
@@ -48,6 +53,7 @@ if TYPE_CHECKING:
     from broker.replica_manager import ReplicaManager
     from broker.request import RequestContext
     from protocol.hot.fetch import FetchPartition, FetchRequest
+    from storage.reads import CachedReads
     from tiered.remote_read import RemoteRead
 
 API_KEY = ApiKey.FETCH
@@ -69,11 +75,15 @@ class ReadResult:
         expects_batch: One of them was promised a whole batch, however large it is.
         reads: Of remote storage, by place in the request; kept from one look to the next.
         unsettled: Those to wait for, with their partitions.
+        found: What threads have read for this request, by place in it.
+        missing: What is to be read by threads before all can be told.
     """
 
     __slots__ = (
         "expects_batch",
         "failed",
+        "found",
+        "missing",
         "partitions",
         "read_from",
         "reads",
@@ -83,8 +93,14 @@ class ReadResult:
         "waiting_on",
     )
 
-    def __init__(self, reads: "dict[int, RemoteRead] | None") -> None:
+    def __init__(
+        self,
+        reads: "dict[int, RemoteRead] | None",
+        found: "dict[int, CachedReads] | None" = None,
+    ) -> None:
         self.reads = reads
+        self.found = found
+        self.missing: list[Missing] | None = None
         self.unsettled: list[tuple[Partition, RemoteRead]] | None = None
         self.reserved = 0
         self.expects_batch = False
@@ -131,31 +147,40 @@ class FetchHandler:
         if fetch.error:
             return encode_response([], version, error_code=fetch.error, session_id=0)
         result = self._read(request, fetch, context, None)
-        if result.unsettled is not None:
-            return self._park_remote(connection, context, request, fetch, result)
-        if (
-            result.size >= request.min_bytes
-            or result.failed
-            or request.max_wait_ms <= 0
-            or not fetch.wanted
-        ):
-            return self._answer(fetch, result, version)
-        return self._park(connection, context, request, fetch, result)
+        if result.missing is None and result.unsettled is None:
+            if (
+                result.size >= request.min_bytes
+                or result.failed
+                or request.max_wait_ms <= 0
+                or not fetch.wanted
+            ):
+                return self._answer(fetch, result, version)
+            self._park(self._open_reply(connection, context), context, request, fetch, result)
+            return PARKED
+        reply = self._open_reply(connection, context)
+        if result.missing is not None:
+            self._park_cold(reply, context, request, fetch, result)
+        else:
+            self._park_remote(reply, context, request, fetch, result)
+        return PARKED
 
     def _park(
         self,
-        connection: "Connection",
+        reply: Reply,
         context: "RequestContext",
         request: "FetchRequest",
         fetch: FetchContext,
         first: ReadResult,
-    ) -> HotResult:
+        max_wait_ms: float | None = None,
+    ) -> None:
         version = context.api_version
-        reply = self._open_reply(connection, context)
 
         def read_and_answer(force: bool) -> bool:
             result = self._read(request, fetch, context, first.reads)
             first.reads = result.reads
+            if result.missing is not None:
+                self._park_cold(reply, context, request, fetch, result)
+                return True
             if not force and result.size < request.min_bytes and not result.failed:
                 return False
             reply.send(self._answer(fetch, result, version))
@@ -171,21 +196,65 @@ class FetchHandler:
             committed_only=request.isolation_level == READ_COMMITTED,
         )
         reply.when_abandoned(operation.abandon)
-        purgatory = self._replicas.delayed_fetch
-        if purgatory.park_poll(operation, request.max_wait_ms, connection):
+        wait_ms = request.max_wait_ms if max_wait_ms is None else max_wait_ms
+        if self._replicas.delayed_fetch.park_poll(operation, wait_ms, reply.slot.connection):
             for partition in watched:
                 partition.watch_fetch().add(operation)
-        return PARKED
 
-    def _park_remote(
+    def _park_cold(
         self,
-        connection: "Connection",
+        reply: Reply,
         context: "RequestContext",
         request: "FetchRequest",
         fetch: FetchContext,
         first: ReadResult,
-    ) -> HotResult:
-        reply = self._open_reply(connection, context)
+    ) -> None:
+        """Wait for a disk, then do what can be done at once where it is fast."""
+        replicas = self._replicas
+        assert first.missing is not None
+        last = first
+        until_ms = replicas.now_ms() + request.max_wait_ms
+
+        def look(operation: DelayedColdFetch) -> tuple[list[Missing], bool]:
+            nonlocal last
+            last = self._read(request, fetch, context, last.reads, operation.found)
+            return last.missing or [], last.size > 0 or last.failed
+
+        def go_on(expired: bool) -> None:
+            result = last
+            if expired:
+                # A partition may have gone; what has not come is answered empty.
+                result = self._read(request, fetch, context, last.reads, operation.found)
+                for _, read in result.unsettled or ():
+                    if not read.finished:
+                        read.release()
+            elif result.unsettled is not None:
+                self._park_remote(reply, context, request, fetch, result)
+                return
+            elif result.size < request.min_bytes and not result.failed:
+                left_ms = min(until_ms - replicas.now_ms(), request.max_wait_ms)
+                if left_ms > 0:
+                    self._park(reply, context, request, fetch, result, left_ms)
+                    return
+            reply.send(self._answer(fetch, result, context.api_version))
+
+        operation = DelayedColdFetch(first.missing, replicas.cold_reads, self._is_here, look, go_on)
+        reply.when_abandoned(operation.abandon)
+        purgatory = replicas.delayed_cold_fetch
+        if purgatory.park_poll(operation, WAIT_MAX_MS, reply.slot.connection):
+            for partition in operation.partitions:
+                partition.watch_fetch().add(operation)
+        # Also where it is held back, as remote ones.
+        operation.begin(replicas.timer, max(HELD_BACK_MAX_MS, request.max_wait_ms))
+
+    def _park_remote(
+        self,
+        reply: Reply,
+        context: "RequestContext",
+        request: "FetchRequest",
+        fetch: FetchContext,
+        first: ReadResult,
+    ) -> None:
         assert first.unsettled is not None
         partitions = [partition for partition, _ in first.unsettled]
 
@@ -204,12 +273,11 @@ class FetchHandler:
         reply.when_abandoned(operation.abandon)
         replicas = self._replicas
         purgatory = replicas.delayed_remote_fetch
-        if purgatory.park_poll(operation, replicas.remote_fetch_max_wait_ms, connection):
+        if purgatory.park_poll(operation, replicas.remote_fetch_max_wait_ms, reply.slot.connection):
             for partition in partitions:
                 partition.watch_fetch().add(operation)
         # Also where it is held back: it ends with its reads, which are bounded by themselves.
         operation.begin()
-        return PARKED
 
     def _is_here(self, partition: "Partition") -> bool:
         return self._replicas.get_partition(*partition.topic_partition) is partition
@@ -220,8 +288,9 @@ class FetchHandler:
         fetch: FetchContext,
         context: "RequestContext",
         reads: "dict[int, RemoteRead] | None",
+        found: "dict[int, CachedReads] | None" = None,
     ) -> ReadResult:
-        result = ReadResult(reads)
+        result = ReadResult(reads, found)
         left = min(request.max_bytes, self._max_bytes)
         committed_only = request.isolation_level == READ_COMMITTED
         for topic, wanted in fetch.wanted:
@@ -282,6 +351,8 @@ class FetchHandler:
                     response.log_start_offset = log.log_start_offset
                     result.failed = True
                     return response
+            found = result.found
+            reads = NOWAIT if found is None else found.get(len(result.partitions), NOWAIT)
             stable = log.last_stable_offset
             end_offset = stable if committed_only else log.high_watermark
             offset = wanted.fetch_offset
@@ -290,16 +361,26 @@ class FetchHandler:
                 max_bytes=max(min(wanted.max_bytes, left), 0),
                 end_offset=end_offset,
                 min_one_batch=result.size == 0,
+                reads=reads,
             )
             if records is not None and records.length == 0:
                 # There is a batch, but it does not fit any more: next time, then.
                 records = None
             aborted = None
             if committed_only:
-                aborted = [] if records is None else log.aborted_transactions(offset, records)
+                aborted = (
+                    [] if records is None else log.aborted_transactions(offset, records, reads)
+                )
         except OffsetNotLocalError:
             max_bytes = max(min(wanted.max_bytes, left), 0)
             return self._read_remote(partition, wanted, max_bytes, committed_only, result, context)
+        except WouldBlockError as need:
+            if result.missing is None:
+                result.missing = []
+            place = len(result.partitions)
+            result.missing.append(Missing(place, partition, need.key, need.work))
+            records = None
+            aborted = [] if committed_only else None
         except (StorageError, ApiError) as error:
             if isinstance(error, DiskError):
                 replicas.disk_failed(partition, error)

@@ -115,6 +115,7 @@ class PartitionMetrics:
         purgatories = (
             self._replicas.delayed_produce,
             self._replicas.delayed_fetch,
+            self._replicas.delayed_cold_fetch,
             self._replicas.delayed_remote_fetch,
         )
         yield gauge(
@@ -122,6 +123,20 @@ class PartitionMetrics:
             "Requests that wait.",
             ("delayedOperation",),
             [((p.name,), p.parked) for p in purgatories],
+        )
+        cold = self._replicas.cold_reads
+        yield gauge(
+            "varve_cold_reads",
+            "Look-ups and records that threads read from disks for waiting requests.",
+            ("state",),
+            [(("waiting",), cold.waiting), (("running",), cold.running)],
+        )
+        yield counter("varve_cold_reads_done", "Such reads that have ended.", (), [((), cold.done)])
+        yield counter(
+            "varve_cold_reads_refused",
+            "Such reads beyond the bound; their requests are answered when their time is up.",
+            (),
+            [((), cold.refused)],
         )
         yield counter(
             "kafka_server_delayedoperationpurgatory_expires",

@@ -5,6 +5,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Iterable, Sequence
+from posixpath import dirname
 from typing import TYPE_CHECKING, Final
 
 from broker.network.acceptor import NO_BOUND, Acceptor, ConnectionLimits
@@ -21,7 +22,7 @@ from config.listeners import Listener
 from storage.alerts import Alerts
 
 if TYPE_CHECKING:
-    from broker.disk import Disk
+    from broker.cold_reads import ColdReads
     from broker.network.turn_end import TurnEnd
     from broker.timer import Timer
     from config.broker import BrokerConfig
@@ -90,7 +91,7 @@ class NetworkServer:
         loop: asyncio.AbstractEventLoop,
         clock: "Clock",
         timer: "Timer",
-        disk: "Disk",
+        cold_reads: "ColdReads",
         router: Router,
         turn_end: "TurnEnd",
         connections_max: int = NO_BOUND,
@@ -104,7 +105,7 @@ class NetworkServer:
             loop: Whose thread everything here runs on.
             clock: For idle connections.
             timer: For what happens now and then.
-            disk: Brings slices into memory.
+            cold_reads: Brings slices into memory.
             router: Answers requests.
             turn_end: When answers leave.
             connections_max: Whatever the settings say; see `storage.descriptors`.
@@ -116,7 +117,7 @@ class NetworkServer:
         self._loop = loop
         self._clock = clock
         self._timer = timer
-        self._disk = disk
+        self._cold_reads = cold_reads
         self._stopped = False
         received_max = memory_limit(settings.queued_max_request_bytes)
         self.channel = RequestChannel(
@@ -233,13 +234,14 @@ class NetworkServer:
         self._timer.call_later_ms(SWEEP_MS, self._sweep)
 
     def _warm(self, connection: Connection, slice_: "FileSlice") -> None:
-        def done(_result: None, error: BaseException | None) -> None:
+        def done(_result: object, error: BaseException | None) -> None:
             if error is not None:
                 connection.close(f"log cannot be read: {error}")
             else:
                 connection.warmed()
 
-        self._disk.of(slice_.file.path).submit(lambda: warm(slice_), done)
+        directory = dirname(dirname(slice_.file.path))
+        self._cold_reads.run(directory, lambda: warm(slice_), done)
 
     def _closed(self, connection: Connection, reason: str | None) -> None:
         info = connection.info

@@ -181,7 +181,7 @@ class ReplicaMetadataLog:
         self._partition(partition)
         topic_partition = TopicPartition(REMOTE_LOG_METADATA, partition)
         try:
-            view = self._replicas.read_internal(topic_partition, offset, max_bytes)
+            view = await self._replicas.read_internal(topic_partition, offset, max_bytes)
             return _page(view, offset)
         except OffsetOutOfRangeError as error:
             raise RemoteOffsetNotFoundError(topic_partition, None, offset) from error

@@ -5,7 +5,6 @@ as a slice of the file that begins and ends with the batches that were acquired.
 """
 
 from collections.abc import Iterable, Sequence
-from os import pread
 from struct import Struct
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from protocol.records.batch import (
     TRANSACTIONAL_BIT,
 )
 from storage.file_slice import FileSlice
+from storage.reads import WAITING, Reads
 from tiered.remote_read import RemoteRecords
 
 Records = FileSlice | RemoteRecords
@@ -42,8 +42,12 @@ class FetchedBatch(NamedTuple):
     is_control: bool
 
 
-def scan(records: Records, last_offset: int) -> list[FetchedBatch]:
-    """The batches of a slice, up to the one that holds `last_offset`."""
+def scan(records: Records, last_offset: int, reads: Reads = WAITING) -> list[FetchedBatch]:
+    """The batches of a slice, up to the one that holds `last_offset`.
+
+    Raises:
+        WouldBlockError: `reads` do not wait, and headers are not in memory.
+    """
     batches: list[FetchedBatch] = []
     position = chunk_position = 0
     chunk = b""
@@ -51,7 +55,7 @@ def scan(records: Records, last_offset: int) -> list[FetchedBatch]:
         at = position - chunk_position
         if at < 0 or at + HEADER_SIZE > len(chunk):
             size = min(_CHUNK, records.length - position)
-            chunk = _read(records, position, size)
+            chunk = _read(records, position, size, reads)
             chunk_position, at = position, 0
             if len(chunk) < HEADER_SIZE:
                 break
@@ -99,12 +103,12 @@ def _cut(slices: Iterable[FileSlice], begin: int, end: int) -> Iterable[FileSlic
         end -= piece.length
 
 
-def _read(records: Records, position: int, size: int) -> bytes:
+def _read(records: Records, position: int, size: int, reads: Reads) -> bytes:
     """Some bytes, wherever they lie."""
     if isinstance(records, FileSlice):
-        return pread(records.file.fileno(), size, records.position + position)
+        return bytes(reads.of(records.file).read_at(size, records.position + position))
     return b"".join(
-        pread(piece.file.fileno(), piece.length, piece.position)
+        reads.of(piece.file).read_at(piece.length, piece.position)
         for piece in _cut(records.slices, position, position + size)
     )
 
@@ -113,6 +117,7 @@ def aborted_ranges(
     records: Records,
     batches: Iterable[FetchedBatch],
     transactions: Iterable[tuple[int, int]],
+    reads: Reads = WAITING,
 ) -> list[tuple[int, int]]:
     """First and last offset of each batch that belongs to an aborted transaction.
 
@@ -120,6 +125,7 @@ def aborted_ranges(
         records: Where the batches lie.
         batches: In order.
         transactions: Producer id and first offset of the aborted transactions among them.
+        reads: As for `scan`.
     """
     waiting = sorted(transactions, key=lambda one: one[1], reverse=True)
     aborted: set[int] = set()
@@ -130,15 +136,15 @@ def aborted_ranges(
         while waiting and waiting[-1][1] <= batch.last_offset:
             aborted.add(waiting.pop()[0])
         if batch.is_control:
-            if _is_abort_marker(records, batch):
+            if _is_abort_marker(records, batch, reads):
                 aborted.discard(batch.producer_id)
         elif batch.is_transactional and batch.producer_id in aborted:
             ranges.append((batch.base_offset, batch.last_offset))
     return ranges
 
 
-def _is_abort_marker(records: Records, batch: FetchedBatch) -> bool:
+def _is_abort_marker(records: Records, batch: FetchedBatch, reads: Reads) -> bool:
     """A marker's batch has one record: sizes and deltas of a byte each, then its key."""
-    raw = _read(records, batch.position + HEADER_SIZE, batch.size - HEADER_SIZE)
+    raw = _read(records, batch.position + HEADER_SIZE, batch.size - HEADER_SIZE, reads)
     # length, attributes, timestamp delta, offset delta, key length (4 as a varint is 8)
     return raw[4:5] == b"\x08" and raw[5:9] == _ABORT_KEY

@@ -47,7 +47,7 @@ class ShareLoader:
         """
         offset = start_offset
         while offset < end_offset:
-            view = self._reader.read_internal(self._topic_partition, offset, self._read_size)
+            view = await self._reader.read_internal(self._topic_partition, offset, self._read_size)
             next_offset = offset
             for position, header in iterate_batches(view, allow_partial=True):
                 if header.last_offset >= offset and not header.is_control:

@@ -7,6 +7,9 @@ same record.
 Records that only remote storage has are asked for, and the fetch looks again when they have come;
 what is not there when its time is up is in the cache when the client asks again.
 
+What must be looked up on the disk is read by threads meanwhile (`storage.reads`); the fetch looks
+again when it is in memory.
+
 Source: Kafka, DelayedShareFetch.java, ShareFetchUtils.java.
 """
 
@@ -15,7 +18,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from broker.delayed_remote_fetch import TOLD_AT_ONCE
 from broker.errors import ApiError, code_of
-from broker.share.fetched_batches import Records, aborted_ranges, part_of, scan
+from broker.share.fetched_batches import (
+    FetchedBatch,
+    Records,
+    aborted_ranges,
+    part_of,
+    scan,
+)
 from broker.share.persister import SharePartitionKey
 from broker.share.share_partition import Acquired, SharePartition, SharePartitionState
 from protocol.error_codes import ErrorCode
@@ -25,10 +34,12 @@ from storage.errors import (
     OffsetOutOfRangeError,
     StorageError,
 )
+from storage.reads import NOWAIT, CachedReads, Reads, WouldBlockError
 from tiered.errors import TieredError
 from tiered.remote_read import RemoteRecords
 
 if TYPE_CHECKING:
+    from broker.cold_reads import ColdRead
     from broker.partition import Partition
     from broker.replica_manager import ReplicaManager
     from broker.share.share_partitions import SharePartitions
@@ -74,7 +85,17 @@ class _Found(NamedTuple):
 class ShareRead:
     """One request's partitions, and what has become of each so far."""
 
-    __slots__ = ("_remote", "_replicas", "_share", "_terms", "failed", "open", "wanted")
+    __slots__ = (
+        "_cold",
+        "_found",
+        "_remote",
+        "_replicas",
+        "_share",
+        "_terms",
+        "failed",
+        "open",
+        "wanted",
+    )
 
     def __init__(
         self,
@@ -99,6 +120,9 @@ class ShareRead:
         self.open: dict[SharePartitionKey, SharePartition] = {}
         # Reads of remote storage that are under way, by what they are for and from which offset.
         self._remote: dict[SharePartitionKey, tuple[int, RemoteRead]] = {}
+        # What threads read for it, and what they have read.
+        self._cold: dict[SharePartitionKey, ColdRead] = {}
+        self._found: dict[SharePartitionKey, CachedReads] = {}
         for key in wanted:
             self._open(key)
 
@@ -136,7 +160,7 @@ class ShareRead:
             delivered = self._deliver(found)
             if delivered or force or has_failed:
                 return self._complete(delivered)
-            if not found:
+            if not found or self._cold:
                 return None
         # So much that nobody may read is rare enough for an empty answer.
         return self._complete({})
@@ -202,8 +226,15 @@ class ShareRead:
         end_offset = log.last_stable_offset if committed_only else log.high_watermark
         try:
             records = log.read(
-                offset, max_bytes=max_bytes, end_offset=end_offset, min_one_batch=is_first
+                offset,
+                max_bytes=max_bytes,
+                end_offset=end_offset,
+                min_one_batch=is_first,
+                reads=self._found.get(key, NOWAIT),
             )
+        except WouldBlockError as need:
+            self._read_from_disk(key, partition, need)
+            return None
         except OffsetNotLocalError:
             remote = self._read_remote(key, partition, offset, max_bytes, force=force)
             if remote is None:
@@ -255,6 +286,27 @@ class ShareRead:
             return None
         return read.records
 
+    def _read_from_disk(
+        self, key: SharePartitionKey, partition: "Partition", need: WouldBlockError
+    ) -> None:
+        """Have a thread bring what is not in memory; the fetch looks again then."""
+        if key in self._cold:
+            return
+        # Not the error itself: see `Missing`.
+        what = need.key
+
+        def done(result: object, error: StorageError | None) -> None:
+            del self._cold[key]
+            self._found.setdefault(key, CachedReads()).keep(what, result, error)
+            share_partition = self.open.get(key)
+            if share_partition is not None:
+                share_partition.watchers.check()
+
+        directory = partition.log.directory.rpartition("/")[0]
+        read = self._replicas.cold_reads.start(directory, what, need.work, done)
+        if read is not None:
+            self._cold[key] = read
+
     def _let_go(self, key: SharePartitionKey) -> None:
         _, read = self._remote.pop(key)
         read.on_finished = None
@@ -265,6 +317,9 @@ class ShareRead:
         """It is answered: what has not come yet may still come, into the cache."""
         for key in list(self._remote):
             self._let_go(key)
+        for read in self._cold.values():
+            read.leave()
+        self._cold.clear()
 
     def cancel(self) -> None:
         """The client has gone."""
@@ -273,6 +328,9 @@ class ShareRead:
             if not read.finished:
                 read.cancel()
         self._remote.clear()
+        for waiting in self._cold.values():
+            waiting.cancel()
+        self._cold.clear()
 
     def _deliver(self, found: Sequence[_Found]) -> dict[SharePartitionKey, Delivery]:
         terms = self._terms
@@ -281,19 +339,17 @@ class ShareRead:
         for key, share_partition, partition, offset, records in found:
             if left <= 0:
                 break
-            # Of what was given back all may be had, and of what is new `left` records.
-            batches = scan(records, max(offset, share_partition.end_offset) + left - 1)
+            try:
+                # Of what was given back all may be had, and of what is new `left` records.
+                last_offset = max(offset, share_partition.end_offset) + left - 1
+                batches, aborted = self._look_into(
+                    partition, offset, records, last_offset, self._found.get(key, NOWAIT)
+                )
+            except WouldBlockError as need:
+                self._read_from_disk(key, partition, need)
+                continue
             if not batches:
                 continue
-            aborted: Sequence[tuple[int, int]] = ()
-            if terms.is_read_committed:
-                transactions = (
-                    records.aborted
-                    if isinstance(records, RemoteRecords)
-                    else partition.log.aborted_transactions(offset, records)
-                )
-                if transactions:
-                    aborted = aborted_ranges(records, batches, transactions)
             acquired = share_partition.acquire(
                 terms.member_id,
                 batches,
@@ -310,3 +366,24 @@ class ShareRead:
             delivered[key] = Delivery(0, part, acquired)
             left -= sum(one.last - one.first + 1 for one in acquired)
         return delivered
+
+    def _look_into(
+        self,
+        partition: "Partition",
+        offset: int,
+        records: Records,
+        last_offset: int,
+        reads: Reads,
+    ) -> tuple[Sequence[FetchedBatch], Sequence[tuple[int, int]]]:
+        """The batches, and the ranges of those whose transaction was aborted."""
+        batches = scan(records, last_offset, reads)
+        if not batches or not self._terms.is_read_committed:
+            return batches, ()
+        transactions = (
+            records.aborted
+            if isinstance(records, RemoteRecords)
+            else partition.log.aborted_transactions(offset, records, reads)
+        )
+        return batches, aborted_ranges(
+            records, batches, transactions, reads
+        ) if transactions else ()

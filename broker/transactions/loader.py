@@ -37,7 +37,7 @@ BATCH_SIZE_MAX = 64 * 1024 * 1024
 class InternalReader(Protocol):
     """The part of the replica manager that coordinators read through."""
 
-    def read_internal(self, tp: TopicPartition, offset: int, max_bytes: int) -> memoryview:
+    async def read_internal(self, tp: TopicPartition, offset: int, max_bytes: int) -> memoryview:
         """Whole batches from `offset`, perhaps a part of one more; empty at the end."""
         ...
 
@@ -66,7 +66,7 @@ class TransactionLoader:
         """
         offset = start_offset
         while offset < end_offset:
-            view = self._reader.read_internal(self._topic_partition, offset, self._read_size)
+            view = await self._reader.read_internal(self._topic_partition, offset, self._read_size)
             next_offset = offset
             for position, header in iterate_batches(view, allow_partial=True):
                 if header.last_offset >= offset:

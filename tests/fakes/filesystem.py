@@ -197,6 +197,11 @@ class FakeFile:
         self._filesystem.reads += 1
         return bytes(memoryview(self._inode.data)[position : position + size])
 
+    def read_cached(self, size: int, position: int) -> bytes | None:
+        if self._filesystem.is_cold(self.path):
+            return None
+        return self.read_at(size, position)
+
     def read_into(self, buffer: memoryview, position: int) -> int:
         data = self.read_at(len(buffer), position)
         buffer[: len(data)] = data
@@ -261,6 +266,8 @@ class FakeFilesystem:
         self.opens = 0
         self.reads = 0
         self.free = 1 << 40
+        # Whether a file's pages are not in memory.
+        self.is_cold: Callable[[str], bool] = lambda _path: False
         self._count = 0
         self._faults: list[_Fault] = []
 

@@ -102,7 +102,7 @@ class FakeReplicaManager:
         )
         return SimpleNamespace(log=log, leader_epoch=0)
 
-    def read_internal(self, tp: TopicPartition, offset: int, max_bytes: int) -> memoryview:
+    async def read_internal(self, tp: TopicPartition, offset: int, max_bytes: int) -> memoryview:
         self.reads += 1
         taken = bytearray()
         for batch in self.batches[tp.partition]:

@@ -80,7 +80,7 @@ class FakeShareStateLog:
             return None
         return SimpleNamespace(log=self.logs[index], leader_epoch=0)
 
-    def read_internal(self, tp: TopicPartition, offset: int, max_bytes: int) -> memoryview:
+    async def read_internal(self, tp: TopicPartition, offset: int, max_bytes: int) -> memoryview:
         log = self.logs[tp.partition]
         taken = bytearray()
         for batch in log.batches:

@@ -17,11 +17,11 @@ from tests.unit.broker.world import World, batch
 LARGE = b"x" * (2 * preparation.INLINE_SIZE_MAX)
 
 
-def codecs_in(world: World) -> list[int]:
+async def codecs_in(world: World) -> list[int]:
     partition = world.replicas.get_partition("t", 0)
     assert partition is not None
     data = memoryview(
-        bytearray(world.replicas.read_internal(partition.topic_partition, 0, 1 << 20))
+        bytearray(await world.replicas.read_internal(partition.topic_partition, 0, 1 << 20))
     )
     return [header.codec for _, header in iterate_batches(data)]
 
@@ -42,7 +42,7 @@ async def test_large_batches_are_packed_anew_by_a_thread(world: World) -> None:
     (answer,) = await answers(world, 1)
     assert (answer.error_code, answer.base_offset) == (0, 0)
     assert world.disk.started == before + 1
-    assert codecs_in(world) == [Codec.LZ4]
+    assert await codecs_in(world) == [Codec.LZ4]
     assert partition.log.high_watermark == 1
     assert world.replicas.preparation_budget.queued_bytes == 0
 
@@ -62,7 +62,7 @@ async def test_small_batches_alone_stay_on_the_loop(world: World) -> None:
     before = world.disk.started
     assert only(world.ask(ApiKey.PRODUCE, 9, request(batch(b"small")))).error_code == 0
     assert world.disk.started == before
-    assert codecs_in(world) == [Codec.GZIP]
+    assert await codecs_in(world) == [Codec.GZIP]
 
 
 async def test_what_the_thread_finds_wrong_is_told(world: World) -> None:

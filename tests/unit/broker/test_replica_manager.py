@@ -213,13 +213,13 @@ async def test_coordinators_read_what_is_committed(world: World) -> None:
         partition.append(memoryview(batch(value)), NOW_MS)
     size = len(batch(b"a"))
     read = world.replicas.read_internal
-    assert len(read(T0, 0, 1 << 20)) == 3 * size
-    assert len(read(T0, 0, 1)) == size, "the first batch whole, however small the limit"
-    assert read_header(read(T0, 1, size)).base_offset == 1
+    assert len(await read(T0, 0, 1 << 20)) == 3 * size
+    assert len(await read(T0, 0, 1)) == size, "the first batch whole, however small the limit"
+    assert read_header(await read(T0, 1, size)).base_offset == 1
     partition.log.high_watermark = 2
-    assert len(read(T0, 0, 1 << 20)) == 2 * size
-    assert len(read(T0, 2, 1 << 20)) == 0
+    assert len(await read(T0, 0, 1 << 20)) == 2 * size
+    assert len(await read(T0, 2, 1 << 20)) == 0
     with pytest.raises(OffsetOutOfRangeError):
-        read(T0, 4, 1 << 20)
+        await read(T0, 4, 1 << 20)
     with pytest.raises(KeyError):
-        read(TopicPartition("absent", 0), 0, 1)
+        await read(TopicPartition("absent", 0), 0, 1)

@@ -142,6 +142,12 @@ class World:
         self.send(key, version, request)
         return self.answer(key, version)
 
+    async def ask_disk(self, key: ApiKey, version: int, request: Any) -> Any:
+        """Send, and take the answer, which threads may have to read for."""
+        self.send(key, version, request)
+        await self.until(lambda: self.has_answer)
+        return self.answer(key, version)
+
     @property
     def has_answer(self) -> bool:
         return bool(self.h.stream.sent)

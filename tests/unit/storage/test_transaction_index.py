@@ -6,7 +6,14 @@ from hypothesis import strategies as st
 
 from storage import transaction_index
 from storage.errors import CorruptFileError, DiskError
-from storage.transaction_index import ENTRY_SIZE, AbortedTxn, TransactionIndex
+from storage.reads import NOWAIT, WouldBlockError
+from storage.transaction_index import (
+    BLOCK_ENTRIES,
+    ENTRY_SIZE,
+    KEPT_BLOCKS_MAX,
+    AbortedTxn,
+    TransactionIndex,
+)
 from tests.fakes.filesystem import FakeFile, FakeFilesystem
 
 PATH = "/d/00000000000000000000.txnindex"
@@ -232,9 +239,37 @@ def test_a_hundred_thousand_aborts_are_searched_once(
 
     monkeypatch.setattr(FakeFile, "read_at", counted)
     assert index.collect(0, 50) == ([], True)
-    assert sum(sizes) < 40_000
+    assert sum(sizes) < 300_000
     assert index.collect(0, 90) == ([], False)
     assert sum(sizes) > 3_000_000
     sizes.clear()
     assert index.collect(0, 90) == ([], False)
     assert sum(sizes) < 40_000
+
+
+def test_what_was_read_once_stays_in_memory(filesystem: FakeFilesystem) -> None:
+    """Every fetch that reads committed asks; also what is appended needs no reading."""
+    index = TransactionIndex(PATH, filesystem)
+    index.extend([AbortedTxn(1, n, n + 1, 50) for n in range(100, 4_100, 2)])
+    reads = filesystem.reads
+    assert index.collect(4_000, 4_010, NOWAIT)[0][0].last_offset == 4_001
+    index.append(AbortedTxn(2, 4_100, 4_101, 4_102))
+    assert index.collect(4_100, 4_110, NOWAIT) == ([AbortedTxn(2, 4_100, 4_101, 4_102)], False)
+    assert filesystem.reads == reads
+    index.close()
+    assert filesystem.loaded_indexes.weight == 0
+    with pytest.raises(WouldBlockError):
+        index.collect(4_000, 4_010, NOWAIT)
+    fresh = TransactionIndex(PATH, filesystem)
+    assert fresh.collect(4_000, 4_010)[0][0].last_offset == 4_001
+    reads = filesystem.reads
+    assert fresh.collect(4_002, 4_010, NOWAIT)[0][0].last_offset == 4_003
+    fresh.truncate_to(4_050)
+    assert fresh.collect(4_050, 5_000, NOWAIT) == ([], False)
+
+
+def test_what_is_kept_of_one_index_is_bounded(filesystem: FakeFilesystem) -> None:
+    index = TransactionIndex(PATH, filesystem)
+    index.extend([AbortedTxn(1, n, n + 1, 50) for n in range(100, 200_100, 2)])
+    assert index.collect(0, 150_000)[1] is False
+    assert filesystem.loaded_indexes.weight <= KEPT_BLOCKS_MAX * BLOCK_ENTRIES * ENTRY_SIZE

@@ -148,7 +148,9 @@ class OffsetsMachine(RuleBasedStateMachine):
         log = self.disk.log
 
         class Reader:
-            def read_internal(self, tp: TopicPartition, offset: int, max_bytes: int) -> memoryview:
+            async def read_internal(
+                self, tp: TopicPartition, offset: int, max_bytes: int
+            ) -> memoryview:
                 part = log.read(
                     offset, max_bytes=max_bytes, end_offset=log.log_end_offset, min_one_batch=True
                 )

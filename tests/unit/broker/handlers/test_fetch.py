@@ -269,10 +269,11 @@ async def test_files_that_may_not_be_opened_now_come_with_the_next_fetch(world: 
         produce(world, "t", b"v", index=index)
     world.filesystem.open_files.evict(10)
     world.filesystem.files_max = 1
-    (topic,) = world.ask(ApiKey.FETCH, 12, request({"t": {0: 0, 1: 0, 2: 0}})).responses
+    answer = await world.ask_disk(ApiKey.FETCH, 12, request({"t": {0: 0, 1: 0, 2: 0}}))
+    (topic,) = answer.responses
     assert [(one.error_code, one.high_watermark) for one in topic.partitions] == [(0, 1)] * 3
     assert [values(one) for one in topic.partitions] == [[b"v"], [], []]
-    answer = only(world.ask(ApiKey.FETCH, 12, request({"t": {2: 0}})))
+    answer = only(await world.ask_disk(ApiKey.FETCH, 12, request({"t": {2: 0}})))
     assert values(answer) == [b"v"]
     assert world.replicas.get_partition("t", 1) is not None
 
@@ -282,9 +283,9 @@ async def test_without_any_file_clients_are_told_to_come_again(world: World) -> 
     produce(world, "t", b"v")
     world.filesystem.open_files.evict(10)
     world.filesystem.files_max = 0
-    answer = only(world.ask(ApiKey.FETCH, 12, request({"t": {0: 0}})))
+    answer = only(await world.ask_disk(ApiKey.FETCH, 12, request({"t": {0: 0}})))
     assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert ErrorCode(answer.error_code).retriable
     assert partition.log.failure is None
     world.filesystem.files_max = 1
-    assert values(only(world.ask(ApiKey.FETCH, 12, request({"t": {0: 0}})))) == [b"v"]
+    assert values(only(await world.ask_disk(ApiKey.FETCH, 12, request({"t": {0: 0}})))) == [b"v"]

@@ -1,6 +1,5 @@
 """TxnOffsetCommit on a real offsets log: pending, decided, read back, refused."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any, cast
@@ -60,8 +59,9 @@ class Transactions:
     async def start(self) -> None:
         await self.groups.start()
         self.groups.on_elected(0)
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await self.world.until(
+            lambda: self.groups.fetch_offsets("g", [], require_stable=False)[0] is ErrorCode.NONE
+        )
 
     async def restart(self) -> None:
         """A new coordinator, from the log."""

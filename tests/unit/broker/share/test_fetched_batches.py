@@ -1,5 +1,6 @@
 """Batches of a slice are found by their headers, over the borders of what is read at a time."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from broker.share.fetched_batches import FetchedBatch, aborted_ranges, part_of, 
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_transaction_marker
 from storage.file_slice import FileSlice
+from storage.filesystem import LocalFilesystem
 
 
 def batch(base: int, *values: bytes, producer_id: int = -1) -> bytes:
@@ -39,7 +41,7 @@ def marker(base: int, producer_id: int, *, commit: bool) -> bytes:
 def slice_of(path: Path, *batches: bytes, before: int = 7, after: int = 9) -> FileSlice:
     data = b"".join(batches)
     path.write_bytes(bytes(before) + data + bytes(after))
-    return FileSlice(path.open("rb"), before, len(data))
+    return FileSlice(LocalFilesystem().open(str(path)), before, len(data))
 
 
 @pytest.mark.parametrize("size", [1, 1_000, 16_000, 16_330, 40_000])
@@ -47,7 +49,7 @@ def test_every_batch_is_found(tmp_path: Path, size: int) -> None:
     records = slice_of(
         tmp_path / "log", *[batch(3 * at, b"a", bytes(size), b"c") for at in range(40)]
     )
-    with records.file:
+    with closing(records.file):
         found = scan(records, 1 << 20)
     assert [(b.base_offset, b.last_offset) for b in found] == [
         (3 * at, 3 * at + 2) for at in range(40)
@@ -57,7 +59,7 @@ def test_every_batch_is_found(tmp_path: Path, size: int) -> None:
 
 def test_not_beyond_what_is_wanted(tmp_path: Path) -> None:
     records = slice_of(tmp_path / "log", *[batch(3 * at, b"a", b"b", b"c") for at in range(40)])
-    with records.file:
+    with closing(records.file):
         assert len(scan(records, 6)) == 3
         assert len(scan(records, 5)) == 2
 
@@ -65,14 +67,14 @@ def test_not_beyond_what_is_wanted(tmp_path: Path) -> None:
 def test_a_batch_that_is_cut_off_is_left_out(tmp_path: Path) -> None:
     records = slice_of(tmp_path / "log", batch(0, b"a"), batch(1, b"b"))
     records.length -= 1
-    with records.file:
+    with closing(records.file):
         assert [b.base_offset for b in scan(records, 10)] == [0]
 
 
 def test_part(tmp_path: Path) -> None:
     batches = [batch(2 * at, b"a", b"b") for at in range(4)]
     records = slice_of(tmp_path / "log", *batches)
-    with records.file:
+    with closing(records.file):
         found = scan(records, 100)
         part = part_of(records, found, 3, 4)
         assert isinstance(part, FileSlice)
@@ -92,7 +94,7 @@ def test_aborted(tmp_path: Path, commit: bool, expected: list[tuple[int, int]]) 
         batch(5, b"d", producer_id=1),
         batch(6, b"plain"),
     )
-    with records.file:
+    with closing(records.file):
         found = scan(records, 100)
         assert isinstance(found[0], FetchedBatch)
         assert aborted_ranges(records, found, [(1, 0)]) == expected

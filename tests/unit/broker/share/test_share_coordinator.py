@@ -394,10 +394,12 @@ async def test_a_load_that_fails_in_its_own_way_holds_up_nobody(
     c.new()
     read = FakeShareStateLog.read_internal
 
-    def failing(self: FakeShareStateLog, tp: TopicPartition, offset: int, size: int) -> memoryview:
+    async def failing(
+        self: FakeShareStateLog, tp: TopicPartition, offset: int, size: int
+    ) -> memoryview:
         if tp.partition == 0:
             raise RuntimeError("bug")
-        return read(self, tp, offset, size)
+        return await read(self, tp, offset, size)
 
     monkeypatch.setattr(FakeShareStateLog, "read_internal", failing)
     await c.c.start()

@@ -128,7 +128,7 @@ class FakeStateLog:
         )
         return SimpleNamespace(log=log, leader_epoch=self.leader_epoch)
 
-    def read_internal(self, tp: TopicPartition, offset: int, max_bytes: int) -> memoryview:
+    async def read_internal(self, tp: TopicPartition, offset: int, max_bytes: int) -> memoryview:
         taken = bytearray()
         for batch in self.batches[tp.partition]:
             if read_header(memoryview(batch)).last_offset < offset:

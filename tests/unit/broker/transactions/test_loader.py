@@ -175,10 +175,12 @@ def test_a_load_that_fails_in_its_own_way(
     c = Coordinator(partitions=2)
     read = FakeStateLog.read_internal
 
-    def failing(self: FakeStateLog, tp: TopicPartition, offset: int, max_bytes: int) -> memoryview:
+    async def failing(
+        self: FakeStateLog, tp: TopicPartition, offset: int, max_bytes: int
+    ) -> memoryview:
         if tp.partition == 0:
             raise RuntimeError("bug")
-        return read(self, tp, offset, max_bytes)
+        return await read(self, tp, offset, max_bytes)
 
     names = {c.transactions.partition_for(f"tx{n}"): f"tx{n}" for n in range(100)}
     for name in names.values():

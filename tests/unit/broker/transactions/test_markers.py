@@ -84,7 +84,7 @@ async def test_a_marker_ends_the_transaction(world: World, write: Writer, commit
     partitions = [TopicPartition("t", index) for index in range(3)]
     assert write(partitions, commit=commit) == dict.fromkeys(partitions, ErrorCode.NONE)
     assert [log.last_stable_offset for log in logs] == [2, 2, 2]
-    batch_ = world.replicas.read_internal(T, 1, 1000)
+    batch_ = await world.replicas.read_internal(T, 1, 1000)
     found = parse_end_transaction_marker(batch_)
     assert found is not None
     assert found.control_type is (ControlType.COMMIT if commit else ControlType.ABORT)
@@ -153,7 +153,7 @@ async def test_transactions_that_end_together_share_a_write(
     assert [log.log_end_offset for log in logs] == [2, 3, 3]
     found = [
         header.producer_id
-        for _, header in iterate_batches(world.replicas.read_internal(partitions[1], 0, 1000))
+        for _, header in iterate_batches(await world.replicas.read_internal(partitions[1], 0, 1000))
     ]
     assert found == [0, 1, 2]
 

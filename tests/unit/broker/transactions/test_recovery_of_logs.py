@@ -53,7 +53,7 @@ class Replicas(ReplicaManager):
     """Reads from a disk in memory."""
 
     @override
-    def read_internal(
+    async def read_internal(
         self, topic_partition: TopicPartition, offset: int, max_bytes: int
     ) -> memoryview:
         partition = self.get_partition(*topic_partition)

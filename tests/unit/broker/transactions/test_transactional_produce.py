@@ -152,7 +152,9 @@ async def test_the_frame_is_not_kept(world: World) -> None:
     world.registrar.answer_oldest()
     assert codes(world.answer(ApiKey.PRODUCE, 12)) == [ErrorCode.NONE]
     assert codes(world.answer(ApiKey.PRODUCE, 12)) == [ErrorCode.NONE]
-    assert b"x" * 500 in bytes(world.replicas.read_internal(partition.topic_partition, 0, 10_000))
+    assert b"x" * 500 in bytes(
+        await world.replicas.read_internal(partition.topic_partition, 0, 10_000)
+    )
 
 
 async def test_a_producers_batches_wait_for_its_first(world: World) -> None:
