@@ -1,7 +1,8 @@
 """What the broker does by itself, now and then, each on its own timer.
 
-Logs belong to the loop's thread: what changes a log is done there, a few logs at a time; what only
-takes time (fsync, writing checkpoints, removing files, compaction) is done in threads.
+Logs belong to the loop's thread: what changes a log is done there, for a millisecond or two at a
+time; what only takes time (fsync, writing checkpoints, removing files, compaction, finding out how
+old a segment is) is done in threads.
 """
 
 import asyncio
@@ -9,7 +10,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from storage.errors import DiskError
+from storage.errors import DiskError, StorageError
+from storage.reads import CachedReads, Reads, WouldBlockError
 
 if TYPE_CHECKING:
     from broker.disk import Disk
@@ -34,7 +36,8 @@ REMOVE_DELETED_MS = 5_000.0
 ROOM_CHECK_MS = 2_000.0
 """How soon a full directory gives its reserve up, and takes records again when there is room."""
 
-LOGS_PER_TURN = 100
+TURN_MS = 2.0
+"""Work on logs before the loop has its turn."""
 
 
 class Background:
@@ -144,18 +147,52 @@ class Background:
         if self._tasks:
             await asyncio.wait(list(self._tasks))
 
-    async def _each(self, act: Callable[["Partition"], object]) -> None:
-        """Do something with every partition, letting the loop turn in between."""
-        for count, partition in enumerate(list(self._replicas.partitions()), 1):
+    async def _each(self, act: Callable[["Partition", Reads], object]) -> None:
+        """Do something with every partition, letting the loop turn in between.
+
+        What `act` would have to wait for the disk for is read by a thread, then it is done again;
+        one directory's logs do not wait for those of another.
+        """
+        by_directory: dict[str, list[Partition]] = {}
+        for partition in self._replicas.partitions():
+            directory = partition.log.directory.rpartition("/")[0]
+            by_directory.setdefault(directory, []).append(partition)
+        await asyncio.gather(
+            *(self._each_of(partitions, act) for partitions in by_directory.values())
+        )
+
+    async def _each_of(
+        self, partitions: list["Partition"], act: Callable[["Partition", Reads], object]
+    ) -> None:
+        turn_end_ms = self._clock.monotonic_ms() + TURN_MS
+        for partition in partitions:
+            await self._do(partition, act)
+            if self._clock.monotonic_ms() >= turn_end_ms:
+                await asyncio.sleep(0)
+                turn_end_ms = self._clock.monotonic_ms() + TURN_MS
+
+    async def _do(
+        self, partition: "Partition", act: Callable[["Partition", Reads], object]
+    ) -> None:
+        reads = CachedReads()
+        while self._replicas.get_partition(*partition.topic_partition) is partition:
             try:
-                act(partition)
+                act(partition, reads)
+            except WouldBlockError as need:
+                try:
+                    found = await self._disk.of(partition.log.directory).run(need.work)
+                except StorageError as error:
+                    reads.keep(need.key, None, error)
+                else:
+                    reads.keep(need.key, found)
+                if not self._stopped:
+                    continue
             except DiskError as error:
                 self._replicas.disk_failed(partition, error)
-            if count % LOGS_PER_TURN == 0:
-                await asyncio.sleep(0)
+            return
 
     async def _flush_due(self) -> None:
-        def flush(partition: "Partition") -> None:
+        def flush(partition: "Partition", _reads: Reads) -> None:
             target = partition.log.flush_target()
             if target is None:
                 return
@@ -188,10 +225,10 @@ class Background:
             # Of a tiered log nothing is given up that a crash would bring back as a hole.
             await self._disk.run(self._log_manager.checkpoint_log_start_offsets)
 
-        def delete_old(partition: "Partition") -> None:
+        def delete_old(partition: "Partition", reads: Reads) -> None:
             if cleaning.try_pause(partition.topic_partition):
                 try:
-                    partition.log.delete_old_segments()
+                    partition.log.delete_old_segments(reads)
                 finally:
                     cleaning.resume(partition.topic_partition)
 
@@ -199,7 +236,7 @@ class Background:
 
     async def _expire_producers(self) -> None:
         now_ms = self._clock.now_ms()
-        await self._each(lambda partition: partition.log.producer_state.remove_expired(now_ms))
+        await self._each(lambda partition, _: partition.log.producer_state.remove_expired(now_ms))
 
     async def _clean(self) -> None:
         while not self._stopped:

@@ -13,14 +13,14 @@ One run over one log, from the start to the first uncleanable offset:
      - its transaction was aborted.
    A batch is dropped when empty, unless it holds the last sequence or epoch of a producer that is
    still known, or is the last one of the range: then an empty batch stays.
-3. Put each new segment in place of its group (`Log.replace_segments`).
+3. Put each new segment in place of its group (`replace`).
 
 Tombstones and useless markers must outlive a reader that began before them. The first run that
 would be free to drop them sets their batch's delete horizon to now + `delete.retention.ms`; a
 run after the horizon drops them (KIP-534).
 
 Offsets never change. Runs in a thread beside the log's: it reads files of closed segments, writes
-new files, and touches the log only through `replace_segments`.
+new files and syncs them; the log changes in one step that its owner makes, of renames only.
 
 Source: Kafka, Cleaner.java, LogCleaner.java; KIP-354, KIP-534.
 """
@@ -60,6 +60,7 @@ from storage.offset_map import BYTES_PER_ENTRY, OffsetMap
 from storage.owner import OnOwner, in_this_thread
 from storage.producer_state import ProducerStateManager
 from storage.retention import SegmentFacts
+from storage.segment import Segment
 from storage.topic_partition import TopicPartition
 from storage.transaction_index import AbortedTxn, TransactionIndex
 
@@ -117,17 +118,32 @@ class CleanableLog(Protocol):
         """All segments, ascending; the last one is the active segment."""
         ...
 
-    def replace_segments(self, base_offset: int, replaced: Sequence[int]) -> None:
-        """Put the finished `.cleaned` segment at `base_offset` in place of others.
+    def prepare_replacement(self, base_offset: int) -> Segment:
+        """Give the finished `.cleaned` segment the suffix `.swap`, on disk.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        ...
+
+    def put_replacement(self, segment: Segment, replaced: Sequence[int]) -> None:
+        """Let a prepared segment take the place of others.
 
         Args:
-            base_offset: Of the new segment, and of the first one it replaces.
+            segment: From `prepare_replacement`.
             replaced: Base offsets of all segments it stands for, ascending.
 
         Raises:
-            CleaningAbortedError: The log has been closed or deleted meanwhile.
             DiskError: The disk refused.
         """
+        ...
+
+    def sync_replacement(self) -> None:
+        """Have the names of a replacement on disk; DiskError when the disk refuses."""
+        ...
+
+    def undo_replacement(self, segment: Segment) -> None:
+        """Remove a prepared segment that is not wanted any more."""
         ...
 
 
@@ -200,7 +216,7 @@ class Cleaner:
             first_uncleanable_offset: Base offset of a segment; nothing at or above it is touched.
             now_ms: Wall clock, for delete horizons.
             check_done: Called often; raises CleaningAbortedError to stop.
-            on_owner: Where `replace_segments` is to be called.
+            on_owner: Where the log may be changed.
 
         Returns:
             What was done; `end_offset` is the next run's first dirty offset.
@@ -423,16 +439,7 @@ class _Run:
             cleaned.discard()
             raise
         self._stats.bytes_written += cleaned.size
-        try:
-            self._on_owner(lambda: self._replace(base_offset, replaced))
-        except CleaningAbortedError:
-            cleaned.discard()
-            raise
-
-    def _replace(self, base_offset: int, replaced: Sequence[int]) -> None:
-        # Asked once more where the log is changed: it may have been deleted a moment ago.
-        self._check_done()
-        self._log.replace_segments(base_offset, replaced)
+        replace(self._log, base_offset, replaced, self._check_done, self._on_owner)
 
     def _filter(
         self, header: BatchHeader, batch: memoryview, last_records: dict[int, tuple[int, int]]
@@ -496,6 +503,34 @@ class _Run:
             return header.last_offset == last_data_offset
         # Only a marker is known of the producer: it holds the epoch that fences older ones.
         return header.is_control and header.producer_epoch == epoch
+
+
+def replace(
+    log: CleanableLog,
+    base_offset: int,
+    replaced: Sequence[int],
+    check_done: Callable[[], None],
+    on_owner: OnOwner,
+) -> None:
+    """Put a finished segment in place of those it was made from; only renames are the owner's.
+
+    Raises:
+        CleaningAbortedError: `check_done` said so; the log is as before.
+        DiskError: The disk refused; the next start puts it right.
+    """
+    segment = log.prepare_replacement(base_offset)
+
+    def put() -> None:
+        # Asked once more where the log is changed: it may have been deleted a moment ago.
+        check_done()
+        log.put_replacement(segment, replaced)
+
+    try:
+        on_owner(put)
+    except CleaningAbortedError:
+        log.undo_replacement(segment)
+        raise
+    log.sync_replacement()
 
 
 def _control_type(header: BatchHeader, batch: memoryview) -> int | None:

@@ -18,9 +18,26 @@ from storage.log_files import (
     TRANSACTION_INDEX_SUFFIX,
     log_file_name,
 )
+from storage.reads import WAITING, Reads
 from storage.recovery import replay
 from storage.retention import plan_retention
 from storage.segment import Segment
+
+
+class _Facts:
+    """A segment as retention sees it."""
+
+    __slots__ = ("_reads", "_segment", "base_offset", "size")
+
+    def __init__(self, segment: Segment, reads: Reads) -> None:
+        self._segment = segment
+        self._reads = reads
+        self.base_offset = segment.base_offset
+        self.size = segment.size
+
+    @property
+    def largest_timestamp(self) -> int:
+        return self._segment.find_largest_timestamp(self._reads)
 
 
 class LogCuts(LogAppends):
@@ -135,20 +152,26 @@ class LogCuts(LogAppends):
         self.delete_records(offset)
         return True
 
-    def delete_old_segments(self) -> int:
+    def delete_old_segments(self, reads: Reads = WAITING) -> int:
         """Apply retention: see `storage.retention`. May roll the active segment, never deletes it.
 
         The files get the suffix `.deleted`; `remove_deleted_files` removes them later.
+
+        Args:
+            reads: Whether it may wait for the disk where a segment's times are not known yet: after
+                a start that is so with all of them.
 
         Returns:
             How many segments left the log.
 
         Raises:
             DiskError: The disk refused.
+            WouldBlockError: `reads` do not wait, and the disk would have to be waited for; nothing
+                was done.
         """
         self._check_failure()
         plan = plan_retention(
-            tuple(self._segments),
+            [_Facts(segment, reads) for segment in self._segments],
             self.config,
             log_start_offset=(
                 self.durable_log_start_offset if self.remote_storage else self.log_start_offset
@@ -218,6 +241,8 @@ class LogCuts(LogAppends):
     ) -> None:
         """Put the finished, synced `.cleaned` segment at `base_offset` in place of others.
 
+        All three steps of it, which see. Blocks for the disk.
+
         Args:
             base_offset: Of the new segment, and of the first one it replaces.
             replaced: Base offsets of all segments it stands for, ascending; never the active one.
@@ -227,10 +252,20 @@ class LogCuts(LogAppends):
             DiskError: The disk refused; the next start puts it right.
             LogDirectoryOfflineError: The log is out of service.
         """
-        self._check_failure()
-        old = [segment for segment in self._segments if segment.base_offset in set(replaced)]
-        assert len(old) == len(replaced), (base_offset, replaced)
-        assert self._segments.active not in old, base_offset
+        segment = self.prepare_replacement(base_offset)
+        self.put_replacement(segment, replaced, keep=keep)
+        self.sync_replacement()
+
+    # Each step is one that a start after a crash can finish or undo: see storage.recovery.
+
+    def prepare_replacement(self, base_offset: int) -> Segment:
+        """Give the `.cleaned` segment the suffix `.swap`, on disk. For a thread.
+
+        From here on a start after a crash puts it in place; `undo_replacement` keeps it from that.
+
+        Raises:
+            DiskError: The disk refused.
+        """
         path = f"{self.directory}/{log_file_name(base_offset, LOG_SUFFIX, CLEANED_SUFFIX)}"
         index = log_file_name(base_offset, TRANSACTION_INDEX_SUFFIX, CLEANED_SUFFIX)
         segment = Segment(
@@ -244,9 +279,25 @@ class LogCuts(LogAppends):
             has_transaction_index=self._filesystem.exists(f"{self.directory}/{index}"),
             stage=CLEANED_SUFFIX,
         )
-        # Each step is one that a start after a crash can finish or undo: see storage.recovery.
         segment.rename_stage(SWAP_SUFFIX)
-        self._filesystem.sync_directory(self.directory)
+        self._filesystem.sync_directory(segment.directory)
+        return segment
+
+    def put_replacement(
+        self, segment: Segment, replaced: Sequence[int], *, keep: bool = False
+    ) -> None:
+        """Let a prepared segment take the place of others: renames, no sync. By the log's owner.
+
+        `keep` as for `replace_segments`.
+
+        Raises:
+            DiskError: The disk refused; the next start puts it right.
+            LogDirectoryOfflineError: The log is out of service.
+        """
+        self._check_failure()
+        old = [one for one in self._segments if one.base_offset in set(replaced)]
+        assert len(old) == len(replaced), (segment, replaced)
+        assert self._segments.active not in old, segment
         for retired in old:
             if keep:
                 self._segments.remove(retired)
@@ -254,8 +305,19 @@ class LogCuts(LogAppends):
                 retired.rename_stage(SKIPPED_SUFFIX)
             else:
                 self._retire(retired)
-            if retired.base_offset != base_offset:
+            if retired.base_offset != segment.base_offset:
                 self.producer_state.retire_snapshot(retired.base_offset)
         segment.rename_stage("")
-        self._filesystem.sync_directory(self.directory)
         self._segments.add(segment)
+
+    def sync_replacement(self) -> None:
+        """Have the names of a replacement on disk. For a thread.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        self._filesystem.sync_directory(self.directory)
+
+    def undo_replacement(self, segment: Segment) -> None:
+        """Remove a prepared segment that is not wanted any more. For a thread."""
+        segment.delete_files()

@@ -778,8 +778,16 @@ class Segment:
     @property
     def largest_timestamp(self) -> int:
         """As `max_timestamp`; without one, the file's last modification: what retention goes by."""
+        return self.find_largest_timestamp(WAITING)
+
+    def find_largest_timestamp(self, reads: Reads) -> int:
+        """As `largest_timestamp`; WouldBlockError where `reads` do not wait."""
+        if self._max_timestamp is None:
+            self._load_max_timestamp(reads)
         timestamp = self.max_timestamp
-        return timestamp if timestamp >= 0 else self._filesystem.mtime_ms(self.path)
+        if timestamp >= 0:
+            return timestamp
+        return reads.call((self, "mtime"), partial(self._filesystem.mtime_ms, self.path))
 
     @property
     def first_timestamp(self) -> int:
@@ -791,28 +799,28 @@ class Segment:
             self._first_timestamp = header.max_timestamp
         return self._first_timestamp
 
-    def _load_max_timestamp(self) -> None:
+    def _load_max_timestamp(self, reads: Reads = WAITING) -> None:
         def look_up() -> tuple[int, int, int]:
-            timestamp, offset = self.time_index.last_entry
+            timestamp, offset = self.time_index.find_last_entry(reads)
             if timestamp < 0:
                 return timestamp, offset, 0
-            return timestamp, offset, self._position_of_entry(timestamp, offset)
+            return timestamp, offset, self._position_of_entry(timestamp, offset, reads)
 
         # What came after the last entry is not in the index, also when entries are missing.
-        timestamp, offset, position = self._with_rebuild(look_up)
-        for _, header in self.scan(position):
+        timestamp, offset, position = self._with_rebuild(look_up, reads)
+        for _, header in self.scan(position, reads):
             if header.max_timestamp > timestamp:
                 timestamp = header.max_timestamp
                 offset = header.base_offset + header.last_offset_delta
         self._max_timestamp = timestamp
         self._max_timestamp_offset = offset
 
-    def _position_of_entry(self, timestamp: int, offset: int) -> int:
+    def _position_of_entry(self, timestamp: int, offset: int, reads: Reads = WAITING) -> int:
         """Where the batch of a time index entry begins; CorruptFileError if it is not there."""
         if not 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX:
             raise CorruptFileError(f"{self.time_index.path} names offset {offset}")
-        position = self.position_of(offset)
-        header = self._header_at(position)
+        position = self.position_of(offset, reads)
+        header = self._header_at(position, reads)
         if header.last_offset != offset or header.max_timestamp != timestamp:
             raise CorruptFileError(f"{self.time_index.path} names time {timestamp}, not there")
         return position

@@ -21,6 +21,7 @@ from typing_extensions import override
 
 from storage.errors import CorruptFileError
 from storage.log_files import TIME_INDEX_SUFFIX
+from storage.reads import WAITING, Reads
 from storage.sparse_index import SparseIndex
 
 ENTRY_SIZE: Final = 12
@@ -94,7 +95,11 @@ class TimeIndex(SparseIndex):
     @property
     def last_entry(self) -> tuple[int, int]:
         """(timestamp, offset) of the last entry, (-1, base offset) without one."""
-        entries = self._last or self._tail or self._load() or self._tail
+        return self.find_last_entry(WAITING)
+
+    def find_last_entry(self, reads: Reads) -> tuple[int, int]:
+        """As `last_entry`; WouldBlockError where `reads` do not wait."""
+        entries = self._last or self._tail or self._load(reads) or self._tail
         if not entries:
             return NO_TIMESTAMP, self.base_offset
         timestamp, relative = _unpack(entries, len(entries) - ENTRY_SIZE)

@@ -126,13 +126,13 @@ async def test_compaction_keeps_the_latest_of_every_key(
 ) -> None:
     """At its offset and in order, while producers and consumers go on, and after a restart."""
     threads = set()
-    original = Log.replace_segments
+    original = Log.put_replacement
 
-    def replace_segments(log: Log, *arguments: Any) -> None:
+    def put_replacement(log: Log, *arguments: Any) -> None:
         threads.add(threading.get_ident())
         original(log, *arguments)
 
-    monkeypatch.setattr(Log, "replace_segments", replace_segments)
+    monkeypatch.setattr(Log, "put_replacement", put_replacement)
     client = await node.client()
     await client.create_topic(
         "t", cleanup_policy="compact", segment_ms=SEGMENT_MS, min_cleanable_dirty_ratio=0.01

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
-from broker.background import CHECKPOINT_MS, LOGS_PER_TURN, ROOM_CHECK_MS, Background
+from broker.background import CHECKPOINT_MS, ROOM_CHECK_MS, TURN_MS, Background
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from storage.cleaner_manager import CleanerManager
 from storage.errors import DiskError
+from storage.reads import Reads
 from storage.topic_partition import TopicPartition
 from tests.fakes.failing_disk import FailingDisk
+from tests.fakes.slow_disk import SlowDisk
 from tests.unit.broker.world import World, batch
 
 
@@ -234,20 +236,43 @@ async def test_a_disk_that_refuses_one_log_does_not_stop_the_others(world: World
 
 
 async def test_the_loop_turns_between_logs(world: World) -> None:
-    """Thousands of logs are gone through in slices."""
-    for index in range(LOGS_PER_TURN * 2):
+    """Thousands of logs are gone through in slices, by what they take and not by their number."""
+    for index in range(12):
         world.add("t", index)
     duties = Duties(world)
     seen = 0
 
-    def count(_partition: object) -> None:
+    def count(_partition: object, _reads: Reads) -> None:
         nonlocal seen
         seen += 1
+        world.clock.advance(TURN_MS / 4)
 
     task = asyncio.create_task(duties.background._each(count))
+    await asyncio.sleep(0)
     at_turns = []
     while not task.done():
         await asyncio.sleep(0)
         at_turns.append(seen)
-    assert at_turns[:2] == [LOGS_PER_TURN, 2 * LOGS_PER_TURN]
+    assert at_turns[:3] == [4, 8, 12]
     await task
+
+
+async def test_a_first_pass_reads_ages_in_threads(world: World) -> None:
+    """After a start nobody knows how old a segment is: its indexes and files are not open."""
+    world.filesystem = disk = SlowDisk(0.001)
+    config = TopicConfig(retention_ms=1000)
+    old_ms = world.clock.now_ms() - 10_000
+    partitions = [world.add("t", index, config) for index in range(3)]
+    for partition in partitions:
+        partition.append(memoryview(batch(b"v", timestamp_ms=old_ms)), world.clock.now_ms())
+        partition.log.roll()
+        (closed, _) = partition.log._segments
+        closed.close()
+        closed._max_timestamp = None
+    disk.slow(str(world.directory))
+    duties = Duties(world, log_initial_task_delay_ms=0)
+    duties.background._disk = world.disk
+    await duties.advance(250)
+    await world.until(lambda: all(p.log.log_start_offset == 1 for p in partitions))
+    assert [call for call in disk.on_loop if call[0] in ("open", "read")] == []
+    assert disk.calls >= 3 * 2

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
+from typing import TypeVar
 from uuid import UUID
 
 import pytest
@@ -20,11 +21,13 @@ from storage.cleaner import Cleaner, CleanerStats, CleaningAbortedError
 from storage.cleaner_manager import measure
 from storage.errors import CorruptFileError, DiskError
 from storage.log import Log
+from storage.owner import OnOwner, in_this_thread
 from storage.topic_partition import TopicPartition
 from storage.transaction_index import TransactionIndex
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem, PowerCut
 
+T = TypeVar("T")
 TP = TopicPartition("a", 0)
 DIRECTORY = "/d/a-0"
 NOW = 1_700_000_000_000
@@ -103,6 +106,7 @@ class Disk:
         dirty: int = 0,
         map_bytes: int = 1 << 16,
         check_done: Callable[[], None] = lambda: None,
+        on_owner: OnOwner = in_this_thread,
     ) -> CleanerStats:
         """One run from `dirty` to the first uncleanable offset."""
         chosen = measure(self.log, dirty, self.clock.now_ms())
@@ -113,6 +117,7 @@ class Disk:
             first_uncleanable_offset=chosen.first_uncleanable_offset,
             now_ms=self.clock.now_ms(),
             check_done=check_done,
+            on_owner=on_owner,
         )
 
     def roll(self) -> None:
@@ -530,6 +535,49 @@ def test_crash_at_every_step_loses_nothing() -> None:
         disk.clean()
         disk.filesystem.observer = None
     assert points > 200
+
+
+def test_the_owner_of_the_log_only_renames() -> None:
+    """Everything that waits for the disk is done where the cleaner runs."""
+    disk = Disk()
+    for index in range(24):
+        disk.write((b"k%d" % (index % 3), b"v%d" % index))
+    disk.roll()
+    kinds: set[str] = set()
+
+    def on_owner(act: Callable[[], T]) -> T:
+        before = len(disk.filesystem.events)
+        disk.filesystem.fail("sync", times=1)
+        disk.filesystem.fail("sync_directory", times=1)
+        disk.filesystem.fail("read", times=1)
+        disk.filesystem.fail("open", times=1)
+        try:
+            return act()
+        finally:
+            disk.filesystem.heal()
+            kinds.update(event.kind for event in disk.filesystem.events[before:])
+
+    disk.clean(on_owner=on_owner)
+    assert kinds == {"rename"}
+    assert [value for _, _, value in contents(disk)] == [b"v21", b"v22", b"v23"]
+
+
+def test_a_log_that_leaves_while_its_replacement_waits_keeps_nothing_of_it() -> None:
+    """What would be put in place at the next start is removed."""
+    disk = Disk()
+    for index in range(24):
+        disk.write((b"k%d" % (index % 3), b"v%d" % index))
+    disk.roll()
+    before = contents(disk)
+
+    def on_owner(_act: Callable[[], T]) -> T:
+        raise CleaningAbortedError("stopped")
+
+    with pytest.raises(CleaningAbortedError):
+        disk.clean(on_owner=on_owner)
+    assert contents(disk) == before
+    names = [entry.name for entry in disk.filesystem.list_directory(DIRECTORY)]
+    assert not [name for name in names if name.endswith((".swap", ".cleaned"))]
 
 
 def test_power_cut_during_cleaning_is_survived_by_the_next_run() -> None:

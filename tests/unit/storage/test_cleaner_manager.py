@@ -10,6 +10,7 @@ from config.topic import TopicConfig
 from storage.cleaner import CleaningAbortedError
 from storage.cleaner_manager import CleanerManager, LogToClean, measure
 from storage.producer_state import ProducerStateManager
+from storage.segment import Segment
 from storage.topic_partition import TopicPartition
 from tests.fakes.filesystem import FakeFilesystem
 
@@ -50,7 +51,16 @@ class FakeLog:
             for index in range(self.segments)
         ]
 
-    def replace_segments(self, base_offset: int, replaced: Sequence[int]) -> None:
+    def prepare_replacement(self, base_offset: int) -> Segment:
+        raise NotImplementedError
+
+    def put_replacement(self, segment: Segment, replaced: Sequence[int]) -> None:
+        raise NotImplementedError
+
+    def sync_replacement(self) -> None:
+        raise NotImplementedError
+
+    def undo_replacement(self, segment: Segment) -> None:
         raise NotImplementedError
 
 
