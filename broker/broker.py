@@ -672,6 +672,7 @@ class Broker:
         from broker.metrics.alerts import AlertMetrics
         from broker.metrics.descriptors import DescriptorMetrics
         from broker.metrics.groups import GroupMetrics
+        from broker.metrics.kept import KeptMetrics
         from broker.metrics.network import NetworkMetrics
         from broker.metrics.page import MetricsPage, Source
         from broker.metrics.partitions import PartitionMetrics
@@ -687,7 +688,23 @@ class Broker:
         assert self.network is not None
         network = self.network
         assert self.controller is not None
-        sources: list[Source] = []
+        assert self._store is not None
+        store, manager = self._store, self.log_manager
+        controller, replicas = self.controller, self.replicas
+        kept = KeptMetrics(
+            {
+                "metadata history events": lambda: store.history_events,
+                "metadata history bytes": lambda: store.history_bytes,
+                "topic descriptions": lambda: len(controller.topic_metadata),
+                "topic statistics": lambda: len(replicas.stats),
+                "topic names by id": lambda: len(replicas.names_by_id),
+                "addresses with parked polls": lambda: len(replicas.parked_by_address.counts),
+                "timers": lambda: self.timer.armed,
+                "deleted directories": lambda: manager.deleted_count,
+                "abandoned compactions": lambda: manager.cleaning.abandoned_count,
+            }
+        )
+        sources: list[Source] = [kept]
         if self.remote is not None:
             from broker.metrics.remote import RemoteMetrics
 

@@ -39,6 +39,12 @@ FIRST_REVISION = 1
 HISTORY_EVENTS_MAX = 10_000
 """Changes remembered for watches and reads of the past; older ones count as compacted."""
 
+HISTORY_BYTES_MAX = 1 << 20
+"""Bytes of them: a change of a topic with ten thousand partitions has half a megabyte."""
+
+_EVENT_BYTES = 400
+"""What a change takes beside its keys and values, about."""
+
 WATCH_BUFFER_MAX = 4096
 """Changes kept for one watcher that does not read; one more and it has to list again."""
 
@@ -113,6 +119,7 @@ class Keyspace:
         self,
         *,
         history_events_max: int = HISTORY_EVENTS_MAX,
+        history_bytes_max: int = HISTORY_BYTES_MAX,
         watch_buffer_max: int = WATCH_BUFFER_MAX,
     ) -> None:
         self._items: dict[str, KeyValue] = {}
@@ -120,6 +127,8 @@ class Keyspace:
         self._leases: dict[int, int] = {}
         self._history: deque[Event] = deque()
         self._history_events_max = history_events_max
+        self._history_bytes_max = history_bytes_max
+        self.history_bytes = 0
         self._watch_buffer_max = watch_buffer_max
         self._watches: set[KeyspaceWatch] = set()
         self.revision = FIRST_REVISION
@@ -139,9 +148,15 @@ class Keyspace:
         self._keys = sorted(self._items)
         self._leases = dict(leases)
         self._history.clear()
+        self.history_bytes = 0
         self.revision = revision
         self.compacted_revision = revision if revision > FIRST_REVISION else 0
         self.last_lease = last_lease
+
+    @property
+    def history_events(self) -> int:
+        """Changes that are remembered."""
+        return len(self._history)
 
     @property
     def leases(self) -> dict[int, int]:
@@ -235,13 +250,26 @@ class Keyspace:
         self.revision = stage.revision
         self.last_lease = stage.last_lease
         self._history.extend(stage.events)
-        while len(self._history) > self._history_events_max:
+        self.history_bytes += sum(map(_size_of, stage.events))
+        while self._history and (
+            len(self._history) > self._history_events_max
+            or self.history_bytes > self._history_bytes_max
+        ):
             # Changes of one revision go together: half a transaction must not be readable.
             self.compacted_revision = self._history[0].revision
             while self._history and self._history[0].revision == self.compacted_revision:
-                self._history.popleft()
+                self.history_bytes -= _size_of(self._history.popleft())
         for watch in list(self._watches):
             watch.offer(stage.events)
+
+
+def _size_of(event: Event) -> int:
+    """Bytes that a remembered change takes, about."""
+    size = _EVENT_BYTES + len(event.key)
+    for item in (event.current, event.previous):
+        if item is not None:
+            size += len(item.value)
+    return size
 
 
 class Stage:

@@ -88,6 +88,16 @@ class LocalStore(ABC):
         """Compare, then change; see `MetadataStore.txn`."""
         return await self._submit(lambda stage: stage.txn(compare, then, otherwise))
 
+    @property
+    def history_events(self) -> int:
+        """Changes that are remembered."""
+        return self._keyspace.history_events
+
+    @property
+    def history_bytes(self) -> int:
+        """Bytes of them, about."""
+        return self._keyspace.history_bytes
+
     def watch(self, prefix: str, from_revision: int = 0) -> KeyspaceWatch:
         """Changes under `prefix`; see `MetadataStore.watch`."""
         self._check_open()

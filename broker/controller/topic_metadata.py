@@ -11,6 +11,7 @@ Source: Kafka 4.2, KRaftMetadataCache.scala.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from broker.controller.cluster_image import ClusterImage, PartitionImage, TopicImage
 from protocol.error_codes import ErrorCode
@@ -23,15 +24,21 @@ from protocol.messages.metadata import (
 NO_LEADER = -1
 
 
+SWEEP_FROM: Final = 64
+"""So many topics are few: no need to look which of them are gone."""
+
+
 class TopicMetadata:
     """Makes and keeps the structures; one for all listeners and versions.
 
     Bounded by the topics there are: what is kept for a listener is dropped when the brokers change,
-    and topics that are gone go with the next response about all of them.
+    and topics that are gone go when as many have been added as were there, at the latest. Clients
+    that ask for the topics they made, and for no others, would else leave each of them here.
     """
 
     def __init__(self) -> None:
         self._broker_revision = -1
+        self._sweep_at: dict[tuple[str, int], int] = {}
         self._kept: dict[
             tuple[str, int], dict[str, tuple[TopicImage, list[MetadataResponsePartition]]]
         ] = {}
@@ -40,7 +47,7 @@ class TopicMetadata:
         self, image: ClusterImage, listener: str, version: int, authorized_operations: int
     ) -> list[MetadataResponseTopic]:
         """Every topic, in the order of the image."""
-        self._prune(image, listener, version)
+        self._prune(image, (listener, _dialect(version)))
         return [
             self.topic(image, topic, listener, version, authorized_operations)
             for topic in image.topics.values()
@@ -70,18 +77,26 @@ class TopicMetadata:
         if image.broker_revision != self._broker_revision:
             self._kept.clear()
             self._broker_revision = image.broker_revision
-        kept = self._kept.setdefault((listener, _dialect(version)), {})
+        asked_by = (listener, _dialect(version))
+        kept = self._kept.setdefault(asked_by, {})
         found = kept.get(topic.name)
         if found is not None and found[0] is topic:
             return found[1]
+        if len(kept) >= self._sweep_at.get(asked_by, SWEEP_FROM):
+            self._prune(image, asked_by)
         partitions = describe_partitions(image, topic.partitions, listener, version)
         kept[topic.name] = (topic, partitions)
         return partitions
 
-    def _prune(self, image: ClusterImage, listener: str, version: int) -> None:
-        kept = self._kept.get((listener, _dialect(version)), {})
+    def _prune(self, image: ClusterImage, asked_by: tuple[str, int]) -> None:
+        kept = self._kept.get(asked_by, {})
         for name in [name for name in kept if name not in image.topics]:
             del kept[name]
+        self._sweep_at[asked_by] = max(SWEEP_FROM, 2 * len(kept))
+
+    def __len__(self) -> int:
+        """Topics described, once for every listener and form."""
+        return sum(map(len, self._kept.values()))
 
 
 def _dialect(version: int) -> int:

@@ -74,3 +74,23 @@ def test_stage_sees_its_own_changes() -> None:
     assert item is not None
     assert (item.version, item.create_revision, item.mod_revision) == (2, 2, 3)
     assert keyspace.revision == 3
+
+
+def test_history_is_bounded_in_bytes() -> None:
+    """A few changes of topics with ten thousand partitions are as much as all there may be."""
+    keyspace = Keyspace(history_bytes_max=10_000)
+    for number in range(100):
+        stage = keyspace.stage()
+        stage.txn([], [Put("topic", bytes(1_000)), Put(f"{number}", b"")], [])
+        keyspace.apply(stage)
+        assert keyspace.history_bytes <= 10_000
+    assert 0 < keyspace.history_events < 20
+    # One that is larger by itself is not remembered; what is there now is not concerned.
+    stage = keyspace.stage()
+    stage.txn([], [Put("topic", bytes(20_000))], [])
+    keyspace.apply(stage)
+    assert (keyspace.history_events, keyspace.history_bytes) == (0, 0)
+    assert keyspace.compacted_revision == keyspace.revision
+    assert len(keyspace.range("", keyspace.revision).items) == 101
+    with pytest.raises(CompactedError):
+        keyspace.range("", keyspace.revision - 1)

@@ -1,5 +1,6 @@
 """Topics as Metadata tells them, on several brokers."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -12,6 +13,7 @@ from broker.controller.cluster_image import (
 )
 from broker.controller.metadata_records import chunks, encode_topic, topic_key
 from broker.controller.topic_metadata import (
+    SWEEP_FROM,
     TopicMetadata,
     describe_brokers,
     describe_partitions,
@@ -96,3 +98,22 @@ def test_structures_are_made_again_when_topic_or_brokers_change() -> None:
     alone = moved.with_brokers([])
     (partition,) = metadata.topic(alone, alone.topics["t"], "IN", 12, 0).partitions
     assert partition.error_code == ErrorCode.LEADER_NOT_AVAILABLE
+
+
+def test_topics_that_are_gone_are_let_go() -> None:
+    """Also where clients ask for topics by name only, and never for all of them."""
+    metadata = TopicMetadata()
+    image = image_of()
+    for number in range(1_000):
+        topic = replace(image.topics["t"], name=f"topic {number}")
+        with_topic = replace(image, topics={**image.topics, topic.name: topic})
+        metadata.topic(with_topic, topic, "IN", 12, 0)
+        metadata.topic(with_topic, topic, "OUT", 12, 0)
+        assert len(metadata) <= 2 * SWEEP_FROM
+    many = {f"{number}": replace(image.topics["t"], name=f"{number}") for number in range(500)}
+    grown = replace(image, topics=many)
+    for topic in many.values():
+        metadata.topic(grown, topic, "IN", 12, 0)
+    first = many["0"]
+    kept = metadata.topic(grown, first, "IN", 12, 0).partitions
+    assert metadata.topic(grown, first, "IN", 12, 0).partitions is kept
