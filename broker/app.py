@@ -2,7 +2,7 @@
 
 start   directories locked ─> metadata store ─> controller ─> admin port ─> listeners
         ─> logs recover in threads, each partition serves as soon as its log is open ─> ready
-stop    listeners close ─> parked requests are answered ─> running handlers end ─> groups
+stop    recoveries end, listeners close ─> parked requests answered ─> handlers end ─> groups
         ─> logs flushed and marked clean ─> store ─> locks
 """
 

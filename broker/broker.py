@@ -144,6 +144,7 @@ class Broker:
         self.ready = False
         self._stopping = False
         self._loading: asyncio.Task[None] | None = None
+        self._lifecycle: LogLifecycle | None = None
         self._store: SqliteStore | None = None
         self.log_mover: LogMover | None = None
         self._directories: NodeDirectories | None = None
@@ -292,7 +293,7 @@ class Broker:
         )
         if settings.remote_log_storage_system_enable:
             self.remote = self._build_remote(controller)
-        lifecycle = LogLifecycle(
+        lifecycle = self._lifecycle = LogLifecycle(
             controller=controller,
             log_manager=self.log_manager,
             replicas=self.replicas,
@@ -317,6 +318,7 @@ class Broker:
         self.replicas.is_known = lambda topic, index: (
             controller.image.partition(topic, index) is not None
         )
+        self.replicas.is_offline = self.log_manager.is_offline
         self.replicas.known_name = lambda topic_id: controller.image.name_of(topic_id)
         controller.subscribe(lifecycle.apply)
         self.groups = GroupCoordinator(
@@ -504,8 +506,9 @@ class Broker:
         self.timer.call_later_ms(PROGRESS_MS, self._tell_progress)
         try:
             await lifecycle.load(threads)
-            assert self._directories is not None
-            await self._directories.settle()
+            if not self.log_manager.progress.is_stopped:
+                assert self._directories is not None
+                await self._directories.settle()
         except StorageError as error:
             self._fail(str(error))
             return
@@ -513,20 +516,11 @@ class Broker:
             LOGGER.exception("logs cannot be loaded")
             self._fail("logs cannot be loaded")
             return
+        if self._stopping:
+            return
         assert self.controller is not None
-        assert self.network is not None
         await self._find_uncoordinated(None, self.controller.image)
-        self.background = Background(
-            settings=self.settings,
-            log_manager=self.log_manager,
-            replicas=self.replicas,
-            disk=self.disk,
-            timer=self.timer,
-            clock=self.clock,
-            current=lambda: dynamic.current,
-            create_unmade=lifecycle.create_unmade,
-        )
-        self.background.start()
+        self._start_background()
         self.log_manager.on_directory_full = self._directory_full
         self.ready = True
         LOGGER.info(
@@ -535,6 +529,25 @@ class Broker:
             self.log_manager.progress.bytes_total,
             self.clock.monotonic_ms() - started_ms,
         )
+
+    def _start_background(self) -> None:
+        """With the first partition that serves: others may go on recovering for long."""
+        if self.background is not None or self._stopping:
+            return
+        assert self.dynamic is not None
+        assert self._lifecycle is not None
+        dynamic = self.dynamic
+        self.background = Background(
+            settings=self.settings,
+            log_manager=self.log_manager,
+            replicas=self.replicas,
+            disk=self.disk,
+            timer=self.timer,
+            clock=self.clock,
+            current=lambda: dynamic.current,
+            create_unmade=self._lifecycle.create_unmade,
+        )
+        self.background.start()
 
     def _tell_progress(self) -> None:
         """While logs recover: a line now and then for whoever watches the log."""
@@ -559,6 +572,7 @@ class Broker:
             self.remote.on_deleted(partitions)
 
     def _serving(self, topic_partition: TopicPartition) -> None:
+        self._start_background()
         if self.remote is not None:
             partition = self.replicas.get_partition(*topic_partition)
             if partition is not None:
@@ -736,12 +750,13 @@ class Broker:
     async def stop(self) -> None:
         """Finish what is in flight, flush, mark the directories clean, let go of everything."""
         self._stopping = True
+        self.log_manager.stop_loading()
         if self.network is not None:
             self.network.stop_accepting()
         if self.background is not None:
             await self.background.stop()
         if self._loading is not None and not self._loading.done():
-            # A log that is half recovered is not clean: wait for it rather than lie about it.
+            # It ends soon. What is not open by then is not marked clean.
             await asyncio.wait([self._loading])
         if self.log_mover is not None:
             await self.log_mover.stop()

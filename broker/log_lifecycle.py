@@ -1,6 +1,7 @@
 """Keeps the logs in step with the cluster's image: opens, creates, reconfigures and deletes them.
 
-    start    logs found on disk ──recover in threads──> served, one by one
+    start    logs found on disk, after an unclean stop in a new leader epoch (KIP-320: who has read
+             more than is left is told so) ──recover in threads──> served, one by one
              topics without a directory ──> created (a crash came between commit and directory),
                  unless a log directory is offline: then they may lie there; with remote storage in
                  another leader epoch, so that what it has of a disk that was replaced is not taken
@@ -18,12 +19,15 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.controller.tiered_topics import may_be_tiered, own_overrides
 from config.topic import TopicConfig, is_tiered
+from storage.alerts import AlertKind
 from storage.errors import DiskError, StorageError
+from storage.log_loading import LoadingStoppedError
 from storage.topic_partition import TopicPartition
 from storage.uuid_text import NIL
 
@@ -87,6 +91,10 @@ class LogLifecycle:
         self._outdated: list[TopicPartition] = []
         # Partitions of the image whose logs could not be made for want of room, and their topics.
         self._unmade: dict[TopicPartition, UUID] = {}
+        # Logs that are open and wait for a leader epoch.
+        self._cut: list[Log] = []
+        self._is_loaded = False
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def _directory_of(self, topic_partition: TopicPartition) -> UUID | None:
         """The log directory that a partition belongs to. In any thread."""
@@ -111,12 +119,13 @@ class LogLifecycle:
         Raises:
             StorageError: The same partition lies in two directories, or no directory works.
         """
-        image = self._loaded_for = self._controller.image
+        image = self._controller.image
         for topic in image.topics.values():
             if is_tiered(topic.overrides) and not may_be_tiered(topic.name):
                 LOGGER.warning("remote.storage.enable has no effect topic=%s", topic.name)
-        configs = {name: self.config_for(name) for name in image.topics}
         defaults = TopicConfig.resolve(self._controller.effective_settings, {})
+        configs: dict[str, TopicConfig] = {}
+        begun: dict[TopicPartition, int] = {}
 
         def is_stray(topic_partition: TopicPartition, topic_id: UUID | None) -> bool:
             topic = image.topics.get(topic_partition.topic)
@@ -126,13 +135,24 @@ class LogLifecycle:
                 or (topic_id is not None and topic_id != topic.topic_id)
             )
 
-        jobs = await self._disk.run(
-            self._log_manager.load_jobs,
-            lambda topic: configs.get(topic, defaults),
-            on_loaded=self._hand_over,
-            is_stray=is_stray,
+        try:
+            jobs = await self._disk.run(
+                self._log_manager.load_jobs,
+                lambda topic: configs.get(topic, defaults),
+                on_loaded=self._hand_over,
+                is_stray=is_stray,
+                new_epoch_of=begun.get,
+            )
+        except LoadingStoppedError:
+            return
+        begun.update(
+            await self._begin_epochs(
+                job.topic_partition for job in jobs if not job.directory.had_clean_shutdown
+            )
         )
         await self._assign(self._log_manager.found_elsewhere)
+        loaded_for = self._loaded_for = self._controller.image
+        configs.update((name, self.config_for(name)) for name in loaded_for.topics)
         LOGGER.info(
             "loading logs partitions=%d bytes_to_recover=%d",
             len(jobs),
@@ -153,7 +173,11 @@ class LogLifecycle:
         with ThreadPoolExecutor(recovery_threads, thread_name_prefix="recovery") as pool:
             workers = [self._loop.run_in_executor(pool, work) for _ in range(recovery_threads)]
             await asyncio.gather(*workers)
+        if self._log_manager.progress.is_stopped:
+            return
         self._serve_handed_over()
+        self._is_loaded = True
+        await self._serve_in_new_epochs()
         if self._outdated:
             await self._disk.run(self._log_manager.delete_all, self._outdated)
             self._outdated = []
@@ -179,25 +203,94 @@ class LogLifecycle:
             done = await self._controller.assign_directories(by_topic)
             LOGGER.info("places of partitions written down topics=%d", len(done))
 
+    async def _begin_epochs(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """Let partitions of the image begin another leader epoch; those that did, and which.
+
+        Their logs were not closed: the power may have taken what consumers have seen, and new
+        records will get the same offsets. In the same epoch nobody would notice.
+        """
+        image = self._controller.image
+        wanted: dict[UUID, set[int]] = {}
+        for name, index in partitions:
+            if image.partition(name, index) is not None:
+                wanted.setdefault(image.topics[name].topic_id, set()).add(index)
+        if not wanted:
+            return {}
+        done = await self._controller.begin_epochs(wanted)
+        image = self._controller.image
+        begun: dict[TopicPartition, int] = {}
+        for topic_id, indexes in wanted.items():
+            topic = image.topics_by_id.get(topic_id)
+            if topic is None:
+                continue
+            if topic_id not in done:
+                self._log_manager.alerts.set(
+                    AlertKind.LEADER_EPOCH_STALE,
+                    topic.name,
+                    "the metadata store refused to begin a leader epoch after an unclean start: "
+                    "consumers that have read what is lost are not told so until the next start",
+                )
+                continue
+            for index in indexes:
+                begun[TopicPartition(topic.name, index)] = topic.partitions[index].leader_epoch
+        LOGGER.info("leader epochs begun partitions=%d", len(begun))
+        return begun
+
+    async def _serve_in_new_epochs(self) -> None:
+        """Serve logs that were closed cleanly and have turned out damaged."""
+        logs, self._cut = self._cut, []
+        if not logs:
+            return
+        begun = await self._begin_epochs(log.topic_partition for log in logs)
+
+        def begin() -> None:
+            for log in logs:
+                epoch = begun.get(log.topic_partition)
+                try:
+                    if epoch is not None:
+                        log.begin_epoch(epoch)
+                except DiskError as error:
+                    self._log_manager.fail_log(log, error)
+
+        await self._disk.run(begin)
+        for log in logs:
+            log.needs_new_epoch = False
+            if log.failure is None:
+                self._serve(log)
+
     async def _in_new_epochs(self, missing: list[Missing], before: "ClusterImage") -> list[Missing]:
-        """Give those that may have remote segments another leader epoch; the rest is as it is."""
-        lost: dict[UUID, set[int]] = {}
-        for (name, index), topic in missing:
-            config = self.config_for(name)
-            has_remote = config.remote_storage_enable or config.remote_log_delete_on_disable
-            if has_remote and topic.topic_id in before.topics_by_id:
-                lost.setdefault(topic.topic_id, set()).add(index)
+        """Give those whose log is gone another leader epoch.
+
+        What is known of its records, by remote storage or, after an unclean stop, by consumers,
+        must not be taken for those that come now. Where there may be remote segments, none is
+        created without an epoch.
+        """
+        is_unclean = not all(d.had_clean_shutdown for d in self._log_manager.directories)
+        lost = [
+            (topic_partition, topic)
+            for topic_partition, topic in missing
+            if topic.topic_id in before.topics_by_id
+            and (is_unclean or self._has_remote(topic.name))
+        ]
         if not lost:
             return missing
         LOGGER.warning(
-            "partitions with remote storage have no log here, and begin anew in another leader "
-            "epoch partitions=%d",
-            sum(len(indexes) for indexes in lost.values()),
+            "partitions have no log here, and begin anew in another leader epoch partitions=%d",
+            len(lost),
         )
-        done = await self._controller.begin_epochs(lost)
-        return [
-            pair for pair in missing if pair[1].topic_id not in lost or pair[1].topic_id in done
-        ]
+        begun = await self._begin_epochs(topic_partition for topic_partition, _ in lost)
+        refused = {
+            topic_partition
+            for topic_partition, _ in lost
+            if topic_partition not in begun and self._has_remote(topic_partition.topic)
+        }
+        return [pair for pair in missing if pair[0] not in refused]
+
+    def _has_remote(self, topic: str) -> bool:
+        config = self.config_for(topic)
+        return config.remote_storage_enable or config.remote_log_delete_on_disable
 
     def _missing_after_load(self, before: "ClusterImage") -> list[Missing]:
         """Partitions without a log that are to get one.
@@ -241,7 +334,15 @@ class LogLifecycle:
         with self._hand_over_lock:
             logs, self._handed_over = self._handed_over, []
         for log in logs:
-            self._serve(log)
+            if log.needs_new_epoch:
+                self._cut.append(log)
+            else:
+                self._serve(log)
+        if self._cut and self._is_loaded:
+            # One for which there was no room before.
+            task = self._loop.create_task(self._serve_in_new_epochs())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     def _serve(self, log: "Log") -> None:
         topic, index = log.topic_partition
@@ -308,29 +409,36 @@ class LogLifecycle:
             for partition in topic.partitions
             if partition.index >= start
             and self._replicas.get_partition(topic.name, partition.index) is None
+            and not self._log_manager.is_given_up(TopicPartition(topic.name, partition.index))
         ]
 
     async def _create_missing(self, missing: Sequence[Missing]) -> None:
         for start in range(0, len(missing), CREATED_PER_CALL):
             part = missing[start : start + CREATED_PER_CALL]
             configs = {topic.name: self.config_for(topic.name) for _, topic in part}
-            wanted = [(tp, topic.topic_id, configs[topic.name]) for tp, topic in part]
-            try:
-                logs = await self._disk.run(self._log_manager.create_all, wanted)
-            except StorageError as error:
-                LOGGER.error("logs not created first=%s error=%s", part[0][0], error)
-                logs = await self._create_one_by_one(wanted)
-            for log in logs:
-                self._serve(log)
+            by_epoch: dict[int, list[tuple[TopicPartition, UUID, TopicConfig]]] = {}
+            for tp, topic in part:
+                led = self._controller.image.partition(*tp)
+                by_epoch.setdefault(0 if led is None else led.leader_epoch, []).append(
+                    (tp, topic.topic_id, configs[topic.name])
+                )
+            for leader_epoch, wanted in by_epoch.items():
+                for log in await self._create_all(wanted, leader_epoch):
+                    self._serve(log)
 
-    async def _create_one_by_one(
-        self, wanted: list[tuple[TopicPartition, UUID, TopicConfig]]
+    async def _create_all(
+        self, wanted: list[tuple[TopicPartition, UUID, TopicConfig]], leader_epoch: int
     ) -> list["Log"]:
-        """One bad directory must not keep the partitions of the others from being created."""
+        create_all = partial(self._log_manager.create_all, leader_epoch=leader_epoch)
+        try:
+            return await self._disk.run(create_all, wanted)
+        except StorageError as error:
+            LOGGER.error("logs not created first=%s error=%s", wanted[0][0], error)
+        # One bad directory must not keep the partitions of the others from being created.
         logs = []
         for one in wanted:
             try:
-                logs.extend(await self._disk.run(self._log_manager.create_all, [one]))
+                logs.extend(await self._disk.run(create_all, [one]))
             except StorageError as error:
                 if isinstance(error, DiskError) and not error.is_disk_failure:
                     self._unmade[one[0]] = one[1]
@@ -369,10 +477,13 @@ class LogLifecycle:
         finally:
             for partition in removed:
                 await partition.idle()
+            gone = [p.topic_partition for p in removed]
+            for index in range(len(topic.partitions)):
+                topic_partition = TopicPartition(topic.name, index)
+                if self._log_manager.is_given_up(topic_partition):
+                    gone.append(topic_partition)
             try:
-                await self._disk.run(
-                    self._log_manager.delete_all, [p.topic_partition for p in removed]
-                )
+                await self._disk.run(self._log_manager.delete_all, gone)
             finally:
                 self._log_manager.forget_offline(
                     TopicPartition(topic.name, partition.index) for partition in topic.partitions

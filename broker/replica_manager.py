@@ -68,6 +68,7 @@ class ReplicaManager:
         "delayed_produce",
         "delayed_remote_fetch",
         "is_known",
+        "is_offline",
         "known_name",
         "names_by_id",
         "on_disk_failure",
@@ -99,6 +100,7 @@ class ReplicaManager:
         self._topics: dict[str, list[Partition | None]] = {}
         self._ready_to_wake: list[Partition] = []
         self.is_known: Callable[[str, int], bool] = _nothing_known
+        self.is_offline: Callable[[TopicPartition], bool] = _nothing_offline
         self.known_name: Callable[[bytes], str | None] = _no_name_known
         self.on_disk_failure: Callable[[Log, DiskError], None] = _nobody_told
         self.names_by_id: dict[bytes, str] = {}
@@ -194,6 +196,8 @@ class ReplicaManager:
         another try; clients refresh their metadata on either code.
         """
         if self.is_known(topic, index):
+            if self.is_offline(TopicPartition(topic, index)):
+                return ErrorCode.KAFKA_STORAGE_ERROR
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -509,6 +513,10 @@ def _release(partition: Partition, code: ErrorCode) -> None:
 
 def _no_name_known(_topic_id: bytes) -> str | None:
     return None
+
+
+def _nothing_offline(_topic_partition: "TopicPartition") -> bool:
+    return False
 
 
 def _nothing_known(_topic: str, _index: int) -> bool:

@@ -40,8 +40,15 @@ class AlertKind(StrEnum):
     DIRECTORY_UNUSED = "directory-unused"
     """An empty log directory is not used while another is missing. Subject: its path."""
 
+    LEADER_EPOCH_STALE = "leader-epoch-stale"
+    """No leader epoch could be begun after an unclean start: consumers are not told of records that
+    are lost. Subject: the partitions' topic."""
+
     LISTENER_NOT_BOUND = "listener-not-bound"
     """A listener set at run time has an address that cannot be used. Subject: its name."""
+
+    PARTITION_OFFLINE = "partition-offline"
+    """A log cannot be opened; the others of its directory serve. Subject: the partition."""
 
     SEGMENTS_SET_ASIDE = "segments-set-aside"
     """A recovery found a damage, and segments after it. Subject: the partition."""

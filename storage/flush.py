@@ -30,6 +30,7 @@ class FlushTicket:
     Attributes:
         end_offset: Exclusive; records below are on disk once `run` has returned.
         generation: Of the log when it began: a truncation meanwhile makes the ticket worthless.
+        small_files: Paths of producer snapshots, and of the leader epochs if they have changed.
         directories: To be synced because names in them are new.
     """
 
@@ -40,7 +41,7 @@ class FlushTicket:
         "generation",
         "segments",
         "side_files",
-        "snapshot_paths",
+        "small_files",
     )
 
     def __init__(
@@ -51,7 +52,7 @@ class FlushTicket:
         *,
         segments: list[Segment],
         side_files: list[SideFile],
-        snapshot_paths: list[str],
+        small_files: list[str],
         directories: list[str],
     ) -> None:
         self._filesystem = filesystem
@@ -59,7 +60,7 @@ class FlushTicket:
         self.generation = generation
         self.segments = segments
         self.side_files = side_files
-        self.snapshot_paths = snapshot_paths
+        self.small_files = small_files
         self.directories = directories
 
     def run(self) -> None:
@@ -76,7 +77,7 @@ class FlushTicket:
         """
         for segment in self.segments:
             self._sync(segment)
-        for path in self.snapshot_paths:
+        for path in self.small_files:
             try:
                 self._filesystem.open(path).sync()
             except DiskError:

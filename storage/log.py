@@ -65,6 +65,7 @@ class Log(LogCuts, LogMarkers, LogReads):
         log_start_offset: int = 0,
         high_watermark: int = 0,
         was_compacted: bool = False,
+        new_leader_epoch: int | None = None,
         clean_shutdown: bool = False,
         producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
         requires_verification: bool = False,
@@ -86,6 +87,8 @@ class Log(LogCuts, LogMarkers, LogReads):
             log_start_offset: From its checkpoint, 0 if there is none.
             high_watermark: From its checkpoint, 0 if there is none; brought into the log's range.
             was_compacted: The cleaner's checkpoint knows the log.
+            new_leader_epoch: The one in which the log is led from now on, if that began with this
+                start (KIP-320): it begins at the log's end, in whatever state that was found.
             clean_shutdown: The directory was closed cleanly, so nothing is scanned.
             producer_id_expiration_ms: `producer.id.expiration.ms`.
             requires_verification: `transaction.partition.verification.enable`.
@@ -126,6 +129,7 @@ class Log(LogCuts, LogMarkers, LogReads):
             recovery_point=recovery_point,
             log_start_offset=log_start_offset,
             was_compacted=was_compacted or "compact" in config.cleanup_policy,
+            last_known_epoch=None if new_leader_epoch is None else new_leader_epoch - 1,
             remote_storage=config.remote_storage_enable,
             now_ms=clock.now_ms(),
             on_progress=on_progress,
@@ -138,6 +142,9 @@ class Log(LogCuts, LogMarkers, LogReads):
         log.log_end_offset = loaded.log_end_offset
         log.recovery_point = loaded.recovery_point
         log.set_aside = loaded.set_aside
+        log.needs_new_epoch = loaded.was_scanned and new_leader_epoch is None
+        if new_leader_epoch is not None:
+            log.leader_epochs.begin_at(new_leader_epoch, log.log_end_offset)
         latest = log.leader_epochs.latest_epoch
         log._latest_leader_epoch = -1 if latest is None else latest
         # What left this disk for remote storage was committed.
@@ -145,6 +152,16 @@ class Log(LogCuts, LogMarkers, LogReads):
         for segment in loaded.segments:
             segment.close()
         return log
+
+    def begin_epoch(self, leader_epoch: int) -> None:
+        """Let a leader epoch begin at the log's end. In any thread, before the log serves.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        self.leader_epochs.begin_at(leader_epoch, self.log_end_offset)
+        self._load_latest_epoch()
+        self.needs_new_epoch = False
 
     def close(self, *, clean: bool = True) -> None:
         """Give back descriptors. A clean close makes everything durable first, and may block.

@@ -49,19 +49,30 @@ class LogCheckpoints(LogTable):
         self, name: str, offset_of: Callable[[Log], int | None]
     ) -> list[tuple[Log, int]]:
         """Write a checkpoint in every directory; the logs and offsets that are on disk now."""
-        logs = self.logs()
-        by_path: dict[str, dict[TopicPartition, int]] = {}
+        with self._lock:
+            # Together: a log that is open when the checkpoint is written, and was not when the
+            # offsets were read, would be in neither.
+            logs = self.logs()
+            loading = {directory.path: set(directory.loading) for directory in self.directories}
+        by_path: dict[str, dict[TopicPartition, int]] = {
+            directory.path: {
+                tp: offset
+                for tp in loading[directory.path]
+                if (offset := directory.checkpointed(name, tp)) is not None
+            }
+            for directory in self.directories
+        }
         chosen: dict[str, list[tuple[Log, int]]] = {}
         for log in logs:
             offset = offset_of(log)
             if offset is not None:
                 path = dirname(log.directory)
-                by_path.setdefault(path, {})[log.topic_partition] = offset
+                by_path[path][log.topic_partition] = offset
                 chosen.setdefault(path, []).append((log, offset))
         written: list[tuple[Log, int]] = []
         for directory in self._online():
             try:
-                directory.write_checkpoint(name, by_path.get(directory.path, {}))
+                directory.write_checkpoint(name, by_path[directory.path])
             except DiskError as error:
                 self._fail(directory, error)
             else:
@@ -70,6 +81,9 @@ class LogCheckpoints(LogTable):
         gone = {
             log.topic_partition for log in logs if self._logs.get(log.topic_partition) is not log
         }
+        for directory in self.directories:
+            open_since = loading[directory.path] - directory.loading
+            gone.update(tp for tp in open_since if tp not in self._logs)
         for directory in self._online() if gone else ():
             try:
                 directory.forget(gone)

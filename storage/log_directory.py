@@ -250,6 +250,12 @@ class LogDirectory:
         """One partition's offset in a checkpoint, as last read or written."""
         return self.offsets.get(name, {}).get(topic_partition)
 
+    def keep_recovery_point(self, topic_partition: TopicPartition, offset: int) -> None:
+        """A log that is not open is on disk up to `offset`: the next checkpoint says so."""
+        with self._write_lock:
+            offsets = self.offsets.get(RECOVERY_POINT_CHECKPOINT, {})
+            self.offsets[RECOVERY_POINT_CHECKPOINT] = {**offsets, topic_partition: offset}
+
     def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> bool:
         """Replace a checkpoint, unless it would not change; returns whether it was written.
 

@@ -3,10 +3,16 @@
 See `storage.flush` for the ticket that does the work beside the loop.
 """
 
+from collections.abc import Callable
+from typing import Final
+
 from storage.errors import DiskError
 from storage.flush import FlushTicket, SideFile
 from storage.log_state import LogState
 from storage.producer_snapshot import snapshot_name
+
+FLUSH_MESSAGES_UNLIMITED: Final = (1 << 63) - 1
+"""`flush.messages`, if nobody has set it."""
 
 
 class LogFlushes(LogState):
@@ -33,6 +39,30 @@ class LogFlushes(LogState):
     def needs_flush(self) -> bool:
         """`flush.messages` is reached: acknowledge only what a flush has covered."""
         return self.log_end_offset - self.recovery_point >= self._flush_messages
+
+    @property
+    def has_flush_limit(self) -> bool:
+        """`flush.messages` is set: so many records may be acknowledged unflushed, and no more."""
+        return self._flush_messages < FLUSH_MESSAGES_UNLIMITED
+
+    def flush_all(self, tick: Callable[[], None]) -> None:
+        """Flush a log that was recovered, a segment at a time; blocks.
+
+        However many segments lie above the recovery point, few files are open at once.
+
+        Args:
+            tick: Called before each; what it raises ends the flush, the recovery point keeps what
+                has been reached.
+
+        Raises:
+            DiskError: As `flush`.
+        """
+        for segment in tuple(self._segments)[1:]:
+            if segment.base_offset > self.recovery_point:
+                tick()
+                self.flush(segment.base_offset)
+        tick()
+        self.flush()
 
     def flush_target(self) -> int | None:
         """The offset up to which a flush is due now; None if none is.
@@ -96,7 +126,13 @@ class LogFlushes(LogState):
                 side_files += (segment.offset_index, segment.time_index)
             side_files.append(segment.transaction_index)
         snapshots = [at for at in self._unsynced_snapshots or () if at <= end_offset]
+        paths = [f"{self.directory}/{snapshot_name(at)}" for at in snapshots]
         directories = []
+        if self.leader_epochs.sync_with_flush:
+            # Before the recovery point passes the records of its latest epoch.
+            paths.append(self.leader_epochs.path)
+            self.leader_epochs.sync_with_flush = False
+            self._directory_changed = True
         if self._directory_changed:
             directories.append(self.directory)
             self._directory_changed = False
@@ -109,7 +145,7 @@ class LogFlushes(LogState):
             self._generation,
             segments=list(segments.values()),
             side_files=side_files,
-            snapshot_paths=[f"{self.directory}/{snapshot_name(at)}" for at in snapshots],
+            small_files=paths,
             directories=directories,
         )
 

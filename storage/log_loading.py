@@ -20,23 +20,48 @@ from storage.topic_partition import TopicPartition
 INTERNAL_TOPIC_PREFIX: Final = "__"
 
 
+class LoadingStoppedError(Exception):
+    """The broker stops: a log is not opened any further.
+
+    Attributes:
+        recovery_point: What of the log need not be scanned again; None: as before.
+    """
+
+    def __init__(self, recovery_point: int | None = None) -> None:
+        super().__init__("the broker stops")
+        self.recovery_point = recovery_point
+
+
 @dataclass(slots=True)
 class LoadProgress:
     """How far loading is. Bytes are those of segments that must be read again.
 
     Written by the threads that run jobs, read by anybody.
+
+    Attributes:
+        partitions_total: Found so far.
+        partitions_done: That serve, or have failed.
+        bytes_total: To be read of all of them.
+        bytes_done: Of these.
+        is_stopped: The broker stops: what has not begun does not begin, and what runs ends soon.
     """
 
     partitions_total: int = 0
     partitions_done: int = 0
     bytes_total: int = 0
     bytes_done: int = 0
+    is_stopped: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
     def is_complete(self) -> bool:
         """Nothing is loading."""
         return self.partitions_done >= self.partitions_total
+
+    def check_stopped(self) -> None:
+        """Raise LoadingStoppedError if the broker stops."""
+        if self.is_stopped:
+            raise LoadingStoppedError
 
     def add(self, partitions: int, recover_bytes: int) -> None:
         """Count work that is to be done."""
@@ -90,7 +115,12 @@ class LoadJob:
         self._open(self)
 
     def advance(self, bytes_done: int, _bytes_total: int) -> None:
-        """So much of this log has been read again."""
+        """So much of this log has been read again.
+
+        Raises:
+            LoadingStoppedError: Enough.
+        """
+        self._progress.check_stopped()
         done = min(bytes_done, self.recover_bytes)
         if done > self._counted:
             self._progress.advance(0, done - self._counted)

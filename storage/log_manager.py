@@ -36,6 +36,7 @@ from posixpath import dirname, join
 from uuid import UUID
 
 from config.topic import TopicConfig
+from storage.alerts import AlertKind
 from storage.errors import (
     DiskError,
     InconsistentTopicIdError,
@@ -93,31 +94,76 @@ class LogManager(LogRoom, LogMoves, LogPasses):
         created: list[Log] = []
         touched: dict[str, LogDirectory] = {}
         for topic_partition, topic_id, config in partitions:
-            with self._lock:
-                log = self._existing(topic_partition, topic_id)
-                while log is None:
-                    directory = self._directory_for(topic_partition)
-                    try:
-                        log = self._create(
-                            directory, topic_partition, topic_id, config, leader_epoch
-                        )
-                    except DiskError as error:
-                        if not error.is_full:
-                            raise
-                        # Not chosen again: there may be room in another one.
-                    touched[directory.path] = directory
+            log = self._find_or_make(topic_partition, topic_id, config, leader_epoch, touched)
             created.append(log)
         for directory in touched.values():
             with self._failing(directory):
                 self._filesystem.sync_directory(directory.path)
         return created
 
-    def _existing(self, topic_partition: TopicPartition, topic_id: UUID) -> Log | None:
-        if topic_partition in self._loading:
-            raise PartitionLoadingError(f"partition {topic_partition} is still being recovered")
-        log = self._logs.get(topic_partition)
-        if log is None:
-            return None
+    def _find_or_make(
+        self,
+        topic_partition: TopicPartition,
+        topic_id: UUID,
+        config: TopicConfig,
+        leader_epoch: int,
+        touched: dict[str, LogDirectory],
+    ) -> Log:
+        while True:
+            found = self._find_or_reserve(topic_partition)
+            if isinstance(found, Log):
+                self._check_topic_id(found, topic_id)
+                return found
+            touched[found.path] = found
+            try:
+                log = self._create(found, topic_partition, topic_id, config, leader_epoch)
+                self._publish(found, log)
+            except BaseException as error:
+                self._publish(found, None)
+                if not (isinstance(error, DiskError) and error.is_full):
+                    raise
+                # Not chosen again: there may be room in another one.
+            else:
+                return log
+            finally:
+                with self._created:
+                    self._creating.discard(topic_partition)
+                    self._created.notify_all()
+
+    def _find_or_reserve(self, topic_partition: TopicPartition) -> Log | LogDirectory:
+        """The log there is, or the directory for a new one, which the caller makes now.
+
+        The lock is not held while it does: the loop takes it, too.
+        """
+        with self._created:
+            while topic_partition in self._creating:
+                self._created.wait()
+            if topic_partition in self._loading:
+                raise PartitionLoadingError(f"partition {topic_partition} is still being recovered")
+            log = self._logs.get(topic_partition)
+            if log is not None:
+                return log
+            directory = self._directory_for(topic_partition)
+            self._creating.add(topic_partition)
+            directory.partition_count += 1
+            return directory
+
+    def _publish(self, directory: LogDirectory, log: Log | None) -> None:
+        """A new log is there, or could not be made."""
+        with self._lock:
+            if log is not None and directory.is_online:
+                self._logs[log.topic_partition] = log
+                return
+            if log is None:
+                directory.partition_count -= 1
+                return
+        log.close(clean=False)
+        raise LogDirectoryOfflineError(
+            f"partition {log.topic_partition} was made in a log directory that is offline",
+            directory.path,
+        )
+
+    def _check_topic_id(self, log: Log, topic_id: UUID) -> None:
         if log.topic_id == NIL and topic_id != NIL:
             # Of a broker that knew no topic ids, or the file was damaged.
             log.topic_id = topic_id
@@ -126,9 +172,9 @@ class LogManager(LogRoom, LogMoves, LogPasses):
                 self._filesystem.replace_bytes(path, encode_partition_metadata(topic_id))
         elif log.topic_id != topic_id:
             raise InconsistentTopicIdError(
-                f"partition {topic_partition} on disk is of topic {log.topic_id}, not {topic_id}"
+                f"partition {log.topic_partition} on disk is of topic {log.topic_id}, "
+                f"not {topic_id}"
             )
-        return log
 
     def _directory_for(self, topic_partition: TopicPartition) -> LogDirectory:
         if topic_partition in self._offline:
@@ -183,8 +229,6 @@ class LogManager(LogRoom, LogMoves, LogPasses):
                     self._filesystem.rmtree(path)
                 raise
         self._close_if_full(directory, log)
-        self._logs[topic_partition] = log
-        directory.partition_count += 1
         return log
 
     def delete(self, topic_partition: TopicPartition) -> bool:
@@ -206,7 +250,15 @@ class LogManager(LogRoom, LogMoves, LogPasses):
         """
         errors: list[StorageError] = []
         leaving: list[Log] = []
+        count = 0
         for topic_partition in partitions:
+            if topic_partition in self._given_up:
+                try:
+                    self._delete_given_up(topic_partition)
+                    count += 1
+                except StorageError as error:
+                    errors.append(error)
+                continue
             if topic_partition in self._loading:
                 errors.append(PartitionLoadingError(f"{topic_partition} is still being recovered"))
                 continue
@@ -235,7 +287,25 @@ class LogManager(LogRoom, LogMoves, LogPasses):
                     errors.append(error)
         if errors:
             raise errors[0]
-        return len(leaving)
+        return count + len(leaving)
+
+    def _delete_given_up(self, topic_partition: TopicPartition) -> None:
+        """A log that could not be opened leaves with its topic."""
+        directory = self._given_up[topic_partition]
+        name = marked_name(topic_partition, DirectoryState.DELETE, self._randomness.uuid4())
+        path = join(directory.path, name)
+        with self._failing(directory):
+            self._filesystem.rename(join(directory.path, str(topic_partition)), path)
+            self._filesystem.sync_directory(directory.path)
+        with self._lock:
+            del self._given_up[topic_partition]
+            self._offline.pop(topic_partition, None)
+            directory.loading.discard(topic_partition)
+            directory.partition_count -= 1
+            self._deleted.append((self._clock.now_ms(), path))
+        self.alerts.clear(AlertKind.PARTITION_OFFLINE, str(topic_partition))
+        with self._failing(directory):
+            directory.forget({topic_partition})
 
     def forget_offline(self, partitions: Iterable[TopicPartition]) -> None:
         """Their topic is deleted: where they lie in a failed directory, the name is free again."""

@@ -29,7 +29,7 @@ from storage.errors import (
 from storage.log import Log
 from storage.log_directory import LOST, LogDirectory
 from storage.log_jobs import Run, run_one_by_one
-from storage.log_loading import LoadJob, bytes_to_recover
+from storage.log_loading import LoadingStoppedError, LoadJob, bytes_to_recover
 from storage.log_table import LogManagerSettings, LogTable
 from storage.partition_directory import DirectoryState, PartitionDirectory, marked_name
 from storage.partition_metadata import (
@@ -41,6 +41,10 @@ from storage.topic_partition import TopicPartition
 from storage.uuid_text import NIL, format_uuid
 
 _log = logging.getLogger(__name__)
+
+
+def _no_new_epoch(_topic_partition: TopicPartition) -> int | None:
+    return None
 
 
 class LogStartup(LogTable):
@@ -113,6 +117,7 @@ class LogStartup(LogTable):
         *,
         on_loaded: Callable[[Log], None] | None = None,
         is_stray: Callable[[TopicPartition, UUID | None], bool] | None = None,
+        new_epoch_of: Callable[[TopicPartition], int | None] = _no_new_epoch,
     ) -> list[LoadJob]:
         """Find all partitions; opening each is a job, to be called in any thread.
 
@@ -124,14 +129,17 @@ class LogStartup(LogTable):
             on_loaded: Called with each log as soon as it serves, in the job's thread.
             is_stray: Whether a partition with this topic id (None: the directory does not say)
                 belongs to no topic of the cluster. Default: none is.
+            new_epoch_of: The leader epoch that begins in a log with this start, None: none does.
+                Asked by the jobs.
 
         Raises:
+            LoadingStoppedError: The broker stops.
             StorageError: Two directories have the same partition: the operator must decide.
             LogDirectoryOfflineError: None of the directories works.
         """
 
         def open_log(job: LoadJob) -> None:
-            self._load(job, config_for, on_loaded)
+            self._load(job, config_for, new_epoch_of, on_loaded)
 
         found: dict[LogDirectory, list[PartitionDirectory]] = {}
         # All are listed before the first is looked at: a partition may lie where it should not.
@@ -141,6 +149,7 @@ class LogStartup(LogTable):
             try:
                 found[directory] = directory.start()
                 for one in found[directory]:
+                    self.progress.check_stopped()
                     if one.state is not DirectoryState.CURRENT:
                         continue
                     path = join(directory.path, one.name)
@@ -171,6 +180,14 @@ class LogStartup(LogTable):
         self.progress.add(len(jobs), sum(job.recover_bytes for job in jobs))
         return jobs
 
+    def stop_loading(self) -> None:
+        """The broker stops: no further log is opened, and recoveries end soon. In any thread.
+
+        What is not open by then is not marked clean; of a log that was half scanned the recovery
+        point is kept.
+        """
+        self.progress.is_stopped = True
+
     def load(
         self,
         config_for: Callable[[str], TopicConfig],
@@ -192,6 +209,7 @@ class LogStartup(LogTable):
     ) -> list[LoadJob]:
         jobs = []
         for found in names:
+            self.progress.check_stopped()
             path = join(directory.path, found.name)
             if found.state is DirectoryState.DELETE:
                 self._deleted.append((self._clock.now_ms(), path))
@@ -301,11 +319,12 @@ class LogStartup(LogTable):
         self,
         job: LoadJob,
         config_for: Callable[[str], TopicConfig],
+        new_epoch_of: Callable[[TopicPartition], int | None],
         on_loaded: Callable[[Log], None] | None,
     ) -> None:
         directory, topic_partition = job.directory, job.topic_partition
         try:
-            if directory.is_online:
+            if directory.is_online and not self.progress.is_stopped:
                 path = join(directory.path, str(topic_partition))
                 log = self._open_log(
                     directory,
@@ -313,7 +332,9 @@ class LogStartup(LogTable):
                     self._topic_id(path) or NIL,
                     config_for(topic_partition.topic),
                     job,
+                    new_epoch_of(topic_partition),
                 )
+                self._keep_flush_limit(log)
                 self._tell_set_aside(topic_partition, log.set_aside)
                 if self._adopt(directory, log) and on_loaded is not None:
                     on_loaded(log)
@@ -322,7 +343,37 @@ class LogStartup(LogTable):
             if not error.is_disk_failure:
                 self._load_again(job)
                 return
+        except LoadingStoppedError as stopped:
+            if stopped.recovery_point is not None:
+                directory.keep_recovery_point(topic_partition, stopped.recovery_point)
+        except Exception as error:  # noqa: BLE001  because one log must not keep the others
+            _log.exception("log cannot be opened partition=%s", topic_partition)
+            self._give_up(directory, topic_partition, error)
         job.finish()
+
+    def _keep_flush_limit(self, log: Log) -> None:
+        """What `flush.messages` promises of what is acknowledged holds before the log serves."""
+        if not log.has_flush_limit:
+            return
+        try:
+            log.flush_all(self.progress.check_stopped)
+        except LoadingStoppedError as stopped:
+            raise LoadingStoppedError(log.recovery_point) from stopped
+
+    def _give_up(
+        self, directory: LogDirectory, topic_partition: TopicPartition, error: Exception
+    ) -> None:
+        """Take one partition offline; what its directory's checkpoints say of it is kept."""
+        with self._lock:
+            self._loading.pop(topic_partition, None)
+            self._offline[topic_partition] = directory.path
+            self._given_up[topic_partition] = directory
+        self.alerts.set(
+            AlertKind.PARTITION_OFFLINE,
+            str(topic_partition),
+            f"its log in {directory.path} cannot be opened ({error!r}); nothing of it was removed. "
+            "The broker's log tells more; the next start tries again",
+        )
 
     def _load_again(self, job: LoadJob) -> None:
         """Open a log for which there was no room: in the reserve, else when there is some.
@@ -389,6 +440,7 @@ class LogStartup(LogTable):
         topic_id: UUID,
         config: TopicConfig,
         job: LoadJob | None,
+        new_leader_epoch: int | None = None,
         *,
         is_new: bool | None = None,
     ) -> Log:
@@ -413,6 +465,7 @@ class LogStartup(LogTable):
             log_start_offset=checkpointed(LOG_START_OFFSET_CHECKPOINT) or 0,
             high_watermark=checkpointed(HIGH_WATERMARK_CHECKPOINT) or 0,
             was_compacted=bool(checkpointed(CLEANER_CHECKPOINT)),
+            new_leader_epoch=new_leader_epoch,
             clean_shutdown=job is None or directory.had_clean_shutdown,
             producer_id_expiration_ms=self._settings.producer_id_expiration_ms,
             requires_verification=self._settings.transaction_partition_verification_enable,

@@ -58,6 +58,7 @@ class LogState:
         highest_remote_offset: Last offset copied to remote storage, inclusive; -1: none.
         set_aside: Folders of the partition with segments that a recovery has set aside.
         last_flush_ms: Wall time of the last flush, for `flush.ms`.
+        needs_new_epoch: It may have lost its end, and no leader epoch has begun since.
         failure: Why the log is out of service; None while it is in.
         refusal: Why it takes no records; None while it takes them. With a `failure` for ever, else
             until `accept_appends`.
@@ -94,6 +95,7 @@ class LogState:
         "leader_epochs",
         "log_end_offset",
         "log_start_offset",
+        "needs_new_epoch",
         "producer_state",
         "recovery_point",
         "refusal",
@@ -130,6 +132,7 @@ class LogState:
         self.log_end_offset = 0
         self.high_watermark = 0
         self.recovery_point = 0
+        self.needs_new_epoch = False
         self.set_aside: tuple[str, ...] = ()
         self.highest_remote_offset = -1
         self.last_flush_ms = clock.now_ms()

@@ -169,6 +169,11 @@ class LogTable:
         # Partitions that were seen in a directory which is offline now.
         self._offline: dict[TopicPartition, str] = {}
         self._descriptors_told_ms = float("-inf")
+        # Partitions whose new logs are being made, each by one thread.
+        self._creating: set[TopicPartition] = set()
+        self._created = threading.Condition(self._lock)
+        # Those of them whose log could not be opened, in a directory that serves.
+        self._given_up: dict[TopicPartition, LogDirectory] = {}
         # Folders with segments that a recovery has set aside; the operator removes them.
         self._kept_aside: dict[TopicPartition, tuple[str, ...]] = {}
         # Directories to remove: (when, path).
@@ -227,6 +232,14 @@ class LogTable:
             return chosen
 
         return choose
+
+    def is_offline(self, topic_partition: TopicPartition) -> bool:
+        """Whether the partition's log is here and cannot be served until somebody acts."""
+        return topic_partition in self._offline
+
+    def is_given_up(self, topic_partition: TopicPartition) -> bool:
+        """Whether the partition's log could not be opened, in a directory that serves."""
+        return topic_partition in self._given_up
 
     def high_watermark_checkpoint(self, topic_partition: TopicPartition) -> int | None:
         """The partition's high watermark as of the last checkpoint, None without one."""

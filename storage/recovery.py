@@ -27,7 +27,8 @@ kernel writes pages back in any order. That is assumed of a gap between segments
 
 Only what is cut off is synced, so that it cannot come back behind new records. The recovery point
 does not move up (but to the end of the log after a clean stop): a second crash finds no more trust
-in the files than the first did.
+in the files than the first did. A broker that is told to stop while it recovers syncs what it has
+scanned of the log: the next start goes on from there.
 
 Source: Kafka, LogLoader.java, UnifiedLog.java (rebuildProducerState).
 """
@@ -36,7 +37,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, NoReturn
 
 from protocol.records.batch import CONTROL_BIT, LOG_OVERHEAD
 from storage.batch_scan import read_batch_header
@@ -56,6 +57,7 @@ from storage.log_files import (
     log_file_name,
     parse_log_file_name,
 )
+from storage.log_loading import LoadingStoppedError
 from storage.producer_state import ProducerStateManager
 from storage.segment import Segment
 from storage.segment_recovery import (
@@ -74,18 +76,31 @@ LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
 TEMPORARY_SUFFIX: Final = ".tmp"
 
 Progress = Callable[[int, int], None]
-"""Called with (bytes scanned, bytes to scan) of this log."""
+"""Called with (bytes scanned, bytes to scan) of this log. What it raises ends the opening."""
+
+REPLAY_TICK_BATCHES: Final = 4096
+"""Batches between two looks at whether the broker stops."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedLog:
-    """What opening found. Offsets as in `storage.log`; `set_aside`: folders with segments."""
+    """What opening found.
+
+    Attributes:
+        segments: Ascending, at least one.
+        log_start_offset: As in `storage.log`; likewise the other two.
+        log_end_offset: See there.
+        recovery_point: See there.
+        set_aside: Folders with segments that are not part of the log.
+        was_scanned: There may have been more of the log: its end was read from the batches.
+    """
 
     segments: Segments
     log_start_offset: int
     log_end_offset: int
     recovery_point: int
     set_aside: tuple[str, ...]
+    was_scanned: bool
 
 
 class LogLoader:
@@ -103,6 +118,7 @@ class LogLoader:
         recovery_point: int | None,
         log_start_offset: int,
         was_compacted: bool,
+        last_known_epoch: int | None = None,
         remote_storage: bool = False,
         now_ms: int,
         on_progress: Progress | None = None,
@@ -119,6 +135,7 @@ class LogLoader:
             recovery_point: From its checkpoint; None if there is none.
             log_start_offset: From its checkpoint; 0 if there is none.
             was_compacted: It is known that the log is, or was, compacted.
+            last_known_epoch: See `SegmentRecovery`.
             remote_storage: The log may start before its first segment here.
             now_ms: Wall clock, for expired producers.
             on_progress: See `Progress`.
@@ -133,14 +150,23 @@ class LogLoader:
         # Gaps below are compaction's; without a checkpoint all may be.
         self._gaps_until = OFFSET_MAX if was_compacted or recovery_point is None else recovery_point
         self._log_start_offset = log_start_offset
+        self._last_known_epoch = last_known_epoch
         self._remote_storage = remote_storage
         self._now_ms = now_ms
         self._on_progress = on_progress
+        self._bytes_done = 0
+        self._bytes_total = 0
         self._segments = Segments()
         self._scanned = False
         self._set_aside_numbers: set[int] = set()
         self.leader_epochs = LeaderEpochCache(self._path(LEADER_EPOCH_CHECKPOINT), filesystem)
         self.producer_state = producer_state([])
+
+    def _advance(self, count: int = 0) -> None:
+        """So many bytes more have been scanned; raises when the broker stops."""
+        self._bytes_done += count
+        if self._on_progress is not None:
+            self._on_progress(min(self._bytes_done, self._bytes_total), self._bytes_total)
 
     def _path(self, name: str) -> str:
         return f"{self._directory}/{name}"
@@ -198,7 +224,14 @@ class LogLoader:
             self._restore_producer_state(log_start_offset, log_end_offset)
         self.producer_state.map_end_offset = max(log_end_offset, 0)
         folders = [self._path(folder_name(n)) for n in sorted(self._set_aside_numbers)]
-        return LoadedLog(segments, log_start_offset, log_end_offset, recovery_point, tuple(folders))
+        return LoadedLog(
+            segments,
+            log_start_offset,
+            log_end_offset,
+            recovery_point,
+            tuple(folders),
+            self._scanned,
+        )
 
     # -- files -------------------------------------------------------------------------------
 
@@ -365,7 +398,10 @@ class LogLoader:
             return
         entries: list[tuple[int, int]] = []
         for segment in self._segments:
-            for _, header in segment.scan():
+            self._advance()
+            for count, (_, header) in enumerate(segment.scan(), 1):
+                if count % REPLAY_TICK_BATCHES == 0:
+                    self._advance()
                 if header.leader_epoch > (entries[-1][0] if entries else -1):
                     entries.append((header.leader_epoch, header.base_offset))
         # What a scan will refuse may have left its epochs here; the truncation at the end of
@@ -375,31 +411,58 @@ class LogLoader:
 
     def _scan(self, unflushed: list[Segment]) -> int:
         self._scanned = True
-        total = sum(segment.size for segment in unflushed)
-        done = 0
-
-        def on_bytes(count: int) -> None:
-            nonlocal done
-            done += count
-            if self._on_progress is not None:
-                self._on_progress(min(done, total), total)
-
+        self._bytes_total = sum(segment.size for segment in unflushed)
+        self._bytes_done = 0
         first = unflushed[0].base_offset
         self.producer_state.truncate_and_reload(self._log_start_offset, first, self._now_ms)
         self._replay(self.producer_state.map_end_offset, first)
-        recovery = SegmentRecovery(self.producer_state, self.leader_epochs, on_bytes=on_bytes)
+        recovery = SegmentRecovery(
+            self.producer_state,
+            self.leader_epochs,
+            last_known_epoch=self._last_known_epoch,
+            on_bytes=self._advance,
+        )
         for at, segment in enumerate(unflushed):
             self.producer_state.take_snapshot(segment.base_offset)
             rest = unflushed[at + 1 :]
-            recovery.recover(segment, lambda end, rest=rest: self._before_cut(end, rest))  # type: ignore[misc]  # bound now
+            try:
+                recovery.recover(segment, lambda end, rest=rest: self._before_cut(end, rest))  # type: ignore[misc]  # bound now
+            except LoadingStoppedError:
+                self._keep_progress(recovery, unflushed[:at], segment.base_offset)
             if rest and len(self._segments) > self._segments.index_of(segment.base_offset) + 1:
                 self._check_follows(recovery, segment, rest)
             if segment is self._segments.active:
                 break
         self._check_last_batch(recovery)
+        recovery.keep_learnt_epochs()
         self.producer_state.map_end_offset = recovery.next_offset
         self.producer_state.take_snapshot(recovery.next_offset)
         return recovery.next_offset
+
+    def _keep_progress(
+        self, recovery: SegmentRecovery, scanned: list[Segment], reached: int
+    ) -> NoReturn:
+        """The broker stops: make durable what has been scanned, so that the next start goes on.
+
+        Raises:
+            LoadingStoppedError: With the recovery point that holds now.
+            DiskError: The disk refused.
+        """
+        if not scanned:
+            raise LoadingStoppedError
+        recovery.keep_learnt_epochs()
+        for segment in scanned:
+            segment.open_file().sync()
+            for index in (segment.offset_index, segment.time_index):
+                if self._filesystem.exists(index.path):
+                    index.sync()
+            if segment.transaction_index.entry_count:
+                segment.transaction_index.flush()
+        snapshot = self._path(log_file_name(reached, SNAPSHOT_SUFFIX))
+        if self._filesystem.exists(snapshot):
+            self._filesystem.open(snapshot).sync()
+        self._filesystem.sync_directory(self._directory)
+        raise LoadingStoppedError(reached)
 
     def _before_cut(self, end: int, rest: list[Segment]) -> None:
         """A segment is cut at offset `end`: without what is missing, the rest is not the log's.
@@ -480,20 +543,31 @@ class LogLoader:
 
     def _replay(self, start: int, end: int) -> None:
         """Give the batches of [start, end) to the producer state; their indexes are there."""
-        replay(self._segments, self.producer_state, start, end)
+        replay(self._segments, self.producer_state, start, end, self._advance)
 
 
-def replay(segments: Segments, producer_state: ProducerStateManager, start: int, end: int) -> None:
+def replay(
+    segments: Segments,
+    producer_state: ProducerStateManager,
+    start: int,
+    end: int,
+    tick: Callable[[], None] = lambda: None,
+) -> None:
     """Give the batches of [start, end) to the producer state, by their headers.
 
-    Transaction indexes are not written: what is below the recovery point has them.
+    Transaction indexes are not written: what is below the recovery point has them. `tick` is called
+    now and then; what it raises ends this.
     """
     if start >= end:
         return
     for segment in segments.from_offset(start):
         if segment.base_offset >= end:
             break
-        for position, header in segment.scan(segment.position_of(start)):
+        tick()
+        batches = segment.scan(segment.position_of(start))
+        for count, (position, header) in enumerate(batches, 1):
+            if count % REPLAY_TICK_BATCHES == 0:
+                tick()
             if header.base_offset >= end:
                 break
             if header.producer_id < 0:

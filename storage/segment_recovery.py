@@ -9,8 +9,9 @@ A sum covers a batch from byte 21 on. The bytes before it are judged by what sur
                    another `cleanup.policy` since: a jump is a damage only where the next batch lies
                    below it again. (One of the last batch is for `storage.recovery` to judge)
     batch length   a wrong one makes the sum wrong
-    leader epoch   of no consequence: the checkpoint is on disk before the first batch of an epoch,
-                   so batches are asked only where there is no checkpoint
+    leader epoch   of no consequence: the checkpoint knows it. Batches are asked where there is no
+                   checkpoint, and for epochs that the cluster knows and the checkpoint does not:
+                   one that began with an unclean start is in it for certain after a flush only
 
 A segment whose first batch is sound, but cannot lie under the segment's name, was given that name
 by somebody: it is left as it is.
@@ -82,7 +83,9 @@ class SegmentRecovery:
     __slots__ = (
         "_buffer",
         "_epochs_known",
+        "_last_known_epoch",
         "_leader_epochs",
+        "_learnt",
         "_on_bytes",
         "_producer_state",
         "has_gaps",
@@ -96,6 +99,7 @@ class SegmentRecovery:
         producer_state: ProducerStateManager,
         leader_epochs: LeaderEpochCache,
         *,
+        last_known_epoch: int | None = None,
         on_bytes: Callable[[int], None] | None = None,
     ) -> None:
         """Args are those of the log.
@@ -103,11 +107,17 @@ class SegmentRecovery:
         Args:
             producer_state: Covers everything before the first segment to be scanned.
             leader_epochs: As read from its checkpoint; empty if that is missing.
-            on_bytes: Called with the number of bytes after each read.
+            last_known_epoch: The cluster has begun no later one in this log; None: that is not
+                known.
+            on_bytes: Called with the number of bytes after each read, and with 0 before each
+                segment. What it raises ends the scan.
         """
         self._producer_state = producer_state
         self._leader_epochs = leader_epochs
         self._epochs_known = leader_epochs.latest_epoch is not None
+        self._last_known_epoch = last_known_epoch
+        # Epochs that the checkpoint lacks, as the batches tell them: (epoch, start offset).
+        self._learnt: list[tuple[int, int]] = []
         self._on_bytes = on_bytes
         self._buffer = bytearray()
         self.next_offset = -1
@@ -131,6 +141,8 @@ class SegmentRecovery:
                 and everything read again.
         """
         file_size = segment.open_file().size()
+        if self._on_bytes is not None:
+            self._on_bytes(0)
         segment.size = file_size
         segment.transaction_index.reset()
         end, next_offset = self._scan(segment, file_size)
@@ -195,9 +207,9 @@ class SegmentRecovery:
                         jumped_at = None
                     if base_offset != expected:
                         jumped_at, jumped_from = position + at, expected
-                    if fields[2] != last_epoch and not self._epochs_known:
+                    if fields[2] != last_epoch:
                         last_epoch = fields[2]
-                        self._add_epoch(last_epoch, base_offset)
+                        self._see_epoch(last_epoch, base_offset)
                     builder.add(position + at, needed, last_offset, fields[8])
                     if fields[9] >= 0:
                         self._replay(segment, fields, view[at:end])
@@ -224,10 +236,31 @@ class SegmentRecovery:
             self._buffer = bytearray(size)
         return memoryview(self._buffer)
 
-    def _add_epoch(self, epoch: int, start_offset: int) -> None:
+    def _see_epoch(self, epoch: int, start_offset: int) -> None:
         latest = self._leader_epochs.latest_epoch
-        if epoch >= 0 and (latest is None or epoch > latest):
+        if not self._epochs_known:
+            if epoch >= 0 and (latest is None or epoch > latest):
+                self._leader_epochs.assign(epoch, start_offset)
+            return
+        if self._last_known_epoch is None:
+            return
+        # An epoch that is followed by an earlier one was none: no sum covers the field.
+        while self._learnt and self._learnt[-1][0] > epoch:
+            self._learnt.pop()
+        if (latest or 0) < epoch <= self._last_known_epoch and (
+            not self._learnt or self._learnt[-1][0] < epoch
+        ):
+            self._learnt.append((epoch, start_offset))
+
+    def keep_learnt_epochs(self) -> None:
+        """Write down the epochs that the batches have told and the checkpoint did not know.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        for epoch, start_offset in self._learnt:
             self._leader_epochs.assign(epoch, start_offset)
+        self._learnt.clear()
 
     def _replay(self, segment: Segment, fields: tuple[int, ...], batch: memoryview) -> None:
         replay_batch(self._producer_state, segment, BatchHeader._make(fields), batch)

@@ -1,7 +1,9 @@
 """All logs of a broker, over several directories."""
 
 import errno
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any, TypeVar
 from uuid import UUID
@@ -28,7 +30,7 @@ from storage.randomness import SeededRandomness
 from storage.topic_partition import TopicPartition
 from storage.uuid_text import NIL
 from tests.fakes.clock import ManualClock
-from tests.fakes.filesystem import FakeFilesystem
+from tests.fakes.filesystem import KEEP_ALL, Event, FakeFilesystem
 from tests.unit.storage.log_model import read_records, small_segments
 
 T = TypeVar("T")
@@ -935,3 +937,186 @@ def test_a_formerly_compacted_topic_survives_a_scan_of_everything(lost: tuple[st
     assert found == expected[: len(found)]
     assert len(found) >= len([r for r in expected if r.offset < log.recovery_point]) > 0
     assert again.set_aside == ()
+
+
+# -- after a kill ----------------------------------------------------------------------------
+
+
+def killed(disk: Disk) -> None:
+    """The process has died; the page cache is there."""
+    disk.filesystem = disk.filesystem.after_crash(KEEP_ALL)
+
+
+@pytest.mark.parametrize("flush_messages", [1, 7, 1000, (1 << 63) - 1])
+def test_what_flush_messages_promises_holds_before_a_log_serves(flush_messages: int) -> None:
+    """All that will be shown is on disk: nobody knows how much of it was acknowledged as such."""
+    disk = Disk()
+    config = small_segments(300, flush_messages=flush_messages)
+    first = disk.started(config)
+    append(first.get_or_create(A0, ID_A, config), 20)
+    disk.filesystem.sync_directory("/")
+    for directory in first.directories:
+        assert directory._lock is not None
+        directory._lock.release()
+    seen: list[tuple[int, int]] = []
+    manager = disk.manager()
+
+    def serve(log: Log) -> None:
+        after_a_power_cut = Log.open(
+            "/one/a-0",
+            A0,
+            topic_id=ID_A,
+            config=config,
+            filesystem=disk.filesystem.after_crash(),
+            clock=disk.clock,
+        )
+        seen.append((log.recovery_point, after_a_power_cut.log_end_offset))
+
+    manager.load(lambda _topic: config, on_loaded=serve)
+    is_limited = flush_messages < 1 << 62
+    assert seen == [(20, 20) if is_limited else (0, 0)]
+
+
+def test_an_epoch_of_an_unclean_start_is_known_after_a_power_cut_at_any_moment() -> None:
+    """Whether its checkpoint was on disk or not: then by its batches."""
+    disk = Disk()
+    log = disk.started().get_or_create(A0, ID_A, CONFIG)
+    append(log, 3)
+    log.flush()
+    disk.filesystem.sync_directory("/")
+    killed(disk)
+    disks: list[FakeFilesystem] = []
+
+    def observe(event: Event) -> None:
+        disks.extend(
+            disk.filesystem.after_crash(keep) for keep in (None, KEEP_ALL, Random(event.number))
+        )
+
+    disk.filesystem.observer = observe
+    manager = disk.manager()
+    for job in manager.load_jobs(lambda _topic: CONFIG, new_epoch_of=lambda _tp: 4):
+        job()
+    found = manager.get(A0)
+    assert found is not None
+    assert found.leader_epochs.entries() == [(0, 0), (4, 3)]
+    for _ in range(3):
+        batch = build_batch([(b"k", b"v", (), 1_700_000_000_000)])
+        found.append_as_leader(memoryview(batch), leader_epoch=4, now_ms=1_700_000_000_000)
+    found.flush()
+    manager.checkpoint_recovery_points()
+    assert len(disks) > 10
+    ends = set()
+    for each in disks:
+        disk.filesystem = each
+        again = disk.manager()
+        for job in again.load_jobs(lambda _topic: CONFIG, new_epoch_of=lambda _tp: 5):
+            job()
+        log_again = again.get(A0)
+        assert log_again is not None
+        end = log_again.log_end_offset
+        ends.add(end)
+        expected = [(0, 0), (5, 3)] if end == 3 else [(0, 0), (4, 3), (5, end)]
+        assert log_again.leader_epochs.entries() == expected
+    assert ends == {3, 4, 5, 6}
+
+
+def test_an_epoch_that_no_cluster_has_begun_is_not_learnt(disk: Disk) -> None:
+    """No sum covers a batch's leader epoch: too late a one, or one before an earlier, is noise."""
+    manager = disk.started()
+    log = manager.get_or_create(A0, ID_A, CONFIG)
+    append(log, 4)
+    path = log.segment_facts()[0].path
+    data = bytearray(disk.filesystem.peek(path))
+    size = len(data) // 4
+    data[size + 12 : size + 16] = (2).to_bytes(4, "big")
+    data[3 * size + 12 : 3 * size + 16] = (9).to_bytes(4, "big")
+    disk.filesystem.poke(path, bytes(data))
+    killed(disk)
+    manager = disk.manager()
+    for job in manager.load_jobs(lambda _topic: CONFIG, new_epoch_of=lambda _tp: 5):
+        job()
+    found = manager.get(A0)
+    assert found is not None
+    assert found.leader_epochs.entries() == [(0, 0), (5, 4)]
+
+
+def test_epochs_begun_with_a_start_cost_no_sync(disk: Disk) -> None:
+    """Thousands of partitions begin one at the same time."""
+    manager = disk.started()
+    for index in range(20):
+        append(manager.get_or_create(TopicPartition("a", index), ID_A, CONFIG))
+    killed(disk)
+    manager = disk.manager()
+    synced: list[str] = []
+    disk.filesystem.observer = lambda event: (
+        synced.append(event.path) if event.kind == "sync" and "epoch" in event.path else None
+    )
+    for job in manager.load_jobs(lambda _topic: CONFIG, new_epoch_of=lambda _tp: 5):
+        job()
+    assert synced == []
+    log = manager.get(A0)
+    assert log is not None
+    log.flush()
+    assert synced == ["/one/a-0/leader-epoch-checkpoint"]
+
+
+def test_a_checkpoint_names_logs_that_open_while_it_is_gathered(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were loading when their offsets were read, and are not when it is written."""
+    manager = disk.started()
+    log = manager.get_or_create(A0, ID_A, CONFIG)
+    append(log, 5)
+    log.delete_records(3)
+    manager.checkpoint()
+    killed(disk)
+    manager = disk.manager()
+    jobs = manager.load_jobs(lambda _topic: CONFIG)
+    write = LogDirectory.write_checkpoint
+
+    def open_first(self: LogDirectory, name: str, offsets: Any) -> bool:
+        while jobs:
+            jobs.pop()()
+        return write(self, name, offsets)
+
+    monkeypatch.setattr(LogDirectory, "write_checkpoint", open_first)
+    manager.checkpoint_log_start_offsets()
+    assert manager.directories[0].checkpointed("log-start-offset-checkpoint", A0) == 3
+
+
+def test_the_lock_is_not_held_while_a_log_is_made(disk: Disk) -> None:
+    """The loop takes it, too; and two who want the same log get the same."""
+    manager = disk.started()
+    making, go_on = threading.Event(), threading.Event()
+    mkdir = disk.filesystem.mkdir
+
+    def slow_mkdir(path: str) -> None:
+        if path.endswith("a-0"):
+            making.set()
+            assert go_on.wait(60)
+        mkdir(path)
+
+    disk.filesystem.mkdir = slow_mkdir  # type: ignore[method-assign]  # a disk that takes its time
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(manager.get_or_create, A0, ID_A, CONFIG)
+        assert making.wait(60)
+        second = pool.submit(manager.get_or_create, A0, ID_A, CONFIG)
+        other = threading.Thread(target=manager.forget_offline, args=([B0],))
+        other.start()
+        other.join(30)
+        is_held = other.is_alive()
+        go_on.set()
+        assert first.result(60) is second.result(60)
+    assert not is_held
+    assert manager.directories[0].partition_count == 1
+
+
+def test_a_log_that_could_not_be_made_leaves_its_name_free(disk: Disk) -> None:
+    """Who waits for it tries for itself."""
+    disk.directories = ("/one", "/two")
+    manager = disk.started()
+    disk.filesystem.fail("mkdir", errno.EIO, path="/one/a-0")
+    with pytest.raises(DiskError):
+        manager.get_or_create(A0, ID_A, CONFIG)
+    log = manager.get_or_create(A0, ID_A, CONFIG)
+    assert log.directory == "/two/a-0"
