@@ -117,8 +117,14 @@ async def _cluster_id(
     if wanted is None:
         if len(content.cluster_ids) == 1:
             (wanted,) = content.cluster_ids
-        elif owner in content.cluster_ids:
+        elif owner is not None and (owner in content.cluster_ids or not content.cluster_ids):
             wanted = owner
+        elif not content.cluster_ids:
+            raise CommandError(
+                "the segments do not tell whose they are (Kafka's tiered storage plugin wrote "
+                "them): set cluster.id",
+                MISTAKEN,
+            )
         else:
             found = ", ".join(sorted(content.cluster_ids))
             raise CommandError(f"segments of several clusters ({found}): set cluster.id", MISTAKEN)

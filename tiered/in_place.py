@@ -66,6 +66,8 @@ def refer_to_chunks(
             if not 0 <= number < manifest.chunk_index.count:
                 continue
             _, _, length, position, _ = manifest.chunk(number)
+            if manifest.chunk_crcs is None:
+                break
             crc = manifest.chunk_crcs[number]
             if _crc(file, position, length, block) != crc:
                 continue

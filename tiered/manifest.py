@@ -28,6 +28,11 @@ JSON, UTF-8, written as Aiven's version "1" is, so that its plugin reads our seg
 
 The last one stands at the very end, so a manifest closes with `"crc32c":"` 8 digits `"}}}`.
 
+A manifest without our part was written by Aiven's plugin in a Kafka broker, and is read as well. It
+has no sums (`batch_walk` is what there is to compare), and says nothing of the topic's settings:
+what is restored from such manifests alone is kept until somebody tells for how long. Written again,
+in the index cache or when keys are rotated, it has our part with nulls for what is not known.
+
 Source: Aiven-Open/tiered-storage-for-apache-kafka, SegmentManifestV1.java, SegmentIndexesV1.java,
 KafkaTypeSerdeModule.java.
 """
@@ -38,12 +43,14 @@ import json
 import sys
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
+from protocol.records.batch import crc32c
 from storage.uuid_text import format_uuid, parse_uuid
 from tiered.chunk_index import Chunk, ChunkIndex, chunk_index_from_json
+from tiered.encryption import OVERHEAD
 from tiered.errors import CorruptRemoteDataError
 from tiered.key_ring import DataKeyEnvelope
 from tiered.manifest_layout import crc_of, seal, told_crc
@@ -69,8 +76,19 @@ VARVE_VERSION: Final = 1
 _Kind = TypeVar("_Kind")
 
 
+UNKNOWN: Final = -1
+"""In place of a sum that nobody has told."""
+
+UNTOLD_OVERRIDES: Final = {"retention.ms": "-1", "retention.bytes": "-1"}
+"""Settings of a topic of which no manifest tells: Kafka's defaults would have its history expire
+before anybody has read it."""
+
+
 class StoredSideFile(NamedTuple):
-    """A side file in the `.indexes` object: where, how long there and before, and its sums."""
+    """A side file in the `.indexes` object: where, how long there and before, and its sums.
+
+    `crc` and `stored_crc` may be `UNKNOWN`.
+    """
 
     position: int
     stored_size: int
@@ -86,7 +104,8 @@ class SegmentManifest:
     Attributes:
         metadata: As rebuilt, in state COPY_SEGMENT_FINISHED.
         chunk_index: Of the log.
-        chunk_crcs, stored_crcs: CRC-32C of each chunk, original and stored.
+        chunk_crcs, stored_crcs: CRC-32C of each chunk, original and stored; None: nobody has told,
+            since another program wrote the segment.
         side_files: In the order they are stored; without TRANSACTION when nothing was aborted.
         compression: The chunks are zstd frames.
         encryption: The wrapped data key; None: not encrypted.
@@ -97,8 +116,8 @@ class SegmentManifest:
 
     metadata: RemoteLogSegmentMetadata
     chunk_index: ChunkIndex
-    chunk_crcs: "array[int]"
-    stored_crcs: "array[int]"
+    chunk_crcs: "array[int] | None"
+    stored_crcs: "array[int] | None"
     side_files: Mapping[SideFile, StoredSideFile]
     compression: bool
     encryption: DataKeyEnvelope | None
@@ -115,6 +134,20 @@ class SegmentManifest:
     def indexes_size(self) -> int:
         """Bytes of the stored `.indexes` object."""
         return sum(entry.stored_size for entry in self.side_files.values())
+
+    @property
+    def has_sums(self) -> bool:
+        """Varve wrote it, with a sum for everything."""
+        return self.chunk_crcs is not None
+
+    def with_side_sums(self, parts: Mapping[SideFile, bytes]) -> "SegmentManifest":
+        """With the sums of side files that were read, in place of unknown ones."""
+        side_files = {
+            kind: entry._replace(crc=crc32c(parts[kind])) if entry.crc == UNKNOWN else entry
+            for kind, entry in self.side_files.items()
+            if kind in parts
+        }
+        return replace(self, side_files={**self.side_files, **side_files})
 
     def chunk(self, number: int) -> Chunk:
         """A chunk by its number; IndexError when there is no such one."""
@@ -159,8 +192,8 @@ class SegmentManifest:
             "sideFiles": {
                 kind.value: {
                     "size": entry.size,
-                    "crc32c": entry.crc,
-                    "storedCrc32c": entry.stored_crc,
+                    "crc32c": _told(entry.crc),
+                    "storedCrc32c": _told(entry.stored_crc),
                 }
                 for kind, entry in self.side_files.items()
             },
@@ -186,17 +219,17 @@ class SegmentManifest:
         if fields.get("version") != VERSION:
             _refuse_version(key, "manifest", fields.get("version"))
         try:
-            varve = fields["remoteLogSegmentMetadata"]["varve"]
-            version = varve["version"]
-        except (KeyError, TypeError):
-            problem = "the manifest has no part of Varve's: another program wrote it"
+            varve = fields["remoteLogSegmentMetadata"].get("varve")
+            version = VARVE_VERSION if varve is None else varve["version"]
+        except (KeyError, TypeError, AttributeError):
+            problem = "the manifest does not tell of its segment"
             raise CorruptRemoteDataError(key, -1, problem) from None
         if version != VARVE_VERSION:
             _refuse_version(key, "Varve's part of the manifest", version)
-        if told is None:
+        if varve is not None and told is None:
             raise CorruptRemoteDataError(key, -1, "the manifest does not end with its CRC")
         try:
-            return _from_fields(fields, varve)
+            return _foreign(fields) if varve is None else _from_fields(fields, varve)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             # The CRC fits, so this is a mistake of the writer, or somebody computed one.
             problem = f"the manifest is malformed: {type(error).__name__}: {error}"
@@ -256,6 +289,46 @@ def _from_fields(fields: Mapping[str, Any], varve: Mapping[str, Any]) -> Segment
     )
 
 
+def _foreign(fields: Mapping[str, Any]) -> SegmentManifest:
+    """Of another program."""
+    chunk_index = chunk_index_from_json(fields["chunkIndex"])
+    encryption = fields.get("encryption")
+    stored = fields["segmentIndexes"]
+    metadata = _metadata_from_json(
+        fields["remoteLogSegmentMetadata"],
+        segment_size_bytes=chunk_index.original_file_size,
+        custom_metadata=None,
+        txn_index_empty=stored[SideFile.TRANSACTION.value] is None,
+    )
+    overhead = 0 if encryption is None else OVERHEAD
+    sums = {
+        kind.value: {
+            # Of nothing, nothing is stored, also where the rest is encrypted.
+            "size": max(_number(stored[kind.value], "size") - overhead, 0),
+            "crc32c": None,
+            "storedCrc32c": None,
+        }
+        for kind in SideFile
+        if stored[kind.value] is not None
+    }
+    return SegmentManifest(
+        metadata=metadata,
+        chunk_index=chunk_index,
+        chunk_crcs=None,
+        stored_crcs=None,
+        side_files=_side_files_from_json(stored, sums),
+        compression=_typed(fields, "compression", bool),
+        encryption=None if encryption is None else DataKeyEnvelope.from_json(encryption),
+        topic=TopicFacts(0, UNTOLD_OVERRIDES, ""),
+        created_ms=max(metadata.event_timestamp_ms, 0),
+        software="",
+    )
+
+
+def _told(crc: int) -> int | None:
+    return None if crc == UNKNOWN else crc
+
+
 def _side_files_from_json(
     stored: Mapping[str, Any], sums: Mapping[str, Any]
 ) -> dict[SideFile, StoredSideFile]:
@@ -267,7 +340,11 @@ def _side_files_from_json(
         entry = StoredSideFile(
             _number(stored[kind.value], "position"),
             _number(stored[kind.value], "size"),
-            *(_number(sums[kind.value], name) for name in ("size", "crc32c", "storedCrc32c")),
+            _number(sums[kind.value], "size"),
+            *(
+                UNKNOWN if sums[kind.value][name] is None else _number(sums[kind.value], name)
+                for name in ("crc32c", "storedCrc32c")
+            ),
         )
         if entry.position != position:
             raise ValueError(f"{kind.value} lies at {entry.position}, not {position}")
@@ -334,14 +411,18 @@ def _metadata_from_json(
     )
 
 
-def _pack_crcs(crcs: "array[int]") -> str:
+def _pack_crcs(crcs: "array[int] | None") -> str | None:
+    if crcs is None:
+        return None
     ordered = array("I", crcs)
     if sys.byteorder == "little":
         ordered.byteswap()
     return base64.b64encode(ordered.tobytes()).decode()
 
 
-def _unpack_crcs(text: str, count: int) -> "array[int]":
+def _unpack_crcs(text: str | None, count: int) -> "array[int] | None":
+    if text is None:
+        return None
     try:
         raw = base64.b64decode(text, validate=True)
     except binascii.Error as error:

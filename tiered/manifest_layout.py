@@ -92,6 +92,8 @@ def read_sums(manifest: bytes) -> Mapping[str, FileSum]:
         return {
             str(name): FileSum(int(file["size"]), int(file["crc32c"]))
             for name, file in files.items()
+            # Of another program's segment only those are known that were read.
+            if file["crc32c"] is not None
         }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptFileError(f"manifest has no sums of side files: {error!r}") from None

@@ -150,7 +150,8 @@ async def read_bucket(
     """
     content = BucketContent()
     manifests = await read_manifests(tier, content.problems, topics)
-    content.cluster_ids = {one.topic.cluster_id for one in manifests}
+    # Another program's manifests do not tell whose they are.
+    content.cluster_ids = {one.topic.cluster_id for one in manifests} - {""}
     for topic in _latest_incarnations(manifests, content.problems):
         content.topics[topic.name] = topic
     by_partition: dict[TopicIdPartition, list[SegmentManifest]] = {}
@@ -189,10 +190,24 @@ def _latest_incarnations(
         problems.append(
             f"topic {name} is in the bucket twice: {older.metadata.partition.topic_id} is left out"
         )
-    return [
-        RestoredTopic(name, one.metadata.partition.topic_id, one.topic)
-        for name, one in chosen.items()
-    ]
+    # What is known of a topic's settings is in the latest manifest of ours.
+    facts: dict[tuple[str, UUID], SegmentManifest] = {}
+    for one in manifests:
+        partition = one.metadata.partition
+        key = (partition.topic, partition.topic_id)
+        if one.has_sums and (key not in facts or one.created_ms > facts[key].created_ms):
+            facts[key] = one
+    topics = []
+    for name, one in chosen.items():
+        topic_id = one.metadata.partition.topic_id
+        known = facts.get((name, topic_id))
+        if known is None:
+            problems.append(
+                f"topic {name}: another program copied it, and its settings are not known: nothing "
+                "of it expires (retention.ms=-1, retention.bytes=-1) until they are given"
+            )
+        topics.append(RestoredTopic(name, topic_id, (known or one).topic))
+    return topics
 
 
 async def _partition(

@@ -14,6 +14,7 @@ from protocol.records.batch import crc32c
 from storage.errors import DiskError, StorageError
 from storage.filesystem import Filesystem
 from storage.randomness import Randomness
+from tiered.batch_walk import BatchWalk
 from tiered.chunk_index import Chunk
 from tiered.chunk_reference import Reference
 from tiered.disk_threads import DiskThreads
@@ -30,6 +31,7 @@ from tiered.key_ring import KeyRing
 from tiered.manifest import (
     MANIFEST_BYTES_MAX,
     SIDE_FILES_BYTES_MAX,
+    UNKNOWN,
     SegmentManifest,
     StoredSideFile,
 )
@@ -156,7 +158,7 @@ class SegmentReader:
             False when it does not lie here as it is, or something is wrong with it: then it is to
             be read like any other.
         """
-        if not opened.transform.is_plain:
+        if not opened.transform.is_plain or not opened.manifest.has_sums:
             return False
         place = self._store.local_path(keys.log)
         if place is None:
@@ -179,14 +181,28 @@ class SegmentReader:
         size, modified_ns = file.stamp()
         position = chunk.stored_position
         count = file.read_into(stored, position)
-        if count != len(stored) or crc32c(stored) != manifest.chunk_crcs[chunk.number]:
+        crcs = manifest.chunk_crcs
+        if crcs is None or count != len(stored) or crc32c(stored) != crcs[chunk.number]:
             raise CorruptRemoteDataError(place, position, "it is not the chunk that was copied")
         write_new(self._filesystem, path, Reference(place, position, size, modified_ns).encode())
 
     async def read_chunk(
-        self, opened: OpenManifest, keys: SegmentKeys, number: int, workspace: Workspace
+        self,
+        opened: OpenManifest,
+        keys: SegmentKeys,
+        number: int,
+        workspace: Workspace,
+        batch_at: int = -1,
     ) -> memoryview:
         """A chunk's original bytes, in the workspace's memory.
+
+        Args:
+            opened: The manifest.
+            keys: Of the segment.
+            number: Counted from 0.
+            workspace: The memory.
+            batch_at: Where in the log, within the chunk, a batch begins; -1: unknown. Batches are
+                compared with their own sums from there on if the manifest has none of the chunk.
 
         Raises:
             CorruptRemoteDataError: A sum does not fit, twice; or the object is too short.
@@ -204,7 +220,7 @@ class SegmentReader:
             await self.get_range(keys.log, chunk.stored_position, stored, opened.manifest.log_size)
             try:
                 original = await self._threads.run(
-                    self._restore_chunk, opened, keys.log, chunk, stored, workspace
+                    self._restore_chunk, opened, keys.log, chunk, stored, workspace, batch_at
                 )
             except CorruptRemoteDataError:
                 if attempt == 2:
@@ -222,11 +238,12 @@ class SegmentReader:
         chunk: Chunk,
         stored: memoryview,
         workspace: Workspace,
+        batch_at: int,
     ) -> memoryview:
         manifest, transform = opened
         position = chunk.stored_position
-        crc = crc32c(stored)
-        if crc != manifest.stored_crcs[chunk.number]:
+        crc = crc32c(stored) if manifest.has_sums else UNKNOWN
+        if manifest.stored_crcs is not None and crc != manifest.stored_crcs[chunk.number]:
             raise CorruptRemoteDataError(key, position, f"chunk {chunk.number} fails its CRC")
         original = stored
         if not transform.is_plain:
@@ -238,11 +255,18 @@ class SegmentReader:
                 raise CorruptRemoteDataError(
                     key, position, f"chunk {chunk.number}: {error}"
                 ) from error
-            crc = crc32c(original)
-        if crc != manifest.chunk_crcs[chunk.number] or len(original) != chunk.original_size:
+            crc = crc32c(original) if manifest.has_sums else UNKNOWN
+        wrong = manifest.chunk_crcs is not None and crc != manifest.chunk_crcs[chunk.number]
+        if wrong or len(original) != chunk.original_size:
             raise CorruptRemoteDataError(
                 key, position, f"chunk {chunk.number} is not the one that was copied"
             )
+        if batch_at >= 0 and not manifest.has_sums:
+            try:
+                BatchWalk().feed(original[batch_at - chunk.original_position :])
+            except ValueError as error:
+                problem = f"chunk {chunk.number}, from {batch_at} on: {error}"
+                raise CorruptRemoteDataError(key, position, problem) from error
         return original
 
     # -- side files --------------------------------------------------------------------------
@@ -320,7 +344,7 @@ def restore_side_files(
     for kind, entry in wanted.items():
         at = entry.position - begin
         stored = data[at : at + entry.stored_size]
-        if crc32c(stored) != entry.stored_crc:
+        if entry.stored_crc != UNKNOWN and crc32c(stored) != entry.stored_crc:
             problem = f"the {kind.value} index fails its CRC"
             raise CorruptRemoteDataError(key, entry.position, problem)
         original = bytearray(len(stored))
@@ -332,7 +356,8 @@ def restore_side_files(
         except ValueError as error:
             problem = f"the {kind.value} index: {error}"
             raise CorruptRemoteDataError(key, entry.position, problem) from error
-        if crc32c(original) != entry.crc or len(original) != entry.size:
+        wrong = entry.crc != UNKNOWN and crc32c(original) != entry.crc
+        if wrong or len(original) != entry.size:
             problem = f"the {kind.value} index is not the one that was copied"
             raise CorruptRemoteDataError(key, entry.position, problem)
         restored[kind] = bytes(original)

@@ -7,10 +7,13 @@
 A store that cannot be asked is no fault of the segment: that error goes to the caller.
 """
 
+import asyncio
 from collections.abc import Coroutine
 from typing import Any, Final
 
+from tiered.batch_walk import BatchWalk
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
+from tiered.manifest_memory import OpenManifest
 from tiered.object_keys import SegmentKeys
 from tiered.object_store.base import ObjectStore
 from tiered.segment_metadata import RemoteLogSegmentMetadata
@@ -44,18 +47,51 @@ async def verify_segment(
     faults: list[Fault] = []
     read = len(data)
     log_size = await _check_size(store, keys.log, manifest.log_size, faults)
+    # Without sums of the chunks those of the batches are compared.
+    walk = None if manifest.has_sums else BatchWalk()
     for number in range(manifest.chunk_index.count):
         chunk = manifest.chunk(number)
         if chunk.stored_position + chunk.stored_size > log_size or len(faults) >= FAULTS_MAX:
             break
-        await _note(faults, reader.read_chunk(opened, keys, number, workspace))
+        walk = await _verify_chunk(reader, opened, keys, number, workspace, walk, faults)
         read += chunk.stored_size
+    if walk is not None and not faults:
+        try:
+            walk.finish()
+        except ValueError as error:
+            faults.append(Fault(keys.log, manifest.log_size, str(error)))
     size = await _check_size(store, keys.indexes, manifest.indexes_size, faults)
     for kind, entry in manifest.side_files.items():
         if entry.position + entry.stored_size <= size and len(faults) < FAULTS_MAX:
             await _note(faults, reader.read_side_files(opened, keys, [kind]))
             read += entry.stored_size
     return faults, read
+
+
+async def _verify_chunk(
+    reader: SegmentReader,
+    opened: OpenManifest,
+    keys: SegmentKeys,
+    number: int,
+    workspace: Workspace,
+    walk: BatchWalk | None,
+    faults: list[Fault],
+) -> BatchWalk | None:
+    """Read a chunk; gives back the walk to go on with, None once it has ended."""
+    try:
+        original = await reader.read_chunk(opened, keys, number, workspace)
+        if walk is not None:
+            await asyncio.to_thread(walk.feed, original)
+        return walk
+    except ValueError as error:
+        position = opened.manifest.chunk(number).stored_position
+        faults.append(Fault(keys.log, position, f"chunk {number}: {error}"))
+    except CorruptRemoteDataError as error:
+        faults.append(Fault(error.key, error.position, error.problem))
+    except ObjectNotFoundError as error:
+        faults.append(Fault(error.key, -1, "the object has vanished"))
+        return walk
+    return None
 
 
 async def _note(faults: list[Fault], reading: Coroutine[Any, Any, object]) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from protocol.records.batch import crc32c
 from storage.clock import Clock
 from storage.errors import DiskError
 from storage.filesystem import Filesystem
@@ -24,6 +25,7 @@ from storage.log_files import (
     TRANSACTION_INDEX_SUFFIX,
 )
 from storage.randomness import Randomness
+from tiered.batch_walk import first_batch_in
 from tiered.disk_threads import DiskThreads
 from tiered.errors import (
     ObjectNotFoundError,
@@ -32,7 +34,7 @@ from tiered.errors import (
 )
 from tiered.in_place import NOTHING_FOUND, refer_to_chunks
 from tiered.key_ring import KeyRing
-from tiered.manifest_memory import ManifestMemory
+from tiered.manifest_memory import ManifestMemory, OpenManifest
 from tiered.object_keys import ObjectKeys
 from tiered.object_store.base import ObjectPage, ObjectStore, PendingUpload
 from tiered.segment_copy import SegmentCopier, remove_objects
@@ -174,6 +176,9 @@ class RemoteStorageManager:
             index = opened.manifest.chunk_index
             downloaded = len(data) + opened.manifest.indexes_size
             counters.bytes_down += downloaded
+            if not opened.manifest.has_sums:
+                # A restart must be able to tell whether these files are whole.
+                data = opened.manifest.with_side_sums(parts).to_json()
             await self._threads.run(self._write_indexes, f"{directory}/{stem}", parts, data)
             return IndexesResult(
                 index.original_chunk_size, index.count, index.original_file_size, downloaded
@@ -207,13 +212,36 @@ class RemoteStorageManager:
                 if in_place:
                     size = opened.manifest.chunk(chunk).original_size
                 else:
-                    original = await self._reader.read_chunk(opened, keys, chunk, workspace)
+                    batch_at = await self._batch_in(opened, manifest, chunk)
+                    original = await self._reader.read_chunk(
+                        opened, keys, chunk, workspace, batch_at
+                    )
                     size = len(original)
+                    if opened.manifest.chunk_crcs is None:
+                        crc = await self._threads.run(crc32c, original)
                     await self._threads.run(write_new, self._filesystem, path, original)
                 downloaded = opened.manifest.chunk(chunk).stored_size
                 counters.bytes_down += downloaded
-                crc = opened.manifest.chunk_crcs[chunk]
+                if opened.manifest.chunk_crcs is not None:
+                    crc = opened.manifest.chunk_crcs[chunk]
                 return ChunkResult(size, crc, downloaded, in_place)
+
+    async def _batch_in(self, opened: OpenManifest, manifest: str, number: int) -> int:
+        """Where a batch begins in a chunk that has no sum; -1: that cannot be told."""
+        if opened.manifest.has_sums or not manifest.endswith(MANIFEST_SUFFIX):
+            return -1
+        index = manifest.removesuffix(MANIFEST_SUFFIX) + OFFSET_INDEX_SUFFIX
+        try:
+            chunk = opened.manifest.chunk(number)
+            return await self._threads.run(
+                first_batch_in,
+                self._filesystem,
+                index,
+                chunk.original_position,
+                chunk.original_size,
+            )
+        except (DiskError, IndexError):
+            return -1
 
     async def refer_to_chunks(
         self,

@@ -101,6 +101,50 @@ async def test_consumers_pass_what_a_restore_could_not_bring_back(
             assert (read.error, read.records[0].offset) == (0, behind)
 
 
+async def test_a_bucket_that_kafka_filled_with_aivens_plugin_is_enough(
+    start_node: StartNode, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its manifests lack our part: no sums, no settings of topics, no cluster."""
+    store = tmp_path / "store"
+    settings = REMOTE | {"rsm_config_storage_root": str(store)}
+    node = await start_node(**settings)
+    client = await node.client()
+    await client.create_topic("t", 1, **TIERED)
+    for number in range(40):
+        await client.produce("t", value(number))
+    await until(lambda: is_all_copied(node))
+    assert node.broker.controller is not None
+    cluster_id = node.broker.controller.image.cluster_id
+    await node.stop()
+    shutil.rmtree(tmp_path / "data")
+    for path in store.rglob("*.rsm-manifest"):
+        fields = json.loads(path.read_text())
+        del fields["remoteLogSegmentMetadata"]["varve"]
+        path.write_text(json.dumps(fields))
+    (store / "varve-cluster.json").unlink(missing_ok=True)
+    words = ("tier", "restore", "--root", str(store), "--log-dirs", str(tmp_path / "data"))
+    partitions = "--set=rlmm.config.remote.log.metadata.topic.num.partitions=3"
+    with pytest.raises(AssertionError, match=r"set cluster\.id"):
+        await varve(capsys, *words, partitions)
+    given = f"--set=cluster.id={cluster_id}"
+    told = await varve(capsys, *words, partitions, given, status=None)
+    assert told["done"]
+
+    node = await start_node(**settings)
+    assert node.broker.controller is not None
+    overrides = node.broker.controller.image.topics["t"].overrides
+    assert (overrides["retention.ms"], overrides["retention.bytes"]) == ("-1", "-1")
+    client = await node.client()
+    assert await read_all(client, 0, 40) == [value(number) for number in range(40)]
+    remote = node.broker.remote
+    assert remote is not None
+    await until(lambda: remote.manager is not None and bool([*remote.manager.led_partitions()]))
+    admin = node.broker.admin_address
+    assert admin is not None
+    verified = await varve(capsys, "tier", "verify", "t", "--admin", admin)
+    assert (verified["segments"] >= 4, verified["faulty"]) == (True, [])
+
+
 async def test_a_bucket_alone_is_enough(
     start_node: StartNode, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
