@@ -35,8 +35,9 @@ from tiered.errors import (
 from tiered.in_place import NOTHING_FOUND, refer_to_chunks
 from tiered.key_ring import KeyRing
 from tiered.manifest_memory import ManifestMemory, OpenManifest
-from tiered.object_keys import ObjectKeys
+from tiered.object_keys import ObjectKeys, ObjectSuffix, SegmentKeys
 from tiered.object_store.base import ObjectPage, ObjectStore, PendingUpload
+from tiered.plugin_metadata import object_place
 from tiered.segment_copy import SegmentCopier, remove_objects
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.segment_read import SegmentReader, write_new, write_temporary
@@ -81,6 +82,7 @@ class RemoteStorageManager:
         randomness: Randomness,
         spool_directory: str,
         software: str,
+        key_prefix: str = "",
         copies_max: int = 10,
         fetches_max: int = 32,
         threads: int = 4,
@@ -96,6 +98,7 @@ class RemoteStorageManager:
             randomness: For data keys, initialization vectors and names of spools.
             spool_directory: For compressed segments on their way; made when needed.
             software: Version that goes into manifests.
+            key_prefix: The store's, for segments that tell where they lie.
             copies_max: Copies and verifications at a time; more wait.
             fetches_max: Downloads at a time; more wait.
             threads: For disk, sums, compression and encryption.
@@ -109,6 +112,7 @@ class RemoteStorageManager:
         self._filesystem = filesystem
         self._clock = clock
         self._keys = ObjectKeys()
+        self._key_prefix = key_prefix
         self._threads = DiskThreads(threads)
         self._statistics = TierStatistics(clock)
         self._manifests = ManifestMemory()
@@ -140,6 +144,26 @@ class RemoteStorageManager:
             self._manifests,
         )
 
+    def _keys_of(self, metadata: RemoteLogSegmentMetadata) -> SegmentKeys:
+        """The names of a segment's objects, below the store's prefix.
+
+        Raises:
+            RemoteStorageError: It lies where this store does not reach.
+        """
+        prefix, key = object_place(metadata.custom_metadata)
+        if prefix is None and key is None:
+            return self._keys.segment_keys(metadata)
+        own = self._key_prefix
+        stem = key or self._keys.stem(metadata.segment_id, metadata.start_offset)
+        name = (own if prefix is None else prefix) + stem
+        if not name.startswith(own):
+            raise RemoteStorageError(
+                f"{name} was copied with another prefix: rsm.config.key.prefix is {own!r}, and has "
+                "to be what both begin with"
+            )
+        stem = name[len(own) :]
+        return SegmentKeys(*(f"{stem}.{suffix}" for suffix in ObjectSuffix))
+
     # -- writing -----------------------------------------------------------------------------
 
     async def copy_segment(
@@ -148,7 +172,7 @@ class RemoteStorageManager:
         """As `Tier`."""
         with self._call("copy_segment") as counters:
             async with self._copies.lease() as workspace:
-                keys = self._keys.segment_keys(metadata)
+                keys = self._keys_of(metadata)
                 created_ms = self._clock.now_ms()
                 with self._statistics.copying(metadata.id):
                     _, uploaded = await self._copier.copy(
@@ -161,7 +185,7 @@ class RemoteStorageManager:
         """As `Tier`."""
         with self._call("delete_segment"):
             self._manifests.forget(metadata.id)
-            await remove_objects(self._store, self._keys.segment_keys(metadata))
+            await remove_objects(self._store, self._keys_of(metadata))
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -170,7 +194,7 @@ class RemoteStorageManager:
     ) -> IndexesResult:
         """As `Tier`."""
         with self._call("fetch_indexes") as counters:
-            keys = self._keys.segment_keys(metadata)
+            keys = self._keys_of(metadata)
             opened, data = await self._reader.fetch_manifest(metadata, keys)
             parts = await self._reader.read_side_files(opened, keys, tuple(_INDEX_SUFFIXES))
             index = opened.manifest.chunk_index
@@ -205,7 +229,7 @@ class RemoteStorageManager:
     ) -> ChunkResult:
         """As `Tier`."""
         with self._call("fetch_chunk") as counters:
-            keys = self._keys.segment_keys(metadata)
+            keys = self._keys_of(metadata)
             async with self._fetches.lease() as workspace:
                 opened = await self._reader.opened(metadata, keys, manifest)
                 in_place = await self._reader.refer_to_chunk(opened, keys, chunk, workspace, path)
@@ -252,7 +276,7 @@ class RemoteStorageManager:
     ) -> FoundChunks:
         """As `Tier`."""
         with self._call("refer_to_chunks") as counters:
-            keys = self._keys.segment_keys(metadata)
+            keys = self._keys_of(metadata)
             place = self._store.local_path(keys.log)
             if place is None:
                 return NOTHING_FOUND
@@ -274,7 +298,7 @@ class RemoteStorageManager:
     async def fetch_side_file(self, metadata: RemoteLogSegmentMetadata, kind: SideFile) -> bytes:
         """As `Tier`."""
         with self._call("fetch_side_file") as counters:
-            keys = self._keys.segment_keys(metadata)
+            keys = self._keys_of(metadata)
             opened = await self._reader.opened(metadata, keys)
             entry = opened.manifest.side_files.get(kind)
             if entry is None:
@@ -290,7 +314,7 @@ class RemoteStorageManager:
         segment deleted: CorruptRemoteDataError, RemoteStorageError.
         """
         with self._call("is_complete"):
-            keys = self._keys.segment_keys(metadata)
+            keys = self._keys_of(metadata)
             try:
                 opened, _ = await self._reader.fetch_manifest(metadata, keys)
             except ObjectNotFoundError:
@@ -308,7 +332,7 @@ class RemoteStorageManager:
     async def verify_segment(self, metadata: RemoteLogSegmentMetadata) -> Sequence[Fault]:
         """As `Tier`."""
         with self._call("verify_segment") as counters:
-            keys = self._keys.segment_keys(metadata)
+            keys = self._keys_of(metadata)
             async with self._copies.lease() as workspace:
                 faults, read = await verify_segment(
                     self._reader, self._store, metadata, keys, workspace

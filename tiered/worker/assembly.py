@@ -35,6 +35,7 @@ def build_tier(settings: TierSettings) -> RemoteStorageManager:
         randomness=randomness,
         spool_directory=spool_directory(settings),
         software=f"varve {VERSION}",
+        key_prefix=settings.store.key_prefix,
         copies_max=settings.copier_tasks + VERIFICATIONS,
         fetches_max=max(settings.reader_tasks, 1),
     )
