@@ -13,7 +13,7 @@ Source: Kafka, RemoteLogManager.java (findOffsetByTimestamp, lookupTimestamp).
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Any, Final, TypeVar
 
@@ -82,9 +82,9 @@ class TimeLookup:
             await self._metadata.ready(partition)
         if timestamp_ms is None:
             remote = self._candidates(partition, log, 0)
-            if not remote:
+            timestamp_ms = max((metadata.max_timestamp_ms for metadata in remote), default=None)
+            if timestamp_ms is None:
                 return None
-            timestamp_ms = max(metadata.max_timestamp_ms for metadata in remote)
         for metadata in self._candidates(partition, log, timestamp_ms):
             try:
                 found = await self._search(metadata, log, timestamp_ms, client)
@@ -103,9 +103,12 @@ class TimeLookup:
 
     def _candidates(
         self, partition: TopicIdPartition, log: Log, timestamp_ms: int
-    ) -> list[RemoteLogSegmentMetadata]:
-        """Segments of this lineage that reach the time, ascending."""
-        return [
+    ) -> Iterator[RemoteLogSegmentMetadata]:
+        """Segments of this lineage that reach the time, ascending; looked for one by one.
+
+        The first usually has what is looked for, and there may be tens of thousands behind it.
+        """
+        return (
             metadata
             for metadata in self._metadata.segments(partition)
             if metadata.max_timestamp_ms >= timestamp_ms
@@ -113,7 +116,7 @@ class TimeLookup:
             and metadata.end_offset >= log.log_start_offset
             and metadata.start_offset < log.local_log_start_offset
             and valid_end(metadata, log.leader_epochs) > metadata.start_offset
-        ]
+        )
 
     async def _search(
         self, metadata: RemoteLogSegmentMetadata, log: Log, timestamp_ms: int, client: Client

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from protocol.records.compression import Codec
+from storage.leader_epochs import LeaderEpochCache
 from tests.unit.storage.log_model import NOW_MS
 from tests.unit.tiered.remote_history import (
     ALICE,
@@ -13,8 +14,10 @@ from tests.unit.tiered.remote_history import (
     close_readers,
     settle,
 )
+from tiered import time_lookup
+from tiered.epoch_bounds import valid_end
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError, StoreUnavailableError
-from tiered.segment_metadata import SegmentState
+from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState
 
 __all__ = ["close_readers"]
 
@@ -77,6 +80,25 @@ async def test_only_the_chunks_that_matter_are_fetched() -> None:
     downloads = history.downloads
     await _find(history, NOW_MS + 400)
     assert history.downloads == downloads
+
+
+async def test_segments_behind_the_one_that_has_it_are_not_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There may be 50,000 of them, and the loop has others to serve."""
+    history = _history()
+    assert len(history.copied) > 5
+    looked_at = 0
+
+    def counted(metadata: RemoteLogSegmentMetadata, epochs: LeaderEpochCache) -> int:
+        nonlocal looked_at
+        looked_at += 1
+        return valid_end(metadata, epochs)
+
+    monkeypatch.setattr(time_lookup, "valid_end", counted)
+    assert await _find(history, NOW_MS) is not None
+    # Once to choose it, once to know where it ends.
+    assert looked_at == 2
 
 
 async def test_segments_of_another_history_do_not_count() -> None:
