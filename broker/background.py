@@ -54,6 +54,7 @@ class Background:
         clock: "Clock",
         create_unmade: Callable[[], Awaitable[None]],
         current: "Callable[[], BrokerConfig] | None" = None,
+        after_cleaning: Callable[[], None] = lambda: None,
     ) -> None:
         """Do nothing yet.
 
@@ -66,7 +67,9 @@ class Background:
             clock: For the wall clock.
             create_unmade: Makes the logs that could not be made for want of room.
             current: The settings that count now; default: those it starts with.
+            after_cleaning: Called in a thread when no log is dirty any more.
         """
+        self._after_cleaning = after_cleaning
         self._create_unmade = create_unmade
         self._current = current or (lambda: settings)
         self._settings = settings
@@ -239,6 +242,12 @@ class Background:
         await self._each(lambda partition, _: partition.log.producer_state.remove_expired(now_ms))
 
     async def _clean(self) -> None:
-        while not self._stopped:
-            if await self._disk.run(self._log_manager.clean_dirtiest) is None:
-                return
+        """As many runs side by side as `log.cleaner.threads` says."""
+
+        async def clean() -> None:
+            while not self._stopped:
+                if await self._disk.run(self._log_manager.clean_dirtiest) is None:
+                    return
+
+        await asyncio.gather(*(clean() for _ in range(max(self._current().log_cleaner_threads, 1))))
+        await self._disk.run(self._after_cleaning)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from broker import handlers
 from broker.admin_http import AdminServer, Page, Query
 from broker.background import Background
+from broker.cleaning.process import LocalCleaningProcess
+from broker.cleaning.process_cleaner import CLEANER_KEYS, ProcessCleaner, limits_of
 from broker.controller.cluster_image import BrokerEndpoint
 from broker.controller.controller import (
     ClusterIdError,
@@ -82,13 +84,6 @@ REMOTE_KEYS = tuple(
     if row.dynamic and name.startswith(("remote.", "rsm.", "rlmm.", "tier."))
 )
 """Settings of remote storage that take effect while the broker runs."""
-
-CLEANER_KEYS = (
-    "log.cleaner.dedupe.buffer.size",
-    "log.cleaner.io.buffer.load.factor",
-    "log.cleaner.io.buffer.size",
-)
-"""Settings of the cleaner that count from the next log it takes."""
 
 READ_LATER_KEYS = (
     "log.cleaner.backoff.ms",
@@ -191,6 +186,17 @@ class Broker:
             timer=self.timer,
             run_on_disk=self.disk.run,
         )
+        self.cleaners: ProcessCleaner | None = None
+        if filesystem is None:
+            # Another file system than the machine's is this process's alone.
+            self.cleaners = ProcessCleaner(
+                LocalCleaningProcess,
+                lambda: self.log_manager.in_thread,
+                filesystem=self.filesystem,
+                clock=self.clock,
+                limits=limits_of(settings),
+            )
+            self.log_manager.clean_with(self.cleaners)
         self.replicas = ReplicaManager(
             clock=self.clock,
             timer=self.timer,
@@ -264,12 +270,7 @@ class Broker:
             raise StartupError(f"the metadata store is in {home.path}: {home.offline_reason}")
         self.log_manager.on_directory_failure = self._directory_failed
         self.dynamic = DynamicSettings(controller)
-        self.dynamic.subscribe(
-            ["log.cleaner.io.max.bytes.per.second"],
-            lambda _before, after: self.cleaner_throttle.set_rate(
-                after.log_cleaner_io_max_bytes_per_second
-            ),
-        )
+        self.dynamic.subscribe(CLEANER_KEYS, lambda _, after: self._set_cleaner_limits(after))
         self.dynamic.subscribe(
             ["transaction.partition.verification.enable"],
             lambda _before, after: self.log_manager.require_verification(
@@ -287,10 +288,6 @@ class Broker:
             ),
         )
         self.dynamic.read_later(READ_LATER_KEYS)
-        self.dynamic.subscribe(
-            CLEANER_KEYS,
-            lambda _before, after: self.log_manager.update_cleaner(LogManagerSettings.of(after)),
-        )
         if settings.remote_log_storage_system_enable:
             self.remote = self._build_remote(controller)
         lifecycle = self._lifecycle = LogLifecycle(
@@ -545,6 +542,7 @@ class Broker:
             timer=self.timer,
             clock=self.clock,
             current=lambda: dynamic.current,
+            after_cleaning=_nothing if self.cleaners is None else self.cleaners.end_idle,
             create_unmade=self._lifecycle.create_unmade,
         )
         self.background.start()
@@ -684,6 +682,7 @@ class Broker:
     def _build_metrics(self) -> "MetricsPage":
         # Imported by the first scrape: a start should not wait for what nobody may ask for.
         from broker.metrics.alerts import AlertMetrics
+        from broker.metrics.cleaning import CleaningMetrics
         from broker.metrics.descriptors import DescriptorMetrics
         from broker.metrics.groups import GroupMetrics
         from broker.metrics.kept import KeptMetrics
@@ -738,6 +737,7 @@ class Broker:
                 TransactionMetrics(self.transactions, self.replicas, self.clock),
                 ShareMetrics(self.share, self.share_coordinator, self.groups.stats),
                 WriterMetrics(self.writers),
+                CleaningMetrics(self.cleaners),
                 AlertMetrics(self.alerts),
                 DescriptorMetrics(self.descriptors, self.filesystem),
                 *sources,
@@ -747,6 +747,12 @@ class Broker:
 
     # -- stop ------------------------------------------------------------------------------------
 
+    def _set_cleaner_limits(self, settings: "BrokerConfig") -> None:
+        self.cleaner_throttle.set_rate(settings.log_cleaner_io_max_bytes_per_second)
+        self.log_manager.update_cleaner(LogManagerSettings.of(settings))
+        if self.cleaners is not None:
+            self.cleaners.set_limits(limits_of(settings))
+
     async def stop(self) -> None:
         """Finish what is in flight, flush, mark the directories clean, let go of everything."""
         self._stopping = True
@@ -755,6 +761,8 @@ class Broker:
             self.network.stop_accepting()
         if self.background is not None:
             await self.background.stop()
+        if self.cleaners is not None:
+            await self.disk.run(self.cleaners.close)
         if self._loading is not None and not self._loading.done():
             # It ends soon. What is not open by then is not marked clean.
             await asyncio.wait([self._loading])
@@ -794,3 +802,7 @@ class Broker:
         self.timer.close()
         self._on_loop.close()
         self.disk.close()
+
+
+def _nothing() -> None:
+    """There is nothing to end."""

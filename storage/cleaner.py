@@ -31,9 +31,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
 from posixpath import join
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from config.topic import TopicConfig
 from protocol.errors import DecodeError
 from protocol.records.batch import (
     LOG_OVERHEAD,
@@ -58,11 +57,15 @@ from storage.log_files import (
 )
 from storage.offset_map import BYTES_PER_ENTRY, OffsetMap
 from storage.owner import OnOwner, in_this_thread
-from storage.producer_state import ProducerStateManager
 from storage.retention import SegmentFacts
-from storage.segment import Segment
 from storage.topic_partition import TopicPartition
 from storage.transaction_index import AbortedTxn, TransactionIndex
+
+if TYPE_CHECKING:
+    # Not at run time: a process that only cleans needs none of it.
+    from config.topic import TopicConfig
+    from storage.producer_state import ProducerStateManager
+    from storage.segment import Segment
 
 _log = logging.getLogger(__name__)
 
@@ -86,6 +89,10 @@ class CleaningAbortedError(StorageError):
     """The partition is being deleted, truncated or shut down; nothing was changed."""
 
 
+class CleaningFailedError(StorageError):
+    """The process that did the run has ended; the log is as before, and is to be tried again."""
+
+
 class CleanableSegment(SegmentFacts, Protocol):
     """What the cleaner asks of a segment."""
 
@@ -100,9 +107,9 @@ class CleanableLog(Protocol):
 
     topic_partition: TopicPartition
     directory: str
-    config: TopicConfig
+    config: "TopicConfig"
     log_start_offset: int
-    producer_state: ProducerStateManager
+    producer_state: "ProducerStateManager"
 
     @property
     def log_end_offset(self) -> int:
@@ -118,7 +125,7 @@ class CleanableLog(Protocol):
         """All segments, ascending; the last one is the active segment."""
         ...
 
-    def prepare_replacement(self, base_offset: int) -> Segment:
+    def prepare_replacement(self, base_offset: int) -> "Segment":
         """Give the finished `.cleaned` segment the suffix `.swap`, on disk.
 
         Raises:
@@ -126,7 +133,7 @@ class CleanableLog(Protocol):
         """
         ...
 
-    def put_replacement(self, segment: Segment, replaced: Sequence[int]) -> None:
+    def put_replacement(self, segment: "Segment", replaced: Sequence[int]) -> None:
         """Let a prepared segment take the place of others.
 
         Args:
@@ -142,9 +149,70 @@ class CleanableLog(Protocol):
         """Have the names of a replacement on disk; DiskError when the disk refuses."""
         ...
 
-    def undo_replacement(self, segment: Segment) -> None:
+    def undo_replacement(self, segment: "Segment") -> None:
         """Remove a prepared segment that is not wanted any more."""
         ...
+
+
+class SegmentSize(NamedTuple):
+    """A segment as a run sees it."""
+
+    base_offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningJob:
+    """All that a run has to know; it may be another process's to do.
+
+    Attributes:
+        directory: Of the partition.
+        segments: All of the log's when it began, ascending; the last one is the active segment.
+        first_dirty_offset: Where the last run ended.
+        first_uncleanable_offset: Base offset of a segment; nothing at or above it is touched.
+        now_ms: Wall clock, for delete horizons.
+        segment_bytes: Most bytes of a segment that is written.
+        segment_index_bytes: Most bytes of its offset index.
+        index_interval_bytes: Between two of its entries.
+        delete_retention_ms: How long tombstones and useless markers stay.
+        last_records: See `ProducerStateManager.last_records`. One that has become out of date keeps
+            a batch too many.
+    """
+
+    directory: str
+    segments: tuple[SegmentSize, ...]
+    first_dirty_offset: int
+    first_uncleanable_offset: int
+    now_ms: int
+    segment_bytes: int
+    segment_index_bytes: int
+    index_interval_bytes: int
+    delete_retention_ms: int
+    last_records: dict[int, tuple[int, int]]
+
+    @classmethod
+    def of(
+        cls,
+        log: CleanableLog,
+        *,
+        first_dirty_offset: int,
+        first_uncleanable_offset: int,
+        now_ms: int,
+    ) -> "CleaningJob":
+        """The next run over a log, as things are now."""
+        config = log.config
+        return cls(
+            log.directory,
+            tuple(SegmentSize(one.base_offset, one.size) for one in log.segment_facts()),
+            first_dirty_offset,
+            first_uncleanable_offset,
+            now_ms,
+            config.internal_segment_bytes or config.segment_bytes,
+            config.segment_index_bytes,
+            config.index_interval_bytes,
+            config.delete_retention_ms,
+            log.producer_state.last_records(),
+        )
 
 
 @dataclass(slots=True)
@@ -168,6 +236,23 @@ def _never() -> None:
 
 def _unthrottled(_size: int, _check_done: Callable[[], None]) -> None:
     pass
+
+
+class CleansLogs(Protocol):
+    """What compacts logs: here, or in another process."""
+
+    def clean(
+        self,
+        log: CleanableLog,
+        *,
+        first_dirty_offset: int,
+        first_uncleanable_offset: int,
+        now_ms: int,
+        check_done: Callable[[], None],
+        on_owner: OnOwner,
+    ) -> CleanerStats:
+        """As `Cleaner.clean`."""
+        ...
 
 
 class Cleaner:
@@ -228,9 +313,38 @@ class Cleaner:
             DecodeError: Records do not parse, or are beyond `DECOMPRESSED_SIZE_MAX`.
             DiskError: The disk refused.
         """
-        run = _Run(self, log, now_ms, first_uncleanable_offset, check_done, on_owner)
+        job = CleaningJob.of(
+            log,
+            first_dirty_offset=first_dirty_offset,
+            first_uncleanable_offset=first_uncleanable_offset,
+            now_ms=now_ms,
+        )
+        return self.do(
+            job,
+            lambda base_offset, replaced: replace(log, base_offset, replaced, check_done, on_owner),
+            check_done,
+        )
+
+    def do(
+        self,
+        job: CleaningJob,
+        put_in_place: Callable[[int, Sequence[int]], None],
+        check_done: Callable[[], None] = _never,
+    ) -> CleanerStats:
+        """Do a run.
+
+        Args:
+            job: What is to be done.
+            put_in_place: Called with the base offset of each finished `.cleaned` segment and those
+                of the segments it stands for.
+            check_done: As for `clean`.
+
+        Raises:
+            StorageError, DecodeError: As `clean`.
+        """
+        run = _Run(self, job, put_in_place, check_done)
         with closing(run):
-            return run.run(first_dirty_offset)
+            return run.run()
 
     # Shared with _Run, which holds the state of one run.
 
@@ -289,37 +403,36 @@ class _Run:
     def __init__(
         self,
         cleaner: Cleaner,
-        log: CleanableLog,
-        now_ms: int,
-        first_uncleanable_offset: int,
+        job: CleaningJob,
+        put_in_place: Callable[[int, Sequence[int]], None],
         check_done: Callable[[], None],
-        on_owner: OnOwner,
     ) -> None:
-        self._on_owner = on_owner
         self._cleaner = cleaner
         self._filesystem = cleaner._filesystem
-        self._log = log
-        self._now_ms = now_ms
-        self._upper_bound = first_uncleanable_offset
+        self._job = job
+        self._put_in_place = put_in_place
+        self._now_ms = job.now_ms
+        self._upper_bound = job.first_uncleanable_offset
         self._check_done = check_done
         self._stats = CleanerStats()
         self._transactions = CleanedTransactions()
         self._aborted: list[AbortedTxn] = []
         self._map = OffsetMap(0)
 
-    def run(self, first_dirty_offset: int) -> CleanerStats:
-        segments = self._log.segment_facts()
+    def run(self) -> CleanerStats:
+        job = self._job
+        segments = job.segments
         self._aborted = self._read_aborted(segments)
         self._transactions.add_aborted(self._aborted)
-        self._build_map(segments, first_dirty_offset)
+        self._build_map(segments, job.first_dirty_offset)
         end_offset = self._map.latest_offset + 1
-        self._stats.start_offset = first_dirty_offset
-        self._stats.end_offset = max(end_offset, first_dirty_offset)
+        self._stats.start_offset = job.first_dirty_offset
+        self._stats.end_offset = max(end_offset, job.first_dirty_offset)
         groups = group_segments(
             [s for s in segments[:-1] if s.base_offset < end_offset],
             segments,
-            size_max=self._log.config.internal_segment_bytes or self._log.config.segment_bytes,
-            index_size_max=self._log.config.segment_index_bytes,
+            size_max=job.segment_bytes,
+            index_size_max=job.segment_index_bytes,
             index_sizes=self._index_size,
             first_uncleanable_offset=self._upper_bound,
         )
@@ -333,15 +446,15 @@ class _Run:
         self._map.close()
 
     def _path(self, base_offset: int, kind: str) -> str:
-        return join(self._log.directory, log_file_name(base_offset, kind))
+        return join(self._job.directory, log_file_name(base_offset, kind))
 
-    def _index_size(self, segment: CleanableSegment) -> int:
+    def _index_size(self, segment: SegmentSize) -> int:
         path = self._path(segment.base_offset, OFFSET_INDEX_SUFFIX)
         return self._filesystem.file_size(path) if self._filesystem.exists(path) else 0
 
     # -- the map -----------------------------------------------------------------------------
 
-    def _build_map(self, segments: Sequence[CleanableSegment], start: int) -> None:
+    def _build_map(self, segments: Sequence[SegmentSize], start: int) -> None:
         end = self._upper_bound
         dirty = [
             (segment, min(following.base_offset, end))
@@ -362,7 +475,7 @@ class _Run:
             # Offsets may be missing at the end of a compacted segment.
             self._map.latest_offset = max(self._map.latest_offset, segment_end - 1)
 
-    def _count_records(self, segment: SegmentFacts, start: int) -> int:
+    def _count_records(self, segment: SegmentSize, start: int) -> int:
         """Data records of a segment in batches that reach `start`, by the batches' headers."""
         path = self._path(segment.base_offset, LOG_SUFFIX)
         with closing(self._filesystem.open(path, readonly=True)) as file:
@@ -374,7 +487,7 @@ class _Run:
 
     def _map_segment(
         self,
-        segment: CleanableSegment,
+        segment: SegmentSize,
         start: int,
         keys_max: int,
         transactions: CleanedTransactions,
@@ -403,7 +516,7 @@ class _Run:
             offset_map.latest_offset = header.last_offset
         return False
 
-    def _read_aborted(self, segments: Sequence[CleanableSegment]) -> list[AbortedTxn]:
+    def _read_aborted(self, segments: Sequence[SegmentSize]) -> list[AbortedTxn]:
         """All aborted transactions of the log, the active segment's too: markers come late."""
         found: list[AbortedTxn] = []
         for segment in segments:
@@ -413,16 +526,15 @@ class _Run:
 
     # -- the segments ------------------------------------------------------------------------
 
-    def _clean_group(self, group: Sequence[CleanableSegment]) -> None:
+    def _clean_group(self, group: Sequence[SegmentSize]) -> None:
         base_offset = group[0].base_offset
         replaced = [segment.base_offset for segment in group]
-        config = self._log.config
         cleaned = CleanedSegment(
-            self._log.directory, base_offset, self._filesystem, config.index_interval_bytes
+            self._job.directory, base_offset, self._filesystem, self._job.index_interval_bytes
         )
         try:
             self._transactions.keep_aborted = cleaned.append_aborted
-            last_records = self._log.producer_state.last_records()
+            last_records = self._job.last_records
             for segment in group:
                 path = self._path(segment.base_offset, LOG_SUFFIX)
                 for header, batch in self._cleaner.read_batches(
@@ -439,7 +551,7 @@ class _Run:
             cleaned.discard()
             raise
         self._stats.bytes_written += cleaned.size
-        replace(self._log, base_offset, replaced, self._check_done, self._on_owner)
+        self._put_in_place(base_offset, replaced)
 
     def _filter(
         self, header: BatchHeader, batch: memoryview, last_records: dict[int, tuple[int, int]]
@@ -475,7 +587,7 @@ class _Run:
         if len(retained) == len(records) and not sets_horizon:
             return header, batch
         if sets_horizon:
-            horizon = self._now_ms + self._log.config.delete_retention_ms
+            horizon = self._now_ms + self._job.delete_retention_ms
         rebuilt = rebuild_batch(header, retained, delete_horizon_ms=horizon)
         return read_header(rebuilt), rebuilt
 
@@ -542,19 +654,19 @@ def _control_type(header: BatchHeader, batch: memoryview) -> int | None:
     return int(ControlType.UNKNOWN)
 
 
-def _next_base_offset(segment: CleanableSegment, segments: Sequence[CleanableSegment]) -> int:
+def _next_base_offset(segment: SegmentSize, segments: Sequence[SegmentSize]) -> int:
     return next(s.base_offset for s in segments if s.base_offset > segment.base_offset)
 
 
 def group_segments(
-    cleanable: Sequence[CleanableSegment],
-    segments: Sequence[CleanableSegment],
+    cleanable: Sequence[SegmentSize],
+    segments: Sequence[SegmentSize],
     *,
     size_max: int,
     index_size_max: int,
-    index_sizes: Callable[[CleanableSegment], int],
+    index_sizes: Callable[[SegmentSize], int],
     first_uncleanable_offset: int,
-) -> list[list[CleanableSegment]]:
+) -> list[list[SegmentSize]]:
     """Split the segments to be cleaned into runs whose remains fit one segment each.
 
     Compaction makes segments small; putting neighbours together keeps their number down. A group
@@ -568,7 +680,7 @@ def group_segments(
         index_sizes: Size of a segment's offset index file, in bytes.
         first_uncleanable_offset: Where the last one ends at most.
     """
-    groups: list[list[CleanableSegment]] = []
+    groups: list[list[SegmentSize]] = []
     size = index_size = 0
     for segment in cleanable:
         end = min(_next_base_offset(segment, segments), max(first_uncleanable_offset, 0))

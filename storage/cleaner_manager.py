@@ -30,9 +30,14 @@ Source: Kafka, LogCleanerManager.java, LogToClean.java; KIP-354.
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from storage.cleaner import CleanableLog, CleanableSegment, CleaningAbortedError
 from storage.topic_partition import TopicPartition
+
+POSTPONED_MS: Final = 15_000
+POSTPONED_MAX_MS: Final = 3_600_000
+"""How long a log is left alone after a run that failed: doubled each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +169,8 @@ class CleanerManager:
         # At most one per thread that cleans.
         self._abandoned: list[CleanableLog] = []
         self._paused: dict[TopicPartition, int] = {}
+        # Whose last runs have failed: how many, and until when it is left alone.
+        self._postponed: dict[TopicPartition, tuple[int, int]] = {}
 
     def take_dirtiest(
         self,
@@ -176,7 +183,9 @@ class CleanerManager:
             candidates = [
                 measure(log, checkpoints.get(log.topic_partition), now_ms)
                 for log in logs
-                if "compact" in log.config.cleanup_policy and self._is_idle(log.topic_partition)
+                if "compact" in log.config.cleanup_policy
+                and self._is_idle(log.topic_partition)
+                and self._postponed.get(log.topic_partition, (0, now_ms))[1] <= now_ms
             ]
             self.max_dirty_ratio = max((c.dirty_ratio for c in candidates), default=0.0)
             due = [candidate for candidate in candidates if candidate.is_due]
@@ -222,6 +231,19 @@ class CleanerManager:
                 self._lock.notify_all()
             else:
                 self._abandoned = [other for other in self._abandoned if other is not log]
+
+    def postpone(self, topic_partition: TopicPartition, now_ms: int) -> int:
+        """A run has failed through no fault of the log: leave it alone for a while, in ms."""
+        with self._lock:
+            failures = self._postponed.get(topic_partition, (0, 0))[0]
+            delay_ms = min(POSTPONED_MS << min(failures, 16), POSTPONED_MAX_MS)
+            self._postponed[topic_partition] = (failures + 1, now_ms + delay_ms)
+            return delay_ms
+
+    def succeeded(self, topic_partition: TopicPartition) -> None:
+        """A run has come to its end."""
+        with self._lock:
+            self._postponed.pop(topic_partition, None)
 
     def mark_uncleanable(self, topic_partition: TopicPartition, reason: str) -> None:
         """Give up on a damaged partition."""
@@ -283,3 +305,4 @@ class CleanerManager:
         with self._lock:
             self.uncleanable.pop(topic_partition, None)
             self._paused.pop(topic_partition, None)
+            self._postponed.pop(topic_partition, None)

@@ -9,7 +9,7 @@ from protocol.errors import DecodeError
 from storage.checkpoints import (
     CLEANER_CHECKPOINT,
 )
-from storage.cleaner import CleanerStats, CleaningAbortedError
+from storage.cleaner import CleanerStats, CleaningAbortedError, CleaningFailedError
 from storage.errors import (
     CorruptFileError,
     DiskError,
@@ -106,7 +106,17 @@ class LogPasses(LogTable):
             )
             self.cleaning.check_done(log)
             self._checkpoint_cleaned(topic_partition, stats.end_offset)
+            self.cleaning.succeeded(topic_partition)
         except CleaningAbortedError:
+            return None
+        except CleaningFailedError as error:
+            delay_ms = self.cleaning.postpone(topic_partition, now_ms)
+            _log.error(
+                "compaction failed partition=%s again_in_s=%d error=%s",
+                topic_partition,
+                delay_ms // 1000,
+                error,
+            )
             return None
         except (DiskError, CorruptFileError, DecodeError) as error:
             if self.cleaning.is_aborted(log):
@@ -136,8 +146,11 @@ class LogPasses(LogTable):
         log = self._logs.get(topic_partition)
         directory = None if log is None else self.directory_of(log)
         if directory is not None:
-            offsets = directory.offsets.get(CLEANER_CHECKPOINT, {})
-            directory.write_checkpoint(CLEANER_CHECKPOINT, {**offsets, topic_partition: end_offset})
+            with self._cleaned_lock:
+                offsets = directory.offsets.get(CLEANER_CHECKPOINT, {})
+                directory.write_checkpoint(
+                    CLEANER_CHECKPOINT, {**offsets, topic_partition: end_offset}
+                )
 
     def truncated(self, log: Log, offset: int) -> None:
         """The log was truncated to `offset`: what lies above is to be compacted again."""

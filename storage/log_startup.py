@@ -482,7 +482,7 @@ class LogStartup(LogTable):
             log_cleaner_io_buffer_size=settings.log_cleaner_io_buffer_size,
             log_cleaner_io_buffer_load_factor=settings.log_cleaner_io_buffer_load_factor,
         )
-        self._cleaner = self._new_cleaner()
+        self.in_thread = self._new_cleaner()
 
     def expire_producers_after(self, expiration_ms: int) -> None:
         """`producer.id.expiration.ms` has changed: for all logs, and those to come.

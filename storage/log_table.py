@@ -19,7 +19,7 @@ from storage.alerts import AlertKind, Alerts
 from storage.checkpoints import (
     HIGH_WATERMARK_CHECKPOINT,
 )
-from storage.cleaner import Cleaner
+from storage.cleaner import Cleaner, CleansLogs
 from storage.cleaner_manager import CleanerManager
 from storage.clock import Clock
 from storage.errors import (
@@ -56,6 +56,7 @@ class LogManagerSettings:
     producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS
     transaction_partition_verification_enable: bool = False
     log_cleaner_enable: bool = True
+    # Of each run.
     log_cleaner_dedupe_buffer_size: int = CLEANER_DEDUPE_BUFFER_BYTES
     log_cleaner_io_buffer_size: int = 512 * 1024
     log_cleaner_io_buffer_load_factor: float = 0.9
@@ -64,14 +65,16 @@ class LogManagerSettings:
 
     @classmethod
     def of(cls, config: BrokerConfig) -> "LogManagerSettings":
-        """Those of a broker. One cleaner runs, whatever `log.cleaner.threads` says."""
+        """Those of a broker."""
         return cls(
             producer_id_expiration_ms=config.producer_id_expiration_ms,
             transaction_partition_verification_enable=(
                 config.transaction_partition_verification_enable
             ),
             log_cleaner_enable=config.log_cleaner_enable,
-            log_cleaner_dedupe_buffer_size=config.log_cleaner_dedupe_buffer_size,
+            log_cleaner_dedupe_buffer_size=(
+                config.log_cleaner_dedupe_buffer_size // max(config.log_cleaner_threads, 1)
+            ),
             log_cleaner_io_buffer_size=config.log_cleaner_io_buffer_size,
             log_cleaner_io_buffer_load_factor=config.log_cleaner_io_buffer_load_factor,
             reserve_bytes=RESERVE_BYTES,
@@ -156,12 +159,15 @@ class LogTable:
         self.on_directory_failure: Callable[[str, list[TopicPartition]], None] = _ignore_failure
         self.on_directory_full: Callable[[], None] = _ignore_full
         self._cleaner_throttle = cleaner_throttle
-        self._cleaner = self._new_cleaner()
+        self.in_thread = self._new_cleaner()
+        self._apart: CleansLogs | None = None
         self._on_owner = on_owner
         self._lock = threading.RLock()
         self._room_lock = threading.Lock()
         # So that what a log is told to be on disk is what was written last.
         self._log_start_lock = threading.Lock()
+        # Runs of several threads end at the same time.
+        self._cleaned_lock = threading.Lock()
         self._logs: dict[TopicPartition, Log] = {}
         self._loading: dict[TopicPartition, LogDirectory] = {}
         # Those among them that are to be opened when there is room.
@@ -178,6 +184,14 @@ class LogTable:
         self._kept_aside: dict[TopicPartition, tuple[str, ...]] = {}
         # Directories to remove: (when, path).
         self._deleted: list[tuple[int, str]] = []
+
+    @property
+    def _cleaner(self) -> CleansLogs:
+        return self.in_thread if self._apart is None else self._apart
+
+    def clean_with(self, cleaner: CleansLogs) -> None:
+        """Have another do the work of compaction; `in_thread` stays for it to fall back to."""
+        self._apart = cleaner
 
     def _new_cleaner(self) -> Cleaner:
         settings = self._settings

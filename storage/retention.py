@@ -19,9 +19,10 @@ Source: Kafka, UnifiedLog.java (deleteOldSegments, deletableSegments); KIP-405, 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from config.topic import TopicConfig
+if TYPE_CHECKING:
+    from config.topic import TopicConfig
 
 NO_LIMIT: Final = -1
 AS_TOTAL: Final = -2
@@ -73,7 +74,7 @@ class RetentionPlan:
 
 def plan_retention(
     segments: Sequence[SegmentFacts],
-    config: TopicConfig,
+    config: "TopicConfig",
     *,
     log_start_offset: int,
     high_watermark: int,
@@ -123,7 +124,7 @@ def plan_retention(
     return RetentionPlan(tuple(reasons), roll_active=False)
 
 
-def _limits(config: TopicConfig, remote_storage: bool) -> tuple[int, int]:
+def _limits(config: "TopicConfig", remote_storage: bool) -> tuple[int, int]:
     """(ms, bytes) that count locally; negative: no limit."""
     if not remote_storage:
         return config.retention_ms, config.retention_bytes

@@ -35,11 +35,18 @@ class Throttle:
         clock: For the rate.
         sleep_ms: Blocks the calling thread.
         bytes_per_second: At most; infinity or 0: no rate, only pauses.
+        breath_ms: Least pause after a slice; 0 in a process without an event loop.
     """
 
     def __init__(
-        self, clock: Clock, sleep_ms: Callable[[float], None], bytes_per_second: float = 0.0
+        self,
+        clock: Clock,
+        sleep_ms: Callable[[float], None],
+        bytes_per_second: float = 0.0,
+        *,
+        breath_ms: float = BREATH_MS,
     ) -> None:
+        self._breath_ms = breath_ms
         self._clock = clock
         self._sleep_ms = sleep_ms
         self.set_rate(bytes_per_second)
@@ -63,7 +70,7 @@ class Throttle:
         if self._since_pause < SLICE_BYTES:
             return
         self._since_pause = 0
-        left_ms = max(self._owed_ms(), BREATH_MS)
+        left_ms = max(self._owed_ms(), self._breath_ms)
         while left_ms > PIECE_MS:
             check_done()
             self._sleep_ms(PIECE_MS)

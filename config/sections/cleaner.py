@@ -18,8 +18,8 @@ class CleanerSettings(Settings):
         "log.cleaner.threads",
         count(0, "threads"),
         default=1,
-        text="Logs that are cleaned at the same time.",
-        difference="No effect: one log is cleaned at a time, in one thread.",
+        text="Logs that are cleaned at the same time, each by a process of its own, which ends "
+        "when it has been idle for a minute.",
         dynamic=True,
     )
     log_cleaner_io_max_bytes_per_second: float = config_key(

@@ -1,0 +1,1 @@
+"""Compaction in processes of its own: paths and offsets cross, never records."""

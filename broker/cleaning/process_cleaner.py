@@ -1,0 +1,288 @@
+"""Compacts logs in processes: the work of `storage.cleaner`, of which Python threads share one CPU.
+
+    a thread of the broker, one a run          its process
+    job: paths, offsets ───────────────────>   reads segments, writes `.cleaned` files
+    puts them in place, on the loop   <─────   one group is written
+    go ────────────────────────────────────>   the next group ...
+
+A process is started when there is a run and no idle one, and ended when it has been idle for a
+minute. One that ends in the middle of a run loses nothing: what it wrote is removed, the log is as
+before, and the run is tried again later. While a process that was killed is not gone yet (it hangs
+in a call of a slow disk), its partition is left alone.
+
+Where no process can be had a thread does the work.
+"""
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from posixpath import join
+from typing import TYPE_CHECKING, Final
+
+from broker.cleaning.messages import Limits, failure_from_json, job_to_json
+from broker.cleaning.process import CleaningProcess
+from storage.cleaner import (
+    CleanableLog,
+    Cleaner,
+    CleanerStats,
+    CleaningFailedError,
+    CleaningJob,
+    replace,
+)
+from storage.clock import Clock
+from storage.filesystem import Filesystem
+from storage.log_files import CLEANED_SUFFIX
+from storage.owner import OnOwner
+
+if TYPE_CHECKING:
+    from config.broker import BrokerConfig
+
+LOGGER = logging.getLogger(__name__)
+
+CLEANER_KEYS: Final = (
+    "log.cleaner.threads",
+    "log.cleaner.io.max.bytes.per.second",
+    "log.cleaner.dedupe.buffer.size",
+    "log.cleaner.io.buffer.size",
+    "log.cleaner.io.buffer.load.factor",
+)
+"""Settings that count from the next run on."""
+
+IDLE_MS: Final = 60_000.0
+"""How long a process without work is kept: starting one takes a fifth of a second of CPU."""
+
+LOOK_S: Final = 0.1
+"""Between two looks at whether a run is still wanted."""
+
+_NO_RATE: Final = 1e15
+"""What counts as no limit: the setting's default is the greatest number there is."""
+
+ABORT_S: Final = 1.0
+"""What a process has to stop; then it is killed."""
+
+
+class ProcessCleaner:
+    """See the module. Thread-safe: a run is one thread's.
+
+    Attributes:
+        started: Processes, since the start.
+        lost: Of those, ended in the middle of a run.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], CleaningProcess],
+        in_thread: Callable[[], Cleaner],
+        *,
+        filesystem: Filesystem,
+        clock: Clock,
+        limits: Limits,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            start: Starts a process; OSError where none can be had.
+            in_thread: What does the work then.
+            filesystem: Where the logs are; what processes leave behind is removed there.
+            clock: For idle ones.
+            limits: Of each run; the rate is that of all together.
+        """
+        self._start = start
+        self._in_thread = in_thread
+        self._filesystem = filesystem
+        self._clock = clock
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._busy: list[CleaningProcess] = []
+        # With the time since when. At most as many as there are threads that clean.
+        self._idle: list[tuple[CleaningProcess, float]] = []
+        # Killed, not gone yet, with the directory they may still write to.
+        self._dying: list[tuple[CleaningProcess, str]] = []
+        self._closed = False
+        self.started = 0
+        self.lost = 0
+
+    @property
+    def running(self) -> int:
+        """Processes there are."""
+        return len(self._busy) + len(self._idle)
+
+    def clean(
+        self,
+        log: CleanableLog,
+        *,
+        first_dirty_offset: int,
+        first_uncleanable_offset: int,
+        now_ms: int,
+        check_done: Callable[[], None],
+        on_owner: OnOwner,
+    ) -> CleanerStats:
+        """As `Cleaner.clean`.
+
+        Raises:
+            CleaningFailedError: The process has ended; the log is as before.
+            StorageError, DecodeError: As there.
+        """
+        job = CleaningJob.of(
+            log,
+            first_dirty_offset=first_dirty_offset,
+            first_uncleanable_offset=first_uncleanable_offset,
+            now_ms=now_ms,
+        )
+        self._remove_remains(job.directory)
+
+        def put(base_offset: int, replaced: Sequence[int]) -> None:
+            replace(log, base_offset, replaced, check_done, on_owner)
+
+        process = self._take()
+        if process is None:
+            return self._in_thread().do(job, put, check_done)
+        is_sound = False
+        try:
+            ended = self._run(process, job, put, check_done)
+            is_sound = True
+        except CleaningFailedError:
+            self.lost += 1
+            raise
+        except BaseException:
+            is_sound = self._stop_run(process)
+            raise
+        finally:
+            self._give_back(process, job.directory, is_sound=is_sound)
+        if isinstance(ended, Exception):
+            raise ended
+        return ended
+
+    def _run(
+        self,
+        process: CleaningProcess,
+        job: CleaningJob,
+        put: Callable[[int, Sequence[int]], None],
+        check_done: Callable[[], None],
+    ) -> CleanerStats | Exception:
+        """What the process says of its run in the end."""
+        process.say({"do": job_to_json(job), "limits": self._limits._replace(rate=self._share())})
+        while True:
+            message = process.hear(LOOK_S)
+            if message is None:
+                check_done()
+            elif "put" in message:
+                base_offset, replaced = message["put"]
+                put(base_offset, replaced)
+                process.say({"go": True})
+            elif "done" in message:
+                return CleanerStats(**message["done"])
+            else:
+                return failure_from_json(*message["failed"])
+
+    def _stop_run(self, process: CleaningProcess) -> bool:
+        """Whether the process has stopped its run, and removed what it had written."""
+        try:
+            process.say({"abort": True})
+            message = process.hear(ABORT_S)
+            while message is not None and "put" in message:
+                message = process.hear(ABORT_S)
+        except CleaningFailedError:
+            return False
+        return message is not None
+
+    # -- processes ---------------------------------------------------------------------------
+
+    def _take(self) -> CleaningProcess | None:
+        """An idle process or a new one; None: none can be had."""
+        with self._lock:
+            if self._idle:
+                process = self._idle.pop()[0]
+                self._busy.append(process)
+                return process
+        try:
+            process = self._start()
+        except OSError as error:
+            LOGGER.warning("no cleaning process, a thread cleans error=%s", error)
+            return None
+        with self._lock:
+            self.started += 1
+            self._busy.append(process)
+        self._share_anew()
+        return process
+
+    def _give_back(self, process: CleaningProcess, directory: str, *, is_sound: bool) -> None:
+        with self._lock:
+            is_sound = is_sound and not self._closed
+            if not is_sound:
+                # Before it leaves the others: from here on its directory is watched.
+                self._dying.append((process, directory))
+            self._busy.remove(process)
+            if is_sound:
+                self._idle.append((process, self._clock.monotonic_ms()))
+        if not is_sound:
+            process.kill()
+        self._share_anew()
+
+    def end_idle(self) -> None:
+        """End the processes that had nothing to do for a minute, and take away those that ended."""
+        limit_ms = self._clock.monotonic_ms() - IDLE_MS
+        with self._lock:
+            ending = [process for process, since_ms in self._idle if since_ms <= limit_ms]
+            self._idle = [entry for entry in self._idle if entry[1] > limit_ms]
+        self._end(ending)
+
+    def close(self) -> None:
+        """End all; runs under way fail. No run begins afterwards but in a thread."""
+        with self._lock:
+            self._closed = True
+            ending = [*self._busy, *(process for process, _ in self._idle)]
+            self._idle = []
+        self._end(ending)
+
+    def _end(self, ending: list[CleaningProcess]) -> None:
+        for process in ending:
+            process.kill()
+        with self._lock:
+            self._dying += [(process, "") for process in ending]
+            self._dying = [entry for entry in self._dying if not entry[0].is_gone()]
+
+    # -- the rate ----------------------------------------------------------------------------
+
+    def set_limits(self, limits: Limits) -> None:
+        """Others from now on; the rate for runs under way too."""
+        self._limits = limits
+        self._share_anew()
+
+    def _share(self) -> float:
+        """Bytes a second of each run."""
+        rate = self._limits.rate
+        return rate / max(len(self._busy), 1) if 0 < rate < _NO_RATE else 0.0
+
+    def _share_anew(self) -> None:
+        with self._lock:
+            busy = list(self._busy)
+            rate = self._share()
+        for process in busy:
+            # One that has ended is noticed by the thread whose run it has.
+            with contextlib.suppress(CleaningFailedError):
+                process.say({"rate": rate})
+
+    # -- what processes leave behind -----------------------------------------------------------
+
+    def _remove_remains(self, directory: str) -> None:
+        """Of a run that was killed. A later one must not find them: see `storage.recovery`."""
+        with self._lock:
+            self._dying = [entry for entry in self._dying if not entry[0].is_gone()]
+            if any(where == directory for _, where in self._dying):
+                raise CleaningFailedError(f"a killed cleaning process still writes to {directory}")
+        for entry in self._filesystem.list_directory(directory):
+            if entry.name.endswith(CLEANED_SUFFIX):
+                self._filesystem.unlink(join(directory, entry.name), missing_ok=True)
+
+
+def limits_of(settings: "BrokerConfig") -> Limits:
+    """What each of `log.cleaner.threads` runs may use."""
+    threads = max(settings.log_cleaner_threads, 1)
+    return Limits(
+        settings.log_cleaner_dedupe_buffer_size // threads,
+        settings.log_cleaner_io_buffer_load_factor,
+        settings.log_cleaner_io_buffer_size,
+        settings.log_cleaner_io_max_bytes_per_second,
+    )
