@@ -681,6 +681,7 @@ class Broker:
 
     def _build_metrics(self) -> "MetricsPage":
         # Imported by the first scrape: a start should not wait for what nobody may ask for.
+        from broker.groups.partitioner import remembered_hash
         from broker.metrics.alerts import AlertMetrics
         from broker.metrics.cleaning import CleaningMetrics
         from broker.metrics.descriptors import DescriptorMetrics
@@ -712,6 +713,7 @@ class Broker:
                 "topic statistics": lambda: len(replicas.stats),
                 "topic names by id": lambda: len(replicas.names_by_id),
                 "addresses with parked polls": lambda: len(replicas.parked_by_address.counts),
+                "hashes of group names": lambda: remembered_hash.cache_info().currsize,
                 "timers": lambda: self.timer.armed,
                 "deleted directories": lambda: manager.deleted_count,
                 "abandoned compactions": lambda: manager.cleaning.abandoned_count,

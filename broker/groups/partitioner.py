@@ -1,16 +1,29 @@
 """Which partition of `__consumer_offsets` a group lives in."""
 
 from functools import lru_cache
+from typing import Final
+
+REMEMBERED_MAX: Final = 16_384
+"""Names whose hash is remembered: those of the groups that say something."""
+
+REMEMBERED_LENGTH_MAX: Final = 256
+"""Characters of a name that is remembered: clients may send 32,767, and as many as they like."""
 
 
-@lru_cache(maxsize=16_384)
 def java_string_hash(text: str) -> int:
     """`String.hashCode()` of Java: 31-polynomial over UTF-16 units, signed 32 bits."""
+    return remembered_hash(text) if len(text) <= REMEMBERED_LENGTH_MAX else _hash(text)
+
+
+def _hash(text: str) -> int:
     value = 0
     octets = text.encode("utf-16-be", "surrogatepass")
     for high, low in zip(octets[::2], octets[1::2], strict=True):
         value = (value * 31 + (high << 8 | low)) & 0xFFFFFFFF
     return value - (1 << 32) if value & 0x80000000 else value
+
+
+remembered_hash = lru_cache(maxsize=REMEMBERED_MAX)(_hash)
 
 
 def partition_for_group(group_id: str, partition_count: int) -> int:

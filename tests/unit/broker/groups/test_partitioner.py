@@ -2,7 +2,12 @@
 
 import pytest
 
-from broker.groups.partitioner import java_string_hash, partition_for_group
+from broker.groups.partitioner import (
+    REMEMBERED_LENGTH_MAX,
+    java_string_hash,
+    partition_for_group,
+    remembered_hash,
+)
 
 # Printed by Java: "...".hashCode().
 JAVA_HASHES = {
@@ -29,3 +34,13 @@ def test_negative_hashes_count_by_their_absolute_value() -> None:
 
 def test_characters_outside_the_basic_plane_are_two_units() -> None:
     assert java_string_hash("😀") == 0xD83D * 31 + 0xDE00
+
+
+def test_long_names_are_not_remembered() -> None:
+    """Each is somebody else's 32 kB; the short ones are few bytes, and asked for again."""
+    remembered_hash.cache_clear()
+    long = "x" * (REMEMBERED_LENGTH_MAX + 1)
+    assert java_string_hash(long) == java_string_hash(long)
+    assert remembered_hash.cache_info().currsize == 0
+    assert java_string_hash("group") == 98629247
+    assert remembered_hash.cache_info().currsize == 1
