@@ -13,11 +13,14 @@ may write to it: the revision is checked with every commit.
 """
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from typing import Final
+from urllib.parse import quote
 
 from typing_extensions import override
 
@@ -48,6 +51,24 @@ CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID
 """
 
 
+LOGGER = logging.getLogger(__name__)
+
+ASK_AGAIN_MS: Final = 1_000.0
+"""Between two questions after a commit whose outcome is not known."""
+
+CLOSED_CHECK_S: Final = 0.1
+"""How soon a store that is being closed stops asking."""
+
+
+def _wake(waiting: "asyncio.Future[None]") -> None:
+    if not waiting.done():
+        waiting.set_result(None)
+
+
+class _OutcomeUnknownError(StoreUnavailableError):
+    """A transaction may have reached the file, and the file cannot be asked."""
+
+
 class StoreFormatError(StoreError):
     """The file is not a metadata store, or one of a newer release."""
 
@@ -56,6 +77,7 @@ class _Database:
     """The connection; lives in the writer thread from birth to close."""
 
     def __init__(self, path: str, *, create: bool) -> None:
+        self._path = path
         self._connection = sqlite3.connect(path, isolation_level=None)
         try:
             self._prepare(path, create=create)
@@ -108,6 +130,7 @@ class _Database:
         """Write `stage` in one transaction.
 
         Raises:
+            _OutcomeUnknownError: It may have been written: see `is_committed`.
             StoreUnavailableError: Nothing was written, or the file is not what we left.
         """
         connection = self._connection
@@ -116,15 +139,35 @@ class _Database:
             self._write(stage)
             connection.execute("COMMIT")
         except sqlite3.Error as error:
-            self._roll_back()
-            # A commit that reports an error may still have reached the disk: look.
-            if not self._is_at(stage):
+            try:
+                self._roll_back()
+                # A commit that reports an error may still have reached the disk: look.
+                is_committed = self._is_at(stage)
+            except StoreUnavailableError as doubt:
+                raise _OutcomeUnknownError(f"{doubt}, after: {error}") from error
+            if not is_committed:
                 is_full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
                 kind = StoreFullError if is_full else StoreUnavailableError
                 raise kind(f"SQLite: {error}") from error
         except StoreUnavailableError:
             self._roll_back()
             raise
+
+    def is_committed(self, stage: Stage) -> bool:
+        """Whether a transaction of unknown outcome has reached the file, asked of it anew.
+
+        Raises:
+            StoreUnavailableError: It still cannot be asked.
+        """
+        try:
+            self._connection.close()
+            # Never a new file in place of one that is out of reach.
+            uri = f"file:{quote(self._path)}?mode=rw"
+            self._connection = sqlite3.connect(uri, isolation_level=None, uri=True)
+            self._connection.execute("PRAGMA synchronous=FULL")
+        except sqlite3.Error as error:
+            raise StoreUnavailableError(f"SQLite, opening again: {error}") from error
+        return self._is_at(stage)
 
     def _write(self, stage: Stage) -> None:
         connection = self._connection
@@ -254,6 +297,35 @@ class SqliteStore(LocalStore):
         except StoreFullError as error:
             self.on_full(str(error))
             raise
+        except _OutcomeUnknownError as error:
+            LOGGER.error("metadata store: a change may be on disk or not, asking error=%s", error)
+            if not await self._ask(stage):
+                raise StoreUnavailableError(str(error)) from error
+
+    async def _ask(self, stage: Stage) -> bool:
+        """Whether `stage` is in the file, asked until there is an answer.
+
+        Till then nobody is answered, and nothing else is written: memory must not fall behind the
+        file, nor be ahead of it.
+
+        Raises:
+            StoreUnavailableError: The store is being closed.
+        """
+        loop = asyncio.get_running_loop()
+        while True:
+            due: asyncio.Future[None] = loop.create_future()
+            handle = self._timer.call_later_ms(ASK_AGAIN_MS, partial(_wake, due))
+            try:
+                while not due.done() and not self._closed:
+                    await asyncio.wait([due], timeout=CLOSED_CHECK_S)
+            finally:
+                handle.cancel()
+            try:
+                return await loop.run_in_executor(self._thread, self._database.is_committed, stage)
+            except StoreUnavailableError as error:
+                if self._closed:
+                    raise
+                LOGGER.error("metadata store: it still cannot be asked error=%s", error)
 
     @override
     async def aclose(self) -> None:

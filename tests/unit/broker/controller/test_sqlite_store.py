@@ -6,12 +6,19 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from broker.controller.metadata_store import Put, StoreUnavailableError, unchanged_since
-from broker.controller.sqlite_store import FORMAT_VERSION, SqliteStore, StoreFormatError
+from broker.controller.sqlite_store import (
+    ASK_AGAIN_MS,
+    FORMAT_VERSION,
+    SqliteStore,
+    StoreFormatError,
+)
 from tests.fakes.timer import ManualTimer
 
 WRITER = """
@@ -186,3 +193,105 @@ async def test_key_with_any_character_survives(tmp_path: Path) -> None:
     store = await open_store(path)
     assert [item.key for item in (await store.range("")).items] == keys
     await store.aclose()
+
+
+class Broken:
+    """A connection that commits or not, says it has failed, and cannot be asked for a while."""
+
+    def __init__(self, connection: sqlite3.Connection, *, commits: bool) -> None:
+        self.connection = connection
+        self.commits = commits
+        self.is_dead = False
+        self.died = threading.Event()
+
+    @property
+    def in_transaction(self) -> bool:
+        return self.connection.in_transaction
+
+    def execute(self, statement: str, *arguments: Any) -> sqlite3.Cursor:
+        if statement == "COMMIT":
+            self.is_dead = True
+            self.died.set()
+            self.connection.execute("COMMIT" if self.commits else "ROLLBACK")
+        if self.is_dead:
+            raise sqlite3.OperationalError("disk I/O error")
+        return self.connection.execute(statement, *arguments)
+
+    def executemany(self, statement: str, rows: Any) -> sqlite3.Cursor:
+        return self.connection.executemany(statement, rows)
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+@pytest.mark.parametrize("commits", [True, False])
+async def test_a_commit_of_unknown_outcome_is_asked_for_until_it_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: bool
+) -> None:
+    """Memory and file stay the same: who waits is told what is true, later changes are made."""
+    path = tmp_path / "metadata.db"
+    timer = ManualTimer()
+    store = await SqliteStore.open(str(path), timer=timer)
+    await store.txn(then=[Put("a", b"1")])
+    broken = Broken(store._database._connection, commits=commits)
+    connect = sqlite3.connect
+    store._database._connection = broken  # type: ignore[assignment]  # stands in for it
+    refusals = 2
+
+    def unreachable(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        nonlocal refusals
+        if refusals:
+            refusals -= 1
+            raise sqlite3.OperationalError("unable to open database file")
+        connection: sqlite3.Connection = connect(*arguments, **options)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", unreachable)
+    change = asyncio.create_task(store.txn(then=[Put("a", b"2")]))
+    later = asyncio.create_task(store.txn(then=[Put("b", b"3")]))
+    while not change.done():
+        timer.advance(ASK_AGAIN_MS)
+        await asyncio.sleep(0.01)
+    assert refusals == 0
+    if commits:
+        assert (await change).succeeded
+    else:
+        with pytest.raises(StoreUnavailableError):
+            await change
+    # Shared the stage of the first, or came after it.
+    await asyncio.wait([later])
+    again = await store.txn(then=[Put("c", b"4")])
+    assert again.succeeded
+    items = {item.key: item.value for item in (await store.range("")).items}
+    await store.aclose()
+    reopened = await open_store(path)
+    assert {item.key: item.value for item in (await reopened.range("")).items} == items
+    assert items["a"] == (b"2" if commits else b"1")
+    assert reopened.revision == again.revision
+    await reopened.aclose()
+
+
+async def test_a_store_that_cannot_be_asked_can_be_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who waits is told that it is not known; the next start finds what is in the file."""
+    store = await open_store(tmp_path / "metadata.db")
+    broken = Broken(store._database._connection, commits=True)
+    store._database._connection = broken  # type: ignore[assignment]  # stands in for it
+
+    def unreachable(*_arguments: Any, **_options: Any) -> sqlite3.Connection:
+        raise sqlite3.OperationalError("unable to open database file")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite3, "connect", unreachable)
+        change = asyncio.create_task(store.txn(then=[Put("a", b"2")]))
+        await asyncio.to_thread(broken.died.wait, 30)
+        closing = asyncio.create_task(store.aclose())
+        with pytest.raises(StoreUnavailableError):
+            await asyncio.wait_for(change, 30)
+        await asyncio.wait_for(closing, 30)
+    reopened = await open_store(tmp_path / "metadata.db")
+    item = await reopened.get("a")
+    assert item is not None
+    assert item.value == b"2"
+    await reopened.aclose()
