@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from storage.errors import DiskError, StorageError
 from storage.filesystem import Filesystem
 from storage.log_files import LOG_SUFFIX, log_file_name, parse_log_file_name
+from storage.set_aside import number_of
 
 PIECE_BYTES: Final = 128 * 1024
 """Copied by one call: a larger one would hold a processor for as long as it takes."""
@@ -89,6 +90,9 @@ class LogCopy:
         for entry in self._filesystem.list_directory(self.source):
             name = parse_log_file_name(entry.name)
             is_going = name is not None and name.stage
+            if entry.is_directory and number_of(entry.name) is not None:
+                self._copy_set_aside(entry.name)
+                wanted.add(entry.name)
             if entry.is_directory or is_going or entry.name.endswith(_TEMPORARY):
                 continue
             wanted.add(entry.name)
@@ -103,6 +107,15 @@ class LogCopy:
             if entry.name not in wanted:
                 self._filesystem.unlink(join(self.target, entry.name))
         self._filesystem.sync_directory(self.target)
+
+    def _copy_set_aside(self, folder: str) -> None:
+        """Segments that a recovery has set aside go where their partition goes."""
+        self._filesystem.mkdir(join(self.target, folder))
+        for entry in self._filesystem.list_directory(join(self.source, folder)):
+            if not entry.is_directory:
+                self._forget(f"{folder}/{entry.name}")
+                self._extend(f"{folder}/{entry.name}", entry.size)
+        self._filesystem.sync_directory(join(self.target, folder))
 
     def _extend(self, name: str, size: int) -> int:
         """Copy a file from where its copy ends up to `size`; on disk when this returns."""

@@ -416,7 +416,7 @@ class LogStartup(LogTable):
         for topic_partition, folders in list(self._kept_aside.items()):
             log = self._logs.get(topic_partition)
             directory = None if log is None else self.directory_of(log)
-            left = () if log is None else tuple(filter(self._filesystem.exists, folders))
+            left = () if log is None else tuple(filter(self._filesystem.exists, log.set_aside))
             if left != folders:
                 with self._failing(directory):
                     self._tell_set_aside(topic_partition, left)

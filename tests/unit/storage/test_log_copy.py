@@ -65,3 +65,16 @@ def test_a_segment_that_retention_takes_meanwhile_is_left_out(filesystem: FakeFi
     filesystem.fail("open", path=FIRST)
     with pytest.raises(DiskError):
         copy.copy([SegmentSize(0, 6)], 3)
+
+
+def test_segments_set_aside_go_along(filesystem: FakeFilesystem) -> None:
+    """The source's folder is removed with all that is in it."""
+    filesystem.mkdir("/log/set-aside-1")
+    filesystem.poke(f"/log/set-aside-1/{SECOND}", b"kept")
+    filesystem.poke(f"/log/{FIRST}", b"log")
+    copy = LogCopy(filesystem, "/log", "/copy")
+    for _ in range(2):
+        copy.copy([SegmentSize(0, 3)], 1)
+        copy.finish()
+        assert filesystem.peek(f"/copy/set-aside-1/{SECOND}") == b"kept"
+    assert copy.size_bytes == 3 + len(b"kept")
