@@ -118,22 +118,30 @@ class LeaderEpochCache:
         file.close()
         self.is_synced = False
 
-    def begin_at(self, epoch: int, start_offset: int) -> None:
+    def begin_at(self, epoch: int, start_offset: int, *, in_place: bool = False) -> None:
         """As `assign`, of a log that was recovered: written but not synced.
 
         Thousands of partitions begin an epoch after an unclean stop, and a sync of each would take
         longer than all the rest of the start. The log's next flush syncs the file with the first
         records of the epoch; if the power goes before, recovery knows the epoch by its batches.
+
+        Args:
+            epoch: As in `assign`.
+            start_offset: As in `assign`.
+            in_place: The file may be lost, as all epochs are in batches that are here. Some file
+                systems wait for the data of a file that is put in another's place.
         """
         epochs = self._load()
         if not self._assign(epochs, epoch, start_offset):
             return
-        temporary = f"{self.path}.tmp"
-        file = self._filesystem.open(temporary, create=True)
-        file.truncate(0)
-        file.write_at(encode_epochs(self.entries()), 0)
+        data = encode_epochs(self.entries())
+        path = self.path if in_place else f"{self.path}.tmp"
+        file = self._filesystem.open(path, create=True)
+        file.write_at(data, 0)
+        file.truncate(len(data))
         file.close()
-        self._filesystem.rename(temporary, self.path)
+        if not in_place:
+            self._filesystem.rename(path, self.path)
         self.is_synced = False
         self.sync_with_flush = True
 

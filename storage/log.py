@@ -144,7 +144,7 @@ class Log(LogCuts, LogMarkers, LogReads):
         log.set_aside = loaded.set_aside
         log.needs_new_epoch = loaded.was_scanned and new_leader_epoch is None
         if new_leader_epoch is not None:
-            log.leader_epochs.begin_at(new_leader_epoch, log.log_end_offset)
+            log.begin_epoch(new_leader_epoch)
         latest = log.leader_epochs.latest_epoch
         log._latest_leader_epoch = -1 if latest is None else latest
         # What left this disk for remote storage was committed.
@@ -159,7 +159,10 @@ class Log(LogCuts, LogMarkers, LogReads):
         Raises:
             DiskError: The disk refused.
         """
-        self.leader_epochs.begin_at(leader_epoch, self.log_end_offset)
+        # What was written before the first batch here, remote storage knows and the file.
+        self.leader_epochs.begin_at(
+            leader_epoch, self.log_end_offset, in_place=not self.remote_storage
+        )
         self._load_latest_epoch()
         self.needs_new_epoch = False
 
@@ -191,6 +194,9 @@ class Log(LogCuts, LogMarkers, LogReads):
             DiskError: The disk refused.
         """
         self._filesystem.rename(self.directory, directory)
+        self.set_aside = tuple(
+            directory + folder.removeprefix(self.directory) for folder in self.set_aside
+        )
         self.directory = directory
         for segment in self._segments:
             segment.move_to(directory)
