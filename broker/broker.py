@@ -315,7 +315,7 @@ class Broker:
         self.replicas.is_known = lambda topic, index: (
             controller.image.partition(topic, index) is not None
         )
-        self.replicas.is_offline = self.log_manager.is_offline
+        self.replicas.is_offline = self.log_manager.is_given_up
         self.replicas.known_name = lambda topic_id: controller.image.name_of(topic_id)
         controller.subscribe(lifecycle.apply)
         self.groups = GroupCoordinator(

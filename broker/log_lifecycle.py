@@ -94,6 +94,8 @@ class LogLifecycle:
         # Logs that are open and wait for a leader epoch.
         self._cut: list[Log] = []
         self._is_loaded = False
+        # Logs were found that had not been closed. An empty directory says nothing.
+        self._was_unclean = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     def _directory_of(self, topic_partition: TopicPartition) -> UUID | None:
@@ -145,11 +147,9 @@ class LogLifecycle:
             )
         except LoadingStoppedError:
             return
-        begun.update(
-            await self._begin_epochs(
-                job.topic_partition for job in jobs if not job.directory.had_clean_shutdown
-            )
-        )
+        unclean = [job.topic_partition for job in jobs if not job.directory.had_clean_shutdown]
+        self._was_unclean = bool(unclean)
+        begun.update(await self._begin_epochs(unclean))
         await self._assign(self._log_manager.found_elsewhere)
         loaded_for = self._loaded_for = self._controller.image
         configs.update((name, self.config_for(name)) for name in loaded_for.topics)
@@ -267,12 +267,11 @@ class LogLifecycle:
         must not be taken for those that come now. Where there may be remote segments, none is
         created without an epoch.
         """
-        is_unclean = not all(d.had_clean_shutdown for d in self._log_manager.directories)
         lost = [
             (topic_partition, topic)
             for topic_partition, topic in missing
             if topic.topic_id in before.topics_by_id
-            and (is_unclean or self._has_remote(topic.name))
+            and (self._was_unclean or self._has_remote(topic.name))
         ]
         if not lost:
             return missing

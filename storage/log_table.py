@@ -247,10 +247,6 @@ class LogTable:
 
         return choose
 
-    def is_offline(self, topic_partition: TopicPartition) -> bool:
-        """Whether the partition's log is here and cannot be served until somebody acts."""
-        return topic_partition in self._offline
-
     def is_given_up(self, topic_partition: TopicPartition) -> bool:
         """Whether the partition's log could not be opened, in a directory that serves."""
         return topic_partition in self._given_up
