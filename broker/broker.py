@@ -710,6 +710,7 @@ class Broker:
                 "metadata history events": lambda: store.history_events,
                 "metadata history bytes": lambda: store.history_bytes,
                 "topic descriptions": lambda: len(controller.topic_metadata),
+                "notes of deleted topics": lambda: len(controller.image.deleted_topics),
                 "topic statistics": lambda: len(replicas.stats),
                 "topic names by id": lambda: len(replicas.names_by_id),
                 "addresses with parked polls": lambda: len(replicas.parked_by_address.counts),

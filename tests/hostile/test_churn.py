@@ -181,7 +181,7 @@ async def churn(target: Target, act: Round, rounds: Iterator[int], clients: int)
     ("act", "rounds", "clients"),
     [
         pytest.param(topics, 2_500, 4, id="topics"),
-        pytest.param(tiered_topics, 300, 4, id="tiered topics"),
+        pytest.param(tiered_topics, 600, 4, id="tiered topics"),
         pytest.param(producers, 3_000, 4, id="transactional producers"),
         pytest.param(groups, 3_000, 32, id="groups"),
         pytest.param(share_groups, 2_000, 4, id="share groups"),
@@ -204,6 +204,10 @@ def test_churn_leaves_nothing(
             "remote.log.storage.system.enable": "true",
             "rsm.config.storage.backend.class": "filesystem",
             "rsm.config.storage.root": str(tmp_path / "bucket"),
+            # A note of each deleted topic is kept until the bucket has been searched since.
+            "tier.gc.interval.ms": "1000",
+            "tier.gc.grace.ms": "1000",
+            "remote.log.manager.task.interval.ms": "1000",
         }
     with running(tmp_path, properties) as target:
 
