@@ -360,7 +360,8 @@ class ReplicaManager:
 
         `on_committed(NONE, base offset)` is called when they are committed: before this returns if
         they are at once. On failure it gets the error and -1, and nothing was written (except for
-        REQUEST_TIMED_OUT, where nobody knows).
+        REQUEST_TIMED_OUT and KAFKA_STORAGE_ERROR, where nobody knows). NOT_ENOUGH_REPLICAS says
+        that the log takes no records for now.
         """
         self.append_coordinated(topic_partition, batch, on_committed)
 
@@ -399,7 +400,7 @@ class ReplicaManager:
         except StorageError as error:
             if isinstance(error, DiskError):
                 self.disk_failed(partition, error)
-            on_committed(code_of(error), -1)
+            on_committed(_code_for_coordinators(error), -1)
             return -1
         self.when_committed(
             partition, info.first_offset, info.last_offset + 1, on_committed, timeout_ms
@@ -424,7 +425,7 @@ class ReplicaManager:
         except StorageError as error:
             if isinstance(error, DiskError):
                 self.disk_failed(partition, error)
-            return code_of(error), -1
+            return _code_for_coordinators(error), -1
 
     def when_committed(
         self,
@@ -498,6 +499,17 @@ class ReplicaManager:
             LOGGER.error("disk failed partition=%s error=%s", partition.topic_partition, error)
             partition.log.fail(error)
         self.on_disk_failure(partition.log, error)
+
+
+def _code_for_coordinators(error: StorageError) -> ErrorCode:
+    """What became of an append, for those whose memory has to agree with the log.
+
+    Where the disk is only full, or descriptors are short, the append was undone: a coordinator goes
+    on with what it had, and its clients are to come again.
+    """
+    if isinstance(error, DiskError) and not error.is_disk_failure:
+        return ErrorCode.NOT_ENOUGH_REPLICAS
+    return code_of(error)
 
 
 def _release(partition: Partition, code: ErrorCode) -> None:

@@ -15,6 +15,8 @@ import pytest
 from bench.node import VarveNode
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.fakes.client import Client, RefusedError, http_get
 from tests.scenarios.conftest import until
 
@@ -48,6 +50,7 @@ def varve(tmp_path: Path, small_disk: Path) -> Iterator[VarveNode]:
             "log.dirs": str(small_disk / "data"),
             "log.segment.bytes": str(1 << 20),
             "offsets.topic.num.partitions": "1",
+            "transaction.state.log.num.partitions": "1",
             "offsets.topic.segment.bytes": str(1 << 20),
             "log.retention.check.interval.ms": "500",
             "log.initial.task.delay.ms": "500",
@@ -76,6 +79,22 @@ async def takes_records(client: Client, topic: str) -> bool:
     return not answer.error_code
 
 
+async def init_producer(client: Client) -> int:
+    """The error of a new epoch for a transactional id: the coordinator writes it down."""
+    find = FindCoordinatorRequest(key_type=1, coordinator_keys=["tx"])
+    (found,) = (await client.call(find)).coordinators
+    if found.error_code:
+        return int(found.error_code)
+    request = InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=60_000)
+    return int((await client.call(request)).error_code)
+
+
+async def has_producer(client: Client) -> bool:
+    code = ErrorCode(await init_producer(client))
+    assert code is ErrorCode.NONE or code.retriable
+    return code is ErrorCode.NONE
+
+
 async def works(change: Awaitable[object]) -> bool:
     """The metadata store may find no room before the reserve is given up: worth another try."""
     try:
@@ -99,6 +118,7 @@ async def test_a_full_disk_is_read_and_deleted_from_and_written_to_again(varve: 
         await client.create_topic("t")
         await client.produce("other", b"first")
         await client.commit("g", "t", {0: 0})
+        await until(lambda: has_producer(client))
         count = await fill(client)
         assert count > 100
 
@@ -122,6 +142,7 @@ async def test_a_full_disk_is_read_and_deleted_from_and_written_to_again(varve: 
             await client.commit("g", "t", {0: 1})
         assert refused.value.code.retriable
         assert await client.committed("g", "t") == 0
+        assert ErrorCode(await init_producer(client)).retriable
         response = await client.call(
             CreateTopicsRequest(
                 topics=[CreatableTopic(name="new", num_partitions=1, replication_factor=1)],
@@ -136,6 +157,7 @@ async def test_a_full_disk_is_read_and_deleted_from_and_written_to_again(varve: 
         await client.create_topic("new")
         await client.produce("new", b"v")
         await client.commit("g", "t", {0: 1})
+        await until(lambda: has_producer(client))
         status, text = await http_get(varve.admin_address, "/readyz")
         assert (status, text) == (200, "ready\n")
         assert len(await client.read_all("t")) == 10
@@ -222,3 +244,57 @@ async def test_group_commit_and_full_disk(varve: VarveNode, small_disk: Path) ->
         await until(lambda: takes_records(client, "t"))
     assert varve.stop() == 0
     log_of(varve)
+
+
+async def test_what_is_copied_to_the_bucket_makes_room_by_itself(
+    tmp_path: Path, small_disk: Path
+) -> None:
+    """Twice what the disk holds: it is full now and then, segments leave for the bucket, all stays.
+
+    Copying is written down in a topic on the same full disk: that is what the reserve is for.
+    """
+    (tmp_path / "objects").mkdir()
+    node = VarveNode(
+        tmp_path,
+        {
+            "log.dirs": str(small_disk / "data"),
+            "remote.log.storage.system.enable": "true",
+            "rsm.config.storage.root": str(tmp_path / "objects"),
+            "remote.log.manager.task.interval.ms": "100",
+            "rlmm.config.remote.log.metadata.topic.num.partitions": "1",
+            "tier.index.cache.path": str(tmp_path / "indexes"),
+            "rsm.config.fetch.chunk.cache.path": str(tmp_path / "chunks"),
+            "log.retention.check.interval.ms": "200",
+            "log.initial.task.delay.ms": "200",
+        },
+    )
+    node.start()
+    try:
+        async with await Client.connect(node.host, node.port) as client:
+            await client.create_topic(
+                "t",
+                partitions=1,
+                **{
+                    "remote.storage.enable": "true",
+                    "segment.bytes": str(1 << 20),
+                    "local.retention.bytes": "1",
+                    "file.delete.delay.ms": "0",
+                },
+            )
+            written = refused = 0
+            deadline = time.monotonic() + 120
+            while written < 2 * SIZE_MIB * 16:
+                answer = await client.try_produce("t", [(None, VALUE)])
+                if answer.error_code:
+                    assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+                    assert time.monotonic() < deadline, "there was no room again"
+                    refused += 1
+                    await asyncio.sleep(0.2)
+                else:
+                    written += 1
+            assert len(await client.read_all("t")) == written
+    finally:
+        status = node.stop()
+    assert status == 0
+    assert refused
+    log_of(node)

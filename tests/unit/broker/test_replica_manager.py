@@ -1,5 +1,6 @@
 """The partitions here: found, missing, removed; woken; written by coordinators."""
 
+import errno
 import logging
 from typing import Any
 
@@ -223,3 +224,38 @@ async def test_coordinators_read_what_is_committed(world: World) -> None:
         await read(T0, 4, 1 << 20)
     with pytest.raises(KeyError):
         await read(TopicPartition("absent", 0), 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("code", "told", "serves"),
+    [
+        (errno.ENOSPC, ErrorCode.NOT_ENOUGH_REPLICAS, True),
+        (errno.EDQUOT, ErrorCode.NOT_ENOUGH_REPLICAS, True),
+        (errno.EMFILE, ErrorCode.NOT_ENOUGH_REPLICAS, True),
+        (errno.EIO, ErrorCode.KAFKA_STORAGE_ERROR, False),
+    ],
+)
+async def test_coordinators_are_told_whether_a_record_may_be_there(
+    world: World, monkeypatch: pytest.MonkeyPatch, code: int, told: ErrorCode, serves: bool
+) -> None:
+    """What was undone is no reason to give up what they know; what may be there is."""
+    partition = world.add("__transaction_state")
+    failures: list[DiskError] = []
+    world.replicas.on_disk_failure = lambda _log, error: failures.append(error)
+
+    def refused(*_: object, **__: object) -> None:
+        raise DiskError("cannot write", partition.log.directory, code)
+
+    monkeypatch.setattr("storage.segment.Segment.append", refused)
+    outcomes: list[tuple[ErrorCode, int]] = []
+    world.replicas.append_internal(
+        partition.topic_partition, batch(b"v"), lambda *outcome: outcomes.append(outcome)
+    )
+    assert outcomes == [(told, -1)]
+    assert len(failures) == 1
+    assert (partition.log.failure is None) is serves
+    monkeypatch.undo()
+    world.replicas.append_internal(
+        partition.topic_partition, batch(b"v"), lambda *outcome: outcomes.append(outcome)
+    )
+    assert outcomes[1] == ((ErrorCode.NONE, 0) if serves else (told, -1))
