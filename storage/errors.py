@@ -145,6 +145,18 @@ class DiskError(StorageError):
         self.path = path
         self.errno = errno
 
+    def to_keep(self) -> "DiskError":
+        """The same without its traceback, to be kept while it lasts.
+
+        An error that was raised holds the frames it came through, and all that these have open: the
+        files of a log that was being recovered would keep their blocks after they were deleted.
+        """
+        # Not by its constructor: the text has the path in it by now.
+        kept = type(self).__new__(type(self), *self.args)
+        kept.path = self.path
+        kept.errno = self.errno
+        return kept
+
     @property
     def is_full(self) -> bool:
         """The disk, or the quota on it, has no room left: nothing was damaged."""

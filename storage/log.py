@@ -134,7 +134,12 @@ class Log(LogCuts, LogMarkers, LogReads):
             now_ms=clock.now_ms(),
             on_progress=on_progress,
         )
-        loaded = loader.load()
+        try:
+            loaded = loader.load()
+        except BaseException:
+            # It may be tried again, and its segments be deleted meanwhile.
+            loader.close()
+            raise
         log._segments = loaded.segments
         log.leader_epochs = loader.leader_epochs
         log.producer_state = loader.producer_state
@@ -143,14 +148,15 @@ class Log(LogCuts, LogMarkers, LogReads):
         log.recovery_point = loaded.recovery_point
         log.set_aside = loaded.set_aside
         log.needs_new_epoch = loaded.was_scanned and new_leader_epoch is None
+        # Also where the disk refuses what comes next.
+        for segment in loaded.segments:
+            segment.close()
         if new_leader_epoch is not None:
             log.begin_epoch(new_leader_epoch)
         latest = log.leader_epochs.latest_epoch
         log._latest_leader_epoch = -1 if latest is None else latest
         # What left this disk for remote storage was committed.
         log.update_high_watermark(max(high_watermark, log.local_log_start_offset))
-        for segment in loaded.segments:
-            segment.close()
         return log
 
     def begin_epoch(self, leader_epoch: int) -> None:

@@ -218,7 +218,7 @@ class LogState:
         May be called from any thread: an append under way ends as if it had come first.
         """
         if self.refusal is None:
-            self.refusal = error
+            self.refusal = error.to_keep()
 
     def accept_appends(self) -> bool:
         """Take records again; whether it does. On the thread that appends.

@@ -320,7 +320,7 @@ class LogTable:
         with self._lock:
             if directory.is_full or not directory.is_online:
                 return
-            directory.full_error = error
+            directory.full_error = error.to_keep()
             for log in self.logs_in(directory):
                 self._close_if_full(directory, log)
         self.on_directory_full()

@@ -229,7 +229,7 @@ class LogWriteBehind(LogFlushes):
         if self.failure is None:
             assert isinstance(error, DiskError)
             self._going_back = True
-            self._refusal_after, self.refusal = self.refusal, error
+            self._refusal_after, self.refusal = self.refusal, error.to_keep()
 
     # -- going back --------------------------------------------------------------------------
 
@@ -237,7 +237,7 @@ class LogWriteBehind(LogFlushes):
     def refuse_appends(self, error: DiskError) -> None:
         """See `LogState`."""
         if self._going_back:
-            self._refusal_after = error
+            self._refusal_after = error.to_keep()
         else:
             super().refuse_appends(error)
 

@@ -171,6 +171,11 @@ class LogLoader:
     def _path(self, name: str) -> str:
         return f"{self._directory}/{name}"
 
+    def close(self) -> None:
+        """Let go of the files of a log that could not be opened."""
+        for segment in self._segments:
+            segment.close()
+
     def load(self) -> LoadedLog:
         """Open the log; blocks, for as long as it takes to read what must be scanned.
 

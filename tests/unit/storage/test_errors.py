@@ -1,6 +1,8 @@
 """What an error of the operating system says of a disk."""
 
 import errno
+import gc
+import weakref
 
 import pytest
 
@@ -39,3 +41,26 @@ def test_an_offline_directory_stays_offline_whatever_took_it_there(code: int) ->
     assert error.is_disk_failure
     assert not error.is_full
     assert not error.is_descriptor_limit
+
+
+@pytest.mark.parametrize("kind", [DiskError, SyncFailedError, LogDirectoryOfflineError])
+def test_an_error_that_is_kept_holds_nothing_open(kind: type[DiskError]) -> None:
+    """What it came through has files open: their blocks would not be free once deleted."""
+
+    class Held:
+        pass
+
+    def reads() -> None:
+        held = Held()
+        gone.append(weakref.ref(held))
+        raise kind("cannot write", "/d/t-0", errno.ENOSPC)
+
+    gone: list[weakref.ref[Held]] = []
+    with pytest.raises(DiskError) as caught:
+        reads()
+    kept = caught.value.to_keep()
+    assert (type(kept), str(kept), kept.path) == (kind, str(caught.value), "/d/t-0")
+    assert (kept.errno, kept.is_full) == (errno.ENOSPC, caught.value.is_full)
+    del caught
+    gc.collect()
+    assert gone[0]() is None

@@ -1,6 +1,7 @@
 """Full log directories: records are refused, all else goes on, and they come back by themselves."""
 
 import errno
+import gc
 from uuid import UUID
 
 import pytest
@@ -233,3 +234,18 @@ def test_a_failed_sync_takes_it_offline_also_where_it_says_no_space(world: World
     world.manager.fail_log(a, failed.value)
     assert [one.path for one in world.manager.offline_directories] == ["/one"]
     assert world.full == []
+
+
+def test_a_full_directory_keeps_no_file_open_that_was_deleted(world: World) -> None:
+    """The error that filled it came out of a log that was being opened, with all its files."""
+    append(world.create(A))
+    world.filesystem.open_files.evict(10)
+    world.filesystem.crash(KEEP_ALL)
+    world.filesystem.fail("write", errno.ENOSPC, path="/one/a-0")
+    world.manager = world.start()
+    assert world.full == ["/one"]
+    gc.collect()
+    for log in world.manager.logs():
+        for segment in log.segment_facts():
+            segment.close()
+    assert world.filesystem.descriptors == 0
