@@ -10,14 +10,19 @@ class FileSlice:
 
     Holds the file open: the log may delete or roll the segment meanwhile, the bytes stay readable
     until the last slice is gone.
+
+    Attributes:
+        is_doubted: What led to it had to be read from the disk, so the rest of it may have to be,
+            too: its first and last pages, which the look-up has brought, prove nothing.
     """
 
-    __slots__ = ("file", "length", "position")
+    __slots__ = ("file", "is_doubted", "length", "position")
 
     def __init__(self, file: Any, position: int, length: int) -> None:
         self.file = file
         self.position = position
         self.length = length
+        self.is_doubted = False
 
     def __len__(self) -> int:
         return self.length

@@ -363,6 +363,8 @@ class FetchHandler:
                 min_one_batch=result.size == 0,
                 reads=reads,
             )
+            if records is not None and reads is not NOWAIT:
+                records.is_doubted = True
             if records is not None and records.length == 0:
                 # There is a batch, but it does not fit any more: next time, then.
                 records = None

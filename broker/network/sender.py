@@ -12,6 +12,7 @@ import os
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from broker.network.page_cache import has_holes
 from broker.network.stream import Stream
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ INLINE_SLICE_MAX = 16 * 1024
 """Slices up to this many bytes are copied into the response; see bench/sender.py."""
 
 PROBE_STRIDE = 256 * 1024
-"""The page cache is filled and emptied in runs, so one page tells for its neighbours."""
+"""Pages that are looked at one by one; `page_cache` counts those in between."""
 
 TURN_BYTES_MAX = 2 * 1024 * 1024
 """Sent to one connection before the others get their turn: about a millisecond of the loop."""
@@ -58,7 +59,8 @@ def is_cached(descriptor: int, position: int, length: int) -> bool:
     except OSError:
         # EOPNOTSUPP: this file system cannot tell (tmpfs, some network file systems).
         return True
-    return True
+    # A look-up has brought the first page and the last, so that these two prove nothing.
+    return not has_holes(descriptor, position, length)
 
 
 def warm(slice_: "FileSlice") -> None:
@@ -205,7 +207,10 @@ class Sender:
     def _send_slice(self, piece: "FileSlice") -> bool:
         """Send the slice at the head; False when the disk or the peer makes it wait."""
         descriptor = piece.file.fileno()
-        if self.cold is not piece and not is_cached(descriptor, piece.position, piece.length):
+        if self.cold is not piece and (
+            piece.is_doubted or not is_cached(descriptor, piece.position, piece.length)
+        ):
+            piece.is_doubted = False
             self.cold = piece
             return False
         # Warmed once is enough: if memory is so short that the pages are gone again, waiting for

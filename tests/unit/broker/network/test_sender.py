@@ -82,6 +82,28 @@ def test_cold_pages_are_left_to_a_thread(path: Path, monkeypatch: pytest.MonkeyP
     assert len(stream.sent) == 4 + INLINE_SLICE_MAX + 1
 
 
+def test_what_a_cold_look_up_led_to_is_not_asked_about(path: Path) -> None:
+    """It has brought the first page and the last: a probe that looks there would find them."""
+    stream = FakeStream()
+    sender = Sender(stream)
+    piece = slice_of(path, 0, INLINE_SLICE_MAX + 1)
+    warm(piece)
+    piece.is_doubted = True
+    sender.push([piece])
+    assert not sender.flush()
+    assert sender.cold is piece
+    assert sender.flush(), "a thread has read it: once is enough"
+    assert len(stream.sent) == INLINE_SLICE_MAX + 1
+
+
+def test_pages_missing_in_between_are_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The probe looks at some; all are counted."""
+    piece = slice_of(path, 0, len(CONTENT))
+    warm(piece)
+    monkeypatch.setattr(sender_module, "has_holes", lambda *_: True)
+    assert not is_cached(piece.file.fileno(), 0, len(CONTENT))
+
+
 def test_cached_pages_are_seen(path: Path) -> None:
     piece = slice_of(path, 0, len(CONTENT))
     warm(piece)
