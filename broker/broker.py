@@ -7,6 +7,7 @@ import logging
 import os
 import pkgutil
 from collections.abc import Mapping, Sequence
+from functools import partial
 from posixpath import dirname
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -154,7 +155,7 @@ class Broker:
         self.timer = TimerWheel(self.loop, self.clock)
         self.turn_end = TurnEnd(self.loop.call_soon, self.clock)
         self.disk = Disks(disk_threads(settings), log_dirs)
-        self.writers = DirectoryWriters(self.loop, self.clock, log_dirs)
+        self.writers = DirectoryWriters(self.loop, self.clock, log_dirs, self.disk)
         self.lookups = Lookups()
         self.remote: RemoteStorage | None = None
         self.dynamic: DynamicSettings | None = None
@@ -359,6 +360,9 @@ class Broker:
         self._build_apis(controller)
         await self._listen(controller)
         self.lag.start()
+        self.writers.start(self.timer)
+        for path, writer in self.writers.all().items():
+            writer.on_failed = partial(self._writeback_failed, path)
         self._loading = asyncio.create_task(self._load(lifecycle))
 
     async def _open_metadata_directory(self) -> None:
@@ -606,6 +610,13 @@ class Broker:
             for partition in topic.partitions:
                 if self.replicas.get_partition(name, partition.index) is None:
                     coordinator.unavailable.set(partition.index, "its log is not served here")
+
+    def _writeback_failed(self, path: str, error: DiskError) -> None:
+        """As after a failed flush: nobody knows what the disk has of what was written."""
+        for directory in self.log_manager.directories:
+            if directory.path == path:
+                for log in self.log_manager.logs_in(directory)[:1]:
+                    self.log_manager.fail_log(log, error)
 
     def _directory_failed(self, path: str, partitions: list[TopicPartition]) -> None:
         """Called in any thread."""

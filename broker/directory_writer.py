@@ -12,17 +12,28 @@ pace. A hop costs some tens of microseconds, half as much as through an executor
 
 import asyncio
 import contextlib
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
-from storage.directory_pace import DirectoryPace
+from storage.clock import cpu_wait_ms
+from storage.directory_pace import LATE_MS, NEVER, WATCHED_BYTES, DirectoryPace
+from storage.errors import DiskError
 
 if TYPE_CHECKING:
+    from broker.disk import Disk
+    from broker.timer import Timer, TimerHandle
     from storage.clock import Clock
+    from storage.segment import Segment
     from storage.write_ticket import WriteTicket
+
+LOGGER = logging.getLogger(__name__)
+
+SAMPLE_MS = 100.0
+"""How often it is looked how long the loop has waited for a processor."""
 
 RESUMED_PER_TURN = 4
 """Connections that read on in one turn of the loop."""
@@ -41,6 +52,7 @@ class DirectoryWriter:
 
     __slots__ = (
         "_clock",
+        "_disk",
         "_done",
         "_loop",
         "_name",
@@ -48,13 +60,28 @@ class DirectoryWriter:
         "_thread",
         "_tickets",
         "_told",
+        "_watching",
+        "on_failed",
         "pace",
         "waiting",
         "writes",
     )
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, clock: "Clock", name: str) -> None:
-        self.pace = DirectoryPace(clock.monotonic_ms)
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: "Clock",
+        name: str,
+        disk: "Disk | None" = None,
+    ) -> None:
+        """`disk`: threads of the directory, to watch what it takes; None: nobody watches."""
+        self.pace = DirectoryPace(clock.monotonic_ms, cpu_wait_ms=cpu_wait_ms)
+        self._disk = disk
+        self._watching = False
+        # Called with the error of a disk that could not take what was written.
+        self.on_failed: Callable[[DiskError], None] = _nobody_told
+        if disk is not None:
+            self.pace.watch_from(self._watch)
         self.writes = 0
         self.waiting = 0
         self._loop = loop
@@ -80,12 +107,18 @@ class DirectoryWriter:
         while (item := self._tickets.get()) is not None:
             ticket, on_done = item
             failure: BaseException | None = None
+            # Where it matters how long it takes, time without a processor does not count.
+            proving = not self.pace.is_quick
+            waited_ms = cpu_wait_ms() if proving else 0.0
             began_ms = now_ms()
             try:
                 ticket.run()
             except BaseException as error:  # noqa: BLE001  because it is handed on, not swallowed
                 failure = error
-            self._done.append((ticket, on_done, failure, now_ms() - began_ms))
+            took_ms = now_ms() - began_ms
+            if proving and took_ms > LATE_MS:
+                took_ms -= cpu_wait_ms() - waited_ms
+            self._done.append((ticket, on_done, failure, took_ms))
             del item, ticket, on_done, failure
             if not self._told:
                 self._told = True
@@ -117,6 +150,44 @@ class DirectoryWriter:
         if resumers:
             self._loop.call_soon(self._resume_some)
 
+    def _watch(self, segment: "Segment") -> None:
+        """Have the disk take what a segment holds, beside all else, and see how long it takes.
+
+        Writeback begins long before the kernel would begin it by itself.
+        """
+        pace = self.pace
+        if self._watching:
+            pace.watching()
+            return
+        file, disk = segment.file, self._disk
+        end = segment.size
+        position = max(segment.written_back, end - WATCHED_BYTES)
+        if file is None or disk is None or end <= position:
+            pace.watching()
+            return
+        segment.written_back = end
+        written = pace.written
+        self._watching = True
+        now_ms = self._clock.monotonic_ms
+        pace.watching()
+
+        def work() -> float:
+            began_ms = now_ms()
+            return now_ms() - began_ms if file.write_back(position, end - position) else -1.0
+
+        def done(took_ms: float | None, failure: BaseException | None) -> None:
+            self._watching = False
+            if isinstance(failure, DiskError):
+                LOGGER.error("writeback failed file=%s error=%s", file.path, failure)
+                self.on_failed(failure)
+            elif took_ms is not None and took_ms >= 0:
+                pace.watched(written, end - position, took_ms)
+            else:
+                # The system cannot do that, or the disk's threads have ended.
+                pace.watch_at = NEVER
+
+        disk.submit(work, done)
+
     def when_uncongested(self, resume: Callable[[], None]) -> None:
         """Call `resume` when less waits (`pace.is_congested` is true now)."""
         self._resumers.append(resume)
@@ -129,18 +200,40 @@ class DirectoryWriter:
             thread.join()
 
 
+def _nobody_told(_error: DiskError) -> None:
+    return
+
+
 class DirectoryWriters:
     """The writer of each log directory."""
 
-    __slots__ = ("_by_directory",)
+    __slots__ = ("_by_directory", "_handle")
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, clock: "Clock", log_dirs: "tuple[str, ...]"
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: "Clock",
+        log_dirs: "tuple[str, ...]",
+        disk: "Disk | None" = None,
     ) -> None:
+        """`disk`: threads; None: nobody watches what the disks take."""
         self._by_directory = {
-            path: DirectoryWriter(loop, clock, f"writer-{number}")
+            path: DirectoryWriter(
+                loop, clock, f"writer-{number}", None if disk is None else disk.of(path)
+            )
             for number, path in enumerate(log_dirs)
         }
+        self._handle: TimerHandle | None = None
+
+    def start(self, timer: "Timer") -> None:
+        """Note now and then how long the loop has waited for a processor."""
+
+        def sample() -> None:
+            for writer in self._by_directory.values():
+                writer.pace.sample_cpu_wait()
+            self._handle = timer.call_later_ms(SAMPLE_MS, sample)
+
+        sample()
 
     def of(self, log_dir: str) -> DirectoryWriter | None:
         """The writer of a log directory."""
@@ -152,5 +245,7 @@ class DirectoryWriters:
 
     def close(self) -> None:
         """Let all threads finish what they have; blocks."""
+        if self._handle is not None:
+            self._handle.cancel()
         for writer in self._by_directory.values():
             writer.close()

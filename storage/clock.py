@@ -20,6 +20,18 @@ class Clock(Protocol):
         ...
 
 
+def cpu_wait_ms() -> float:
+    """How long the calling thread has waited for a processor since it began, as Linux counts it.
+
+    0 where the system does not tell. Costs some 15 us.
+    """
+    try:
+        with open("/proc/thread-self/schedstat", "rb") as file:
+            return int(file.read().split()[1]) / 1e6
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
 def sleep_ms(duration_ms: float) -> None:
     """Block the calling thread; never the loop's."""
     time.sleep(duration_ms / 1000.0)

@@ -13,12 +13,21 @@
 A batch above `large_batch_bytes` is left to the thread in any case: copying it takes so long that
 the hop is cheap, and the owner receives the next one meanwhile.
 
-A write is late when it takes more than 5 ms beyond what its bytes take at 100 MB/s; the owner is
-held up when late writes cost it 25 ms within a second.
+A write is late when it takes more than 5 ms beyond what its bytes take at 100 MB/s, time that its
+thread waited for a processor left out; the owner is held up when late writes cost it 25 ms within a
+second.
+
+That is late on a disk of 2 MB/s: the write that uses the last of the dirty pages up takes seconds.
+So every second somebody watches how the disk takes 4 MiB (`watch`), and a directory where more is
+on its way to the disk than it takes in 8 s, or 16 MiB where nobody knows yet, is slow before it
+shows.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from storage.segment import Segment
 
 NEVER: Final = 1 << 62
 LATE_MS: Final = 5.0
@@ -28,6 +37,15 @@ HELD_UP_WITHIN_MS: Final = 1000.0
 PROOF_WRITES: Final = 8
 CALM_MIN_MS: Final = 1000.0
 CALM_MAX_MS: Final = 60_000.0
+
+WATCHED_BYTES: Final = 4 * 1024 * 1024
+WATCHED_EVERY_MAX: Final = 64 * 1024 * 1024
+"""After so many bytes the disk is watched again, unless it is being watched: after what it takes in
+a second. Who has pages written back does the kernel's work, some 0.2 ms a MiB, in our time."""
+
+BACKLOG_MIN_BYTES: Final = 16 * 1024 * 1024
+BACKLOG_MS: Final = 8_000.0
+"""What may be on its way to the disk before the directory counts as slow."""
 
 LARGE_BATCH_BYTES: Final = 256 * 1024
 """Above this the copy into the page cache costs several times the hop to the thread."""
@@ -51,15 +69,22 @@ class DirectoryPace:
         refused: Batches that were told to come again.
         late_writes: Writes that were late, by whomever.
         relapses: How often the directory became slow.
+        written: Bytes written so far, by whomever.
+        watch_at: When `written` reaches it, `watch` is to be called.
+        watch: Looks how the disk takes what was written to a segment; told with `watched`.
     """
 
     __slots__ = (
+        "_allowed_bytes",
         "_calm_ms",
         "_calm_since_ms",
+        "_cpu_wait_ms",
+        "_cpu_waited_ms",
         "_held_up_ms",
         "_held_up_since_ms",
         "_in_time",
         "_large_batch_bytes",
+        "_taken",
         "has_writer",
         "inline_bytes_max",
         "late_writes",
@@ -69,6 +94,9 @@ class DirectoryPace:
         "queued_bytes_peak",
         "refused",
         "relapses",
+        "watch",
+        "watch_at",
+        "written",
     )
 
     def __init__(
@@ -78,9 +106,20 @@ class DirectoryPace:
         has_writer: bool = True,
         large_batch_bytes: int = LARGE_BATCH_BYTES,
         queued_bytes_max: int = QUEUED_BYTES_MAX,
+        cpu_wait_ms: Callable[[], float] | None = None,
     ) -> None:
-        """Unproven; without a writer everything is written by who appends."""
+        """Unproven; without a writer everything is written by who appends.
+
+        `cpu_wait_ms`: how long the owner's thread has waited for a processor so far.
+        """
         self.now_ms = now_ms
+        self._cpu_wait_ms = cpu_wait_ms or _no_time
+        self._cpu_waited_ms = 0.0
+        self.written = 0
+        self.watch_at = NEVER
+        self.watch: Callable[[Segment], None] = _do_not_watch
+        self._taken = 0
+        self._allowed_bytes: float = BACKLOG_MIN_BYTES
         self.has_writer = has_writer
         self.inline_bytes_max = -1 if has_writer else NEVER
         self.queued_bytes = 0
@@ -121,7 +160,9 @@ class DirectoryPace:
 
     def wrote_inline(self, took_ms: float, size: int) -> None:
         """A write by the owner took more than LATE_MS."""
-        late_ms = took_ms - size / BYTES_PER_MS
+        before_ms = self._cpu_waited_ms
+        self.sample_cpu_wait()
+        late_ms = took_ms - size / BYTES_PER_MS - (self._cpu_waited_ms - before_ms)
         if late_ms <= LATE_MS:
             return
         self.late_writes += 1
@@ -132,6 +173,45 @@ class DirectoryPace:
         self._held_up_ms += late_ms
         if self._held_up_ms >= HELD_UP_MS and self.has_writer and self.is_quick:
             self._become_slow(now_ms)
+
+    def sample_cpu_wait(self) -> None:
+        """Often enough that what the owner waited for a processor is known of the last moments."""
+        self._cpu_waited_ms = self._cpu_wait_ms()
+
+    # -- how the disk takes it ---------------------------------------------------------------
+
+    def watch_from(self, watch: Callable[["Segment"], None]) -> None:
+        """Have `watch` called with a segment after every WATCHED_BYTES."""
+        self.watch = watch
+        self.watch_at = self.written + WATCHED_BYTES
+
+    @property
+    def backlog(self) -> int:
+        """Bytes of which nobody knows whether the disk has taken them."""
+        return self.written - self._taken
+
+    def watching(self) -> None:
+        """It is being watched, so `watch` was called in vain: is too much on its way?"""
+        self.watch_at = self.written + WATCHED_BYTES
+        if self.backlog > self._allowed_bytes and self.is_quick and self.has_writer:
+            now_ms = self.now_ms()
+            self.relapses += 1
+            self.inline_bytes_max = -1
+            self._in_time = 0
+            self._calm_ms = max(self._calm_ms, CALM_MIN_MS)
+            self._calm_since_ms = now_ms
+
+    def watched(self, written: int, size: int, took_ms: float) -> None:
+        """The disk has taken `size` bytes in `took_ms`, `written` at the least in all."""
+        self._taken = max(self._taken, written)
+        # One that is busy for a moment is no slow one.
+        self._allowed_bytes = max(
+            BACKLOG_MIN_BYTES, size / max(took_ms, 0.1) * BACKLOG_MS, 0.8 * self._allowed_bytes
+        )
+        in_a_second = int(self._allowed_bytes / BACKLOG_MS * 1000)
+        self.watch_at = self.written + min(max(in_a_second, WATCHED_BYTES), WATCHED_EVERY_MAX)
+
+    # -- how writes take ---------------------------------------------------------------------
 
     def _become_slow(self, now_ms: float) -> None:
         self.relapses += 1
@@ -157,6 +237,8 @@ class DirectoryPace:
             self._calm_since_ms = now_ms
             return
         self._in_time += 1
+        if self.watch_at != NEVER and self.backlog > self._allowed_bytes / 2:
+            return
         if self._in_time >= PROOF_WRITES and now_ms - self._calm_since_ms >= self._calm_ms:
             self.inline_bytes_max = self._large_batch_bytes
             self._calm_since_ms = now_ms
@@ -164,6 +246,10 @@ class DirectoryPace:
 
 def _no_time() -> float:
     return 0.0
+
+
+def _do_not_watch(_segment: "Segment") -> None:
+    return
 
 
 INLINE: Final = DirectoryPace(_no_time, has_writer=False)

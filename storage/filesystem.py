@@ -18,13 +18,14 @@ pool of open files.
 """
 
 import contextlib
+import ctypes
 import errno
 import fcntl
 import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, NoReturn, Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, NoReturn, Protocol, TypeAlias, TypeVar, cast
 
 from typing_extensions import override
 
@@ -105,6 +106,19 @@ class File(Protocol):
 
     def sync(self) -> None:
         """Contents and size are on the disk when this returns (`fdatasync`)."""
+        ...
+
+    def write_back(self, position: int, size: int) -> bool:
+        """Have the disk take what was written there, without a promise; wait until it has.
+
+        So that dirty pages do not pile up until the kernel makes whoever writes wait.
+
+        Returns:
+            Whether the system can do that (Linux: `sync_file_range`); else nothing was done.
+
+        Raises:
+            SyncFailedError: As of `sync`, which will not tell of it a second time.
+        """
         ...
 
     def allocate(self, size: int) -> None:
@@ -225,6 +239,24 @@ _datasync = getattr(os, "fdatasync", os.fsync)
 _NOWAIT = getattr(os, "RWF_NOWAIT", None)
 
 
+def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
+    """The C library's, of which Python knows nothing; None where there is none."""
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        found = ctypes.CDLL(None, use_errno=True).sync_file_range
+    except (OSError, AttributeError):
+        return None
+    found.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+    found.restype = ctypes.c_int
+    return cast("Callable[[int, int, int, int], int]", found)
+
+
+_sync_file_range = _find_sync_file_range()
+_WRITE_AND_WAIT = 7
+"""SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER."""
+
+
 def describe_missing() -> tuple[str, ...]:
     """What this platform lacks of what a log wants; one sentence each, for the start banner."""
     missing = []
@@ -232,6 +264,8 @@ def describe_missing() -> tuple[str, ...]:
         missing.append("no fdatasync: fsync is used, which may stop at the drive's cache")
     if not hasattr(os, "posix_fallocate"):
         missing.append("no posix_fallocate: preallocate reserves a length, not blocks")
+    if _sync_file_range is None:
+        missing.append("no sync_file_range: a slow disk is noticed when it holds the broker up")
     return tuple(missing)
 
 
@@ -364,6 +398,18 @@ class LocalFile:
             _datasync(self._fd)
         except OSError as error:
             _fail_sync(error, self.path, "sync")
+
+    def write_back(self, position: int, size: int) -> bool:
+        """Block until the disk has taken the range."""
+        if _sync_file_range is None:
+            return False
+        if _sync_file_range(self._fd, position, size, _WRITE_AND_WAIT) == 0:
+            return True
+        code = ctypes.get_errno()
+        if code in (errno.ENOSYS, errno.EINVAL, errno.ESPIPE, errno.EBADF):
+            return False
+        # The kernel tells of a failed write once for each open file: `sync` would find nothing.
+        _fail_sync(OSError(code, os.strerror(code)), self.path, "write back")
 
     def allocate(self, size: int) -> None:
         """Reserve blocks where the platform can; elsewhere only the length."""

@@ -210,6 +210,9 @@ class LogAppends(LogWriteBehind):
         took_ms = pace.now_ms() - began_ms
         if took_ms > LATE_MS:
             pace.wrote_inline(took_ms, size)
+        pace.written += size
+        if pace.written >= pace.watch_at:
+            pace.watch(segment)
         self.log_end_offset = last_offset + 1
         if producer_id >= 0:
             aborted = self._update_producer(fields, first_offset, marker)
@@ -450,6 +453,9 @@ class LogAppends(LogWriteBehind):
         took_ms = pace.now_ms() - began_ms
         if took_ms > LATE_MS:
             pace.wrote_inline(took_ms, len(records))
+        pace.written += len(records)
+        if pace.written >= pace.watch_at:
+            pace.watch(segment)
         return segment
 
     def _write_here(

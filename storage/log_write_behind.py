@@ -211,6 +211,10 @@ class LogWriteBehind(LogFlushes):
             self._pace.queue(-write.size)
             write.let_go()
         self.log_end_offset = ticket.writes[-1].end_offset
+        pace = self._pace
+        pace.written += ticket.size
+        if pace.written >= pace.watch_at:
+            pace.watch(segment)
         if ticket.index_failure is not None:
             # Readers are told from memory. Nothing is written behind it before it is on disk.
             segment.transaction_index.keep(ticket.unindexed)

@@ -78,6 +78,7 @@ class Segment:
         created_ms: When it was made, for rolling segments without timestamps.
         needs_roll: An index may be full (`segment.index.bytes`): ask `has_full_index`.
         roll_jitter_ms: Taken off `segment.ms`, so that partitions do not roll together.
+        written_back: Up to here a writeback was begun, or none is needed.
     """
 
     __slots__ = (
@@ -101,6 +102,7 @@ class Segment:
         "time_index",
         "transaction_index",
         "used",
+        "written_back",
     )
 
     def __init__(
@@ -137,6 +139,7 @@ class Segment:
         self.size = size
         self.file: File | None = None
         self.used = False
+        self.written_back = size
         self.created_ms = created_ms
         self.roll_jitter_ms = roll_jitter_ms
         self._filesystem = filesystem

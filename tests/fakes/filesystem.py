@@ -227,6 +227,10 @@ class FakeFile:
         self._inode.sync()
         self._filesystem.after("sync", self.path)
 
+    def write_back(self, position: int, size: int) -> bool:
+        self._check()
+        return False
+
     def allocate(self, size: int) -> None:
         self._check()
         self._filesystem.before("allocate", self.path)

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from broker.directory_writer import DirectoryWriter, DirectoryWriters
+from broker.disk import Disk
 from storage.clock import SystemClock
-from storage.directory_pace import PROOF_WRITES
+from storage.directory_pace import PROOF_WRITES, WATCHED_BYTES
 from storage.errors import DiskError
 from storage.write_ticket import WriteTicket
 
@@ -85,3 +86,53 @@ async def test_directories_do_not_wait_for_each_other() -> None:
     finally:
         gate.set()
         writers.close()
+
+
+class Watched:
+    """A segment with so many bytes, on a disk that takes or refuses them."""
+
+    def __init__(self, error: DiskError | None = None) -> None:
+        self.file = self
+        self.path = "/data/t-0/0.log"
+        self.size = 3 * WATCHED_BYTES
+        self.written_back = WATCHED_BYTES
+        self.ranges: list[tuple[int, int]] = []
+        self.error = error
+
+    def write_back(self, position: int, size: int) -> bool:
+        self.ranges.append((position, size))
+        if self.error is not None:
+            raise self.error
+        return True
+
+
+async def until_idle(disk: Disk) -> None:
+    """Calls of one thread end in their order."""
+    await asyncio.wait_for(disk.run(lambda: None), 30)
+
+
+async def test_what_was_written_is_sent_to_the_disk_and_its_time_taken() -> None:
+    disk = Disk(1)
+    writer = DirectoryWriter(asyncio.get_running_loop(), SystemClock(), "w", disk)
+    pace = writer.pace
+    segment = Watched()
+    pace.written = pace.watch_at
+    pace.watch(segment)  # type: ignore[arg-type]  # all that is looked at
+    assert pace.watch_at == pace.written + WATCHED_BYTES
+    await until_idle(disk)
+    assert segment.ranges == [(2 * WATCHED_BYTES, WATCHED_BYTES)]
+    assert (segment.written_back, pace.backlog) == (segment.size, 0)
+    disk.close()
+
+
+async def test_a_disk_that_cannot_take_it_is_told_of() -> None:
+    """A later sync would not tell: the directory goes offline as after a failed one."""
+    disk = Disk(1)
+    writer = DirectoryWriter(asyncio.get_running_loop(), SystemClock(), "w", disk)
+    told: list[DiskError] = []
+    writer.on_failed = told.append
+    failure = DiskError("cannot write back", "/data")
+    writer.pace.watch(Watched(failure))  # type: ignore[arg-type]  # all that is looked at
+    await until_idle(disk)
+    assert told == [failure]
+    disk.close()

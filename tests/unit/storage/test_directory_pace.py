@@ -3,12 +3,15 @@
 import pytest
 
 from storage.directory_pace import (
+    BACKLOG_MIN_BYTES,
     CALM_MAX_MS,
     CALM_MIN_MS,
     CONGESTED_BYTES,
     INLINE,
     LARGE_BATCH_BYTES,
     PROOF_WRITES,
+    WATCHED_BYTES,
+    WATCHED_EVERY_MAX,
     DirectoryPace,
 )
 from tests.fakes.clock import ManualClock
@@ -119,6 +122,63 @@ def test_what_waits_is_bounded(clock: ManualClock) -> None:
     assert pace.has_room(401)
     pace.queue(CONGESTED_BYTES)
     assert pace.is_congested
+
+
+def test_waiting_for_a_processor_is_not_the_disks_fault(clock: ManualClock) -> None:
+    """On a machine with much to do every call takes long now and then."""
+    waited = [0.0]
+    pace = DirectoryPace(clock.monotonic_ms, cpu_wait_ms=lambda: waited[0])
+    prove(pace)
+    waited[0] = 96.0
+    pace.wrote_inline(100, 100)
+    assert pace.is_quick
+    pace.wrote_inline(100, 100)
+    assert not pace.is_quick
+
+
+def watched_pace(clock: ManualClock) -> tuple[DirectoryPace, list[object]]:
+    pace = DirectoryPace(clock.monotonic_ms)
+    prove(pace)
+    asked: list[object] = []
+    pace.watch_from(asked.append)
+    return pace, asked
+
+
+def test_a_disk_that_does_not_take_what_is_written_is_slow_before_it_shows(
+    clock: ManualClock,
+) -> None:
+    """The write that uses the last of the dirty pages up would take seconds."""
+    pace, _ = watched_pace(clock)
+    for _ in range(BACKLOG_MIN_BYTES // WATCHED_BYTES):
+        pace.written += WATCHED_BYTES
+        assert pace.written >= pace.watch_at
+        pace.watching()
+        assert pace.is_quick
+    pace.written += WATCHED_BYTES
+    pace.watching()
+    assert not pace.is_quick
+    assert pace.late_writes == 0
+
+
+def test_a_disk_may_be_behind_by_what_it_takes_in_some_seconds(clock: ManualClock) -> None:
+    """At 100 MB/s by 800 MB."""
+    pace, _ = watched_pace(clock)
+    pace.written = WATCHED_BYTES
+    pace.watched(pace.written, WATCHED_BYTES, WATCHED_BYTES / 100_000)
+    pace.written += 700_000_000
+    pace.watching()
+    assert pace.is_quick
+    pace.written += 200_000_000
+    pace.watching()
+    assert not pace.is_quick
+    clock.advance(10_000)
+    prove(pace)
+    assert not pace.is_quick
+    pace.watched(pace.written, 1_000_000, 10)
+    assert pace.watch_at == pace.written + WATCHED_EVERY_MAX
+    clock.advance(10_000)
+    prove(pace)
+    assert pace.is_quick
 
 
 def test_without_a_thread_nothing_is_left_to_it() -> None:

@@ -47,6 +47,17 @@ def test_what_is_written_is_read(disk: Disk) -> None:
     assert buffer[:6] == b"onetwo"
 
 
+def test_writing_back_leaves_everything_as_it_is(disk: Disk) -> None:
+    """It is no sync: nothing is promised, and the fake still forgets."""
+    filesystem, root = disk
+    file = filesystem.open(f"{root}/a", create=True)
+    file.write_at(b"x" * 10_000, 0)
+    assert file.write_back(0, 10_000) in (True, False)
+    assert file.read_at(10_000, 0) == b"x" * 10_000
+    if isinstance(filesystem, FakeFilesystem):
+        assert not filesystem.after_crash().exists(f"{root}/a")
+
+
 def test_truncate_and_allocate_change_the_size(disk: Disk) -> None:
     """Both fill with zeros; allocating never cuts."""
     filesystem, root = disk
