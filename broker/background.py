@@ -232,6 +232,7 @@ class Background:
             if cleaning.try_pause(partition.topic_partition):
                 try:
                     partition.log.delete_old_segments(reads)
+                    partition.pump()
                 finally:
                     cleaning.resume(partition.topic_partition)
 

@@ -267,7 +267,7 @@ class LogMover:
         config = self._config_for(move.topic_partition.topic)
         await self._in_thread(manager.before_take_out, log)
         self._resign([move.topic_partition])
-        await partition.commit.idle()
+        await partition.idle()
         manager.take_out(log)
         # From here on it goes through: half of a swap is worse than a move nobody wants any more.
         copy.cancelled = False

@@ -211,6 +211,11 @@ class Partition:
             self._advance(log.log_end_offset)
         return first_offset
 
+    def pump(self) -> None:
+        """The log may have queued something: have it written."""
+        if self.writes is not None:
+            self.writes.pump()
+
     @property
     def is_congested(self) -> bool:
         """So much waits to be written to its directory that clients are to be held back."""

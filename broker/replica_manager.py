@@ -515,7 +515,9 @@ def _code_for_coordinators(error: StorageError) -> ErrorCode:
 def _release(partition: Partition, code: ErrorCode) -> None:
     """Let everybody who waits for a partition look again: it is not here any more."""
     partition.gone = code
-    if partition.writes is not None:
+    gone_for_good = code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if partition.writes is not None and (gone_for_good or partition.log.failure is not None):
+        # Else it may be served again: its log must hold what its producers' state counts.
         partition.writes.abandon()
     if partition.fetch_watchers is not None:
         partition.fetch_watchers.check()

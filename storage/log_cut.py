@@ -186,15 +186,19 @@ class LogCuts(LogAppends):
         if plan.roll_active:
             # As in Kafka, what goes must not be the active one: a new one takes its place.
             try:
-                self.roll()
+                if self.write_queue is None and self._pace.is_quick:
+                    self.roll()
+                else:
+                    # By the directory's thread, behind what it has to write.
+                    self.queue_roll()
             except DiskError as error:
                 # On a full disk the others go all the same: the next pass finds the room they had.
                 if error.is_disk_failure or count == 0:
                     raise
             else:
-                if not self.copies_to_remote:
+                if not self.copies_to_remote and self.write_queue is None:
                     count += 1
-            # Else it is to be copied first; the next pass finds it closed.
+            # Else it is to be copied, or is yet to be closed; the next pass finds it closed.
         if count == 0:
             return 0
         for segment in list(self._segments)[:count]:

@@ -315,6 +315,7 @@ class LogWriteBehind(LogFlushes):
         Raises:
             DiskError: The disk refused; the log is out of service.
         """
+        assert self.write_queue is None or not self.write_queue.under_way, self
         while (ticket := self.begin_write()) is not None:
             try:
                 ticket.run()
