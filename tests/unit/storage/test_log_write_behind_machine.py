@@ -56,7 +56,10 @@ class Memory:
 
 
 class Machine(RuleBasedStateMachine):
-    """`batches`: (first offset, values, sequence or -1) of all that were given offsets."""
+    """`batches`: (first offset, values, sequence or -1) of all that were given offsets.
+
+    `first`: what the next one got when the log was opened or cut last.
+    """
 
     log: Log
     config: ClassVar = small_segments(300, retention_bytes=500)
@@ -97,7 +100,7 @@ class Machine(RuleBasedStateMachine):
 
     @property
     def end(self) -> int:
-        return self.batches[-1][0] + len(self.batches[-1][1]) if self.batches else self.first
+        return max(self.first, *(first + len(values) for first, values, _ in self.batches[-1:]), 0)
 
     @rule(queued=st.booleans())
     def set_pace(self, queued: bool) -> None:
@@ -246,8 +249,6 @@ class Machine(RuleBasedStateMachine):
         if self.log.failure is None:
             assert self.log.is_going_back
             self.batches = [b for b in self.batches if b[0] < self.log.log_end_offset]
-            if not self.batches:
-                self.first = self.log.log_end_offset
             return
         assert self.log.begin_write() is None
         assert (self.pace.queued_bytes, self.memory.kept) == (0, 0)
@@ -331,9 +332,11 @@ class Machine(RuleBasedStateMachine):
         self._reopen(clean=False)
         assert least <= self.log.log_end_offset <= self.end
         self.log_start = self.log.log_start_offset
+        if keep != KEEP_ALL:
+            # Of unsynced segments a later one may have survived without those before it.
+            found = {record.offset for record in read_records(self.log)}
+            self.batches = [b for b in self.batches if b[0] in found or b[0] < self.log_start]
         self._keep_below(self.log.log_end_offset)
-        if not self.batches:
-            self.first = self.log.log_end_offset
         assert self.end == self.log.log_end_offset
 
     def _reopen(self, *, clean: bool) -> None:
@@ -354,8 +357,7 @@ class Machine(RuleBasedStateMachine):
 
     def _keep_below(self, offset: int) -> None:
         self.batches = [b for b in self.batches if b[0] + len(b[1]) <= offset]
-        if not self.batches:
-            self.first = self.log.log_end_offset
+        self.first = self.log.log_end_offset
         self._sync_producers()
 
     def _sync_producers(self) -> None:
@@ -364,7 +366,6 @@ class Machine(RuleBasedStateMachine):
         last = next((b for b in reversed(self.batches) if b[2] >= 0 and b[0] < end), None)
         entry = self.log.producer_state.last_entry(PRODUCER)
         if last is None:
-            assert entry is None or entry.last_data_offset < self.first or not self.batches
             self.sequence = 0 if entry is None else entry.last_sequence + 1
         else:
             self.sequence = last[2] + len(last[1])
