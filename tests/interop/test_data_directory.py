@@ -193,3 +193,46 @@ def test_broker_starts_on_a_directory_that_kafka_wrote(
         node.stop()
     counts["mixed-1"] += len(records)
     check_directory(kafka_tools, node.data_directory, counts)
+
+
+@pytest.mark.skipif(BROKER == "kafka", reason="Kafka makes them anew, or will not start")
+def test_what_lies_on_a_kafkas_disk_that_is_not_mounted_is_missed(
+    tmp_path: Path, kafka_tools: KafkaRelease
+) -> None:
+    """Its metadata log says which directory each partition is in; with the disk all is there."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    places = {"log.dirs": f"{first},{second}", "metadata.log.dir": str(tmp_path / "metadata")}
+    kafka = KafkaNode(tmp_path / "kafka", {**PROPERTIES, **places})
+    kafka.start()
+    with kafka.connect() as connection:
+        wire.create_topic(connection, "spread", 6, {"retention.ms": "-1"})
+        for index in range(6):
+            wire.produce(connection, "spread", index, wire.record_batch([b"kept"]))
+    kafka.stop()
+    away = {int(path.name.rpartition("-")[2]) for path in second.glob("spread-*")}
+    assert 0 < len(away) < 6
+    second.rename(tmp_path / "away")
+    second.mkdir()
+
+    node = new_node(tmp_path / "next", places)
+    node.start()
+    with node.connect() as connection:
+        deadline = time.monotonic() + 30.0
+        answers = wire.list_offsets(connection, "spread", range(6), -1)
+        while {i for i, (code, _) in answers.items() if code} != away:
+            assert time.monotonic() < deadline, answers
+            time.sleep(0.05)
+            answers = wire.list_offsets(connection, "spread", range(6), -1)
+        for index in set(range(6)) - away:
+            verify_partition(connection, "spread", index, expected_records=1)
+    node.stop()
+    assert {path.name for path in second.iterdir()} == {".lock"}
+    (second / ".lock").unlink()
+    second.rmdir()
+    (tmp_path / "away").rename(second)
+    node.start()
+    with node.connect() as connection:
+        wire.wait_until_led(connection, "spread", 6, 30.0)
+        for index in range(6):
+            verify_partition(connection, "spread", index, expected_records=1)
+    node.stop()
