@@ -300,6 +300,17 @@ class Broker:
             on_reconfigured=self._reconfigured,
             on_deleted=self._deleted,
         )
+        move_throttle = Throttle(
+            self.clock,
+            sleep_ms,
+            controller.effective_settings.replica_alter_log_dirs_io_max_bytes_per_second,
+        )
+        self.dynamic.subscribe(
+            ["replica.alter.log.dirs.io.max.bytes.per.second"],
+            lambda _before, after: move_throttle.set_rate(
+                after.replica_alter_log_dirs_io_max_bytes_per_second
+            ),
+        )
         self.log_mover = LogMover(
             controller=controller,
             log_manager=self.log_manager,
@@ -308,6 +319,7 @@ class Broker:
             resign=self._resign,
             serve=lifecycle.serve,
             config_for=lifecycle.config_for,
+            throttle=move_throttle,
             threads=settings.num_replica_alter_log_dirs_threads or len(self.log_dirs),
         )
         self.replicas.on_disk_failure = self.log_manager.fail_log

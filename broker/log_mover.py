@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeVar
 from broker.errors import ApiError
 from protocol.error_codes import ErrorCode
 from storage.errors import StorageError
-from storage.log_copy import CopyCancelledError, LogCopy
+from storage.log_copy import CopyCancelledError, LogCopy, Throttled
 from storage.log_directory import LogDirectory
 from storage.partition_directory import FUTURE_NAME_EXTRA, NAME_SIZE_MAX
 from storage.topic_partition import TopicPartition
@@ -86,6 +86,7 @@ class LogMover:
         resign: Callable[[list[TopicPartition]], None],
         serve: Callable[["Log"], None],
         config_for: Callable[[str], "TopicConfig"],
+        throttle: Throttled,
         threads: int,
     ) -> None:
         """Nothing moves yet.
@@ -98,6 +99,7 @@ class LogMover:
             resign: Stops serving partitions, in all parts of the broker.
             serve: Serves a log.
             config_for: A topic's settings.
+            throttle: Of all moves together; `replica.alter.log.dirs.io.max.bytes.per.second`.
             threads: Moves at the same time; `num.replica.alter.log.dirs.threads`.
         """
         self._controller = controller
@@ -107,6 +109,7 @@ class LogMover:
         self._resign = resign
         self._serve = serve
         self._config_for = config_for
+        self._throttle = throttle
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="log-mover")
         self._free = asyncio.Semaphore(threads)
         self._moves: dict[TopicPartition, Move] = {}
@@ -232,7 +235,9 @@ class LogMover:
             source.path if source is not None else "",
             move.target.path,
         )
-        copy = move.copy = await self._in_thread(manager.begin_move, log, move.target)
+        copy = move.copy = await self._in_thread(
+            manager.begin_move, log, move.target, self._throttle
+        )
         try:
             while await self._in_thread(manager.copy_segments, log, copy) > CAUGHT_UP_BYTES:
                 self._check(move, partition)
@@ -269,8 +274,8 @@ class LogMover:
         self._resign([move.topic_partition])
         await partition.idle()
         manager.take_out(log)
-        # From here on it goes through: half of a swap is worse than a move nobody wants any more.
-        copy.cancelled = False
+        # From here on it goes through, and fast: nobody is served.
+        copy.hurry()
         source = manager.directory_of(log)
         assert source is not None
         try:

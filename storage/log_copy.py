@@ -11,7 +11,7 @@ Source: Kafka, ReplicaAlterLogDirsThread.scala; there the copy is filled by fetc
 """
 
 import errno
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from posixpath import join
 from typing import Final, NamedTuple
 
@@ -24,6 +24,14 @@ PIECE_BYTES: Final = 128 * 1024
 """Copied by one call: a larger one would hold a processor for as long as it takes."""
 
 _TEMPORARY: Final = ".tmp"
+
+
+Throttled = Callable[[int, Callable[[], None]], None]
+"""Is told of bytes copied; waits if they were too many, calling the second now and then."""
+
+
+def unthrottled(_size: int, _check_wanted: Callable[[], None]) -> None:
+    """Never waits."""
 
 
 class CopyCancelledError(StorageError):
@@ -48,12 +56,16 @@ class LogCopy:
         cancelled: Set by anybody, to have what runs raise CopyCancelledError soon.
     """
 
-    def __init__(self, filesystem: Filesystem, source: str, target: str) -> None:
+    def __init__(
+        self, filesystem: Filesystem, source: str, target: str, throttle: Throttled = unthrottled
+    ) -> None:
+        """Nothing is copied yet; `throttle` is told of each piece, and may wait."""
         self.source = source
         self.target = target
         self.end_offset = 0
         self.cancelled = False
         self._filesystem = filesystem
+        self._throttle = throttle
         self._copied: dict[str, int] = {}
 
     @property
@@ -78,6 +90,11 @@ class LogCopy:
         copied = sum(self._extend(name, size) for name, size in sizes.items())
         self.end_offset = end_offset
         return copied
+
+    def hurry(self) -> None:
+        """What is left is copied whatever anybody wants, and not throttled."""
+        self.cancelled = False
+        self._throttle = unthrottled
 
     def finish(self) -> None:
         """Make the copy whole: the log is closed, and all of it is on disk.
@@ -133,16 +150,20 @@ class LogCopy:
         try:
             target.truncate(start)
             for position in range(start, size, PIECE_BYTES):
-                if self.cancelled:
-                    raise CopyCancelledError(f"copy of {self.source} cancelled")
+                self._check_wanted()
                 piece = source.read_at(min(PIECE_BYTES, size - position), position)
                 target.write_at(piece, position)
+                self._throttle(len(piece), self._check_wanted)
             target.sync()
         finally:
             target.close()
             source.close()
         self._copied[name] = size
         return size - start
+
+    def _check_wanted(self) -> None:
+        if self.cancelled:
+            raise CopyCancelledError(f"copy of {self.source} cancelled")
 
     def _forget(self, name: str) -> None:
         self._copied.pop(name, None)

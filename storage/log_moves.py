@@ -26,7 +26,7 @@ from storage.checkpoints import (
 from storage.errors import DiskError
 from storage.log import Log
 from storage.log_checkpoints import LogCheckpoints
-from storage.log_copy import LogCopy, SegmentSize
+from storage.log_copy import LogCopy, SegmentSize, Throttled, unthrottled
 from storage.log_directory import LogDirectory
 from storage.log_startup import LogStartup
 from storage.partition_directory import DirectoryState, marked_name
@@ -35,7 +35,9 @@ from storage.partition_directory import DirectoryState, marked_name
 class LogMoves(LogStartup, LogCheckpoints):
     """The part of the log manager that moves logs. All but `take_out` block for disks."""
 
-    def begin_move(self, log: Log, target: LogDirectory) -> LogCopy:
+    def begin_move(
+        self, log: Log, target: LogDirectory, throttle: Throttled = unthrottled
+    ) -> LogCopy:
         """An empty copy of a log in another directory.
 
         Raises:
@@ -46,7 +48,7 @@ class LogMoves(LogStartup, LogCheckpoints):
         with self._failing(target):
             self._filesystem.mkdir(path)
             self._filesystem.sync_directory(target.path)
-        return LogCopy(self._filesystem, log.directory, path)
+        return LogCopy(self._filesystem, log.directory, path, throttle)
 
     def copy_segments(self, log: Log, copy: LogCopy) -> int:
         """Bring the copy of a log that serves up to what it has now; returns bytes copied.

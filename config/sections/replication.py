@@ -1,7 +1,7 @@
 """Replication between brokers."""
 
 from config.definition import Settings, config_key, count, milliseconds, size
-from config.kinds import Boolean
+from config.kinds import LONG_MAX, Boolean, Integer
 
 
 class ReplicationSettings(Settings):
@@ -84,6 +84,15 @@ class ReplicationSettings(Settings):
         default=None,
         text="Replicas that move between directories at the same time. Unset: one for every "
         "directory.",
+    )
+    replica_alter_log_dirs_io_max_bytes_per_second: int = config_key(
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+        Integer("bytes per second", 0, bits=64),
+        default=LONG_MAX,
+        text="Bytes that all moves between directories together copy in a second, at most.",
+        source="Kafka, KIP-113",
+        dynamic=True,
+        internal=True,
     )
     auto_leader_rebalance_enable: bool = config_key(
         "auto.leader.rebalance.enable",

@@ -1,5 +1,6 @@
 """The data directory is Kafka's: Kafka's tool reads ours, and our broker starts on Kafka's."""
 
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from bench.verify import verify_partition
 from tests.interop.clients import AioKafka, Confluent
 from tests.interop.conftest import BROKER, PROPERTIES, new_node
 from tests.interop.records import CODECS, Sent, sample
+
+REASSIGN_PARTITIONS = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 
 COMPLAINTS = (
     "isvalid: false",
@@ -235,4 +238,36 @@ def test_what_lies_on_a_kafkas_disk_that_is_not_mounted_is_missed(
         wire.wait_until_led(connection, "spread", 6, 30.0)
         for index in range(6):
             verify_partition(connection, "spread", index, expected_records=1)
+    node.stop()
+
+
+def test_kafkas_tool_moves_a_partition_to_another_directory(
+    tmp_path: Path, kafka_tools: KafkaRelease
+) -> None:
+    """It throttles the move, asks how far it is and takes the throttle away again."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    node = new_node(tmp_path / "node", {"log.dirs": f"{first},{second}", "node.id": "1"})
+    node.start()
+    with node.connect() as connection:
+        wire.create_topic(connection, "moved", 1, {})
+        for _ in range(50):
+            wire.produce(connection, "moved", 0, wire.record_batch([b"x" * 1000]))
+    target = second if (first / "moved-0").exists() else first
+    plan = tmp_path / "plan.json"
+    one = {"topic": "moved", "partition": 0, "replicas": [1], "log_dirs": [str(target)]}
+    plan.write_text(json.dumps({"version": 1, "partitions": [one]}))
+
+    def reassign(*options: str) -> str:
+        words = ("--bootstrap-server", node.address, "--reassignment-json-file", str(plan))
+        return kafka_tools.tool(REASSIGN_PARTITIONS, *words, *options, timeout_s=120).stdout
+
+    said = reassign("--execute", "--replica-alter-log-dirs-throttle", "10000000")
+    assert f"Successfully started moving log directory to {target} for replica moved-0" in said
+    deadline = time.monotonic() + 60.0
+    while "Reassignment of replica moved-0-1 completed successfully." not in reassign("--verify"):
+        assert time.monotonic() < deadline
+    assert (target / "moved-0").exists()
+    with node.connect() as connection:
+        wire.wait_until_led(connection, "moved", 1, 30.0)
+        verify_partition(connection, "moved", 0, expected_records=50)
     node.stop()

@@ -8,6 +8,7 @@ import pytest
 from broker.errors import ApiError
 from broker.log_mover import CLEANER_RETRY_MS, LogMover
 from protocol.error_codes import ErrorCode
+from storage.log_copy import unthrottled
 from storage.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
 from tests.fakes.controller import open_controller
@@ -34,6 +35,7 @@ class Moving:
             resign=self._resign,
             serve=node.lifecycle.serve,
             config_for=node.lifecycle.config_for,
+            throttle=unthrottled,
             threads=1,
         )
 

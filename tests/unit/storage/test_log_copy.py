@@ -1,5 +1,7 @@
 """The copy of a log's directory; moves and crashes are in `test_log_moves.py`."""
 
+from collections.abc import Callable
+
 import pytest
 
 from storage.errors import DiskError
@@ -78,3 +80,21 @@ def test_segments_set_aside_go_along(filesystem: FakeFilesystem) -> None:
         copy.finish()
         assert filesystem.peek(f"/copy/set-aside-1/{SECOND}") == b"kept"
     assert copy.size_bytes == 3 + len(b"kept")
+
+
+def test_a_throttle_is_told_of_each_piece_until_it_is_urgent(filesystem: FakeFilesystem) -> None:
+    """What waits in it ends with the copy."""
+    told: list[int] = []
+
+    def throttle(size: int, check_wanted: Callable[[], None]) -> None:
+        told.append(size)
+        check_wanted()
+
+    filesystem.poke(f"/log/{FIRST}", bytes(PIECE_BYTES + 3))
+    copy = LogCopy(filesystem, "/log", "/copy", throttle)
+    copy.copy([SegmentSize(0, PIECE_BYTES + 1)], 1)
+    assert told == [PIECE_BYTES, 1]
+    copy.hurry()
+    copy.finish()
+    assert told == [PIECE_BYTES, 1]
+    assert filesystem.file_size(f"/copy/{FIRST}") == PIECE_BYTES + 3
