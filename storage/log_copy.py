@@ -149,17 +149,22 @@ class LogCopy:
         target = self._filesystem.open(join(self.target, name), create=True)
         try:
             target.truncate(start)
-            for position in range(start, size, PIECE_BYTES):
+            position = start
+            while position < size:
                 self._check_wanted()
                 piece = source.read_at(min(PIECE_BYTES, size - position), position)
+                if not piece:
+                    # Shorter than was said: what is not there is copied when it is.
+                    break
                 target.write_at(piece, position)
+                position += len(piece)
                 self._throttle(len(piece), self._check_wanted)
             target.sync()
         finally:
             target.close()
             source.close()
-        self._copied[name] = size
-        return size - start
+        self._copied[name] = position
+        return position - start
 
     def _check_wanted(self) -> None:
         if self.cancelled:

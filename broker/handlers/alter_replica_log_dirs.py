@@ -4,7 +4,8 @@ Behaviour:
 - Each partition named is moved to the log directory it is named under: a copy is made there while
   it serves, then takes its place. The answer comes at once; DescribeLogDirs shows the copy.
 - The directory where it is already ends a move under way. Another one begins a new move.
-- LOG_DIR_NOT_FOUND: `log.dirs` has no such directory. KAFKA_STORAGE_ERROR: it is offline, missing.
+- LOG_DIR_NOT_FOUND: `log.dirs` has no such directory. KAFKA_STORAGE_ERROR: it is offline or
+  missing, or the one the partition is in.
   REPLICA_NOT_AVAILABLE: the partition is not served. UNKNOWN_TOPIC_OR_PARTITION: there is none.
   INVALID_TOPIC_EXCEPTION: its name is too long for a copy's directory.
 - Of a partition named twice the last directory counts.

@@ -123,7 +123,7 @@ async def test_refusals_are_kafkas(start_node: StartNode, dirs: tuple[str, str])
     await client.try_produce("t", [(None, b"x")], partition=gone)
     await until(lambda: bool(node.broker.log_manager.offline_directories))
     assert await move(client, dirs[1], ("t", 1 - gone)) == [ErrorCode.KAFKA_STORAGE_ERROR]
-    assert await move(client, dirs[0], ("t", gone)) == [ErrorCode.REPLICA_NOT_AVAILABLE]
+    assert await move(client, dirs[0], ("t", gone)) == [ErrorCode.KAFKA_STORAGE_ERROR]
 
 
 async def test_a_move_is_shown_and_may_be_called_off(

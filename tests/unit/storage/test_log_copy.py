@@ -98,3 +98,13 @@ def test_a_throttle_is_told_of_each_piece_until_it_is_urgent(filesystem: FakeFil
     copy.finish()
     assert told == [PIECE_BYTES, 1]
     assert filesystem.file_size(f"/copy/{FIRST}") == PIECE_BYTES + 3
+
+
+def test_a_file_shorter_than_was_said_is_copied_on_later(filesystem: FakeFilesystem) -> None:
+    """Nothing is made up in between."""
+    copy = LogCopy(filesystem, "/log", "/copy")
+    filesystem.poke(f"/log/{FIRST}", b"abc")
+    assert copy.copy([SegmentSize(0, 6)], 3) == 3
+    filesystem.poke(f"/log/{FIRST}", b"abcdef")
+    assert copy.copy([SegmentSize(0, 6)], 3) == 3
+    assert filesystem.peek(f"/copy/{FIRST}") == b"abcdef"
