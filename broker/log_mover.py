@@ -138,9 +138,7 @@ class LogMover:
             under_way.cancel()
         partition = self._replicas.get_partition(name, index)
         if partition is None:
-            code = self._replicas.missing_error(name, index)
-            if code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                code = ErrorCode.REPLICA_NOT_AVAILABLE
+            code = self._missing_error(topic_partition)
             raise ApiError(code, code.message)
         if self._log_manager.directory_of(partition.log) is target or self._stopping:
             return
@@ -167,6 +165,17 @@ class LogMover:
         if self._tasks:
             await asyncio.wait(list(self._tasks))
         self._pool.shutdown()
+
+    def _missing_error(self, topic_partition: TopicPartition) -> ErrorCode:
+        """Why a partition that is not served cannot be moved."""
+        manager = self._log_manager
+        known = self._controller.image.partition(*topic_partition)
+        if known is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assigned = manager.assigned(topic_partition)
+        if assigned is not None and manager.directory_by_id(assigned) is None:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.REPLICA_NOT_AVAILABLE
 
     # -- one move --------------------------------------------------------------------------------
 
