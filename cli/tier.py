@@ -3,6 +3,7 @@
     ls, verify        of a broker, or of a bucket alone (`cli.tier_bucket` has the options)
     describe, gc, skip   of a broker, through its admin port
     pause, resume     a topic, or all: a setting, through the Kafka protocol
+    rebuild-metadata  tell a broker again what is in its bucket (`cli.tier_rebuild`)
     restore           a bucket onto an empty node (`cli.tier_restore`)
     rotate-keys       of a bucket alone
 
@@ -16,7 +17,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from cli import tier_offline, tier_restore, tier_switches
+from cli import tier_offline, tier_rebuild, tier_restore, tier_switches
 from cli.actions import Action, add_actions
 from cli.admin_port import AskAdmin, add_admin_argument, ask_admin
 from cli.connection import (
@@ -307,6 +308,11 @@ ACTIONS = {
         tier_switches.pause,
     ),
     "resume": Action("go on", tier_switches.add_arguments, tier_switches.resume),
+    "rebuild-metadata": Action(
+        "tell __remote_log_metadata again what the bucket's manifests know",
+        tier_rebuild.add_arguments,
+        tier_rebuild.rebuild,
+    ),
     "restore": Action(
         "make a node of what a bucket holds", tier_restore.add_arguments, tier_restore.restore
     ),

@@ -28,8 +28,16 @@ from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, Topi
 HOW_TO_GO_ON = "`varve tier rebuild-metadata` makes it again from the bucket's manifests"
 
 
-def head_in_doubt(metadata: RemoteLogMetadataManager, partition: TopicIdPartition, log: Log) -> str:
+def head_in_doubt(
+    metadata: RemoteLogMetadataManager, partition: TopicIdPartition, log: Log, *, lost: str
+) -> str:
     """Why nothing may be concluded from what the metadata does not know; empty: it may.
+
+    Args:
+        metadata: What is copied.
+        partition: Whose.
+        log: Of the leader.
+        lost: What is known to be lost of the metadata, a sentence; empty: nothing.
 
     Raises:
         RemoteStorageNotReadyError: Metadata is still being read.
@@ -43,10 +51,9 @@ def head_in_doubt(metadata: RemoteLogMetadataManager, partition: TopicIdPartitio
             "knows nothing of them: it was lost. They are not served, nothing of the partition is "
             f"copied or removed; {HOW_TO_GO_ON}"
         )
-    doubt = metadata.doubt(partition)
-    if doubt and find_log_start_offset(metadata, partition, log) > start:
+    if lost and find_log_start_offset(metadata, partition, log) > start:
         return (
-            f"{doubt}; what is left of it does not begin at the log start offset {start}. Nothing "
+            f"{lost}; what is left of it does not begin at the log start offset {start}. Nothing "
             f"of the partition is copied or removed; {HOW_TO_GO_ON}"
         )
     return ""

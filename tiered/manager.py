@@ -17,7 +17,7 @@ Source: Kafka, RemoteLogManager.java (onLeadershipChange, stopPartitions).
 
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Final
 from uuid import UUID
 
@@ -32,7 +32,7 @@ from tiered.copy_quota import CopyQuota
 from tiered.deadline import Deadline
 from tiered.errors import RemoteStorageError, StoreTimeoutError, TieredError
 from tiered.led_partition import LedPartition
-from tiered.lost_metadata import head_in_doubt, learn_epochs
+from tiered.lost_metadata import HOW_TO_GO_ON, head_in_doubt, learn_epochs
 from tiered.metadata_manager import RemoteLogMetadataManager
 from tiered.partition_gauges import PartitionGauges, gauges_of
 from tiered.partition_roles import PartitionRoles
@@ -49,6 +49,8 @@ from tiered.timer import Timer, TimerHandle
 from tiered.verifier import Verifier
 
 _log = logging.getLogger(__name__)
+
+METADATA_TOPIC: Final = "__remote_log_metadata"
 
 TICK_MS: Final = 100.0
 """Between two looks at partitions that wait for something: their metadata, the end of a job."""
@@ -129,6 +131,7 @@ class RemoteLogManager:
         self._is_started = False
         self._on_segment_deleted = on_segment_deleted
         self.held_back: dict[TopicIdPartition, str] = {}
+        self._accepted: set[TopicIdPartition] = set()
 
         def present() -> TierSettings:
             return self.settings
@@ -480,7 +483,12 @@ class RemoteLogManager:
                 partition,
                 log.leader_epochs.entries(),
             )
-        return head_in_doubt(self._metadata, partition, log)
+        if partition in self._accepted:
+            return ""
+        lost = self._metadata.lost(partition)
+        if partition in self.held_back:
+            lost = lost or "a part of __remote_log_metadata was lost"
+        return head_in_doubt(self._metadata, partition, log, lost=lost)
 
     def _hold_back(self, partition: TopicIdPartition, doubt: str) -> None:
         """It stays as it is, its remote reads wait, and nothing in the bucket is touched."""
@@ -489,15 +497,34 @@ class RemoteLogManager:
         self._alerts.set(AlertKind.TIER_METADATA_LOST, str(partition), doubt)
 
     def _admit(self, partition: TopicIdPartition) -> None:
+        self._accepted.discard(partition)
         if self.held_back.pop(partition, None) is not None:
             self._metadata.withhold(partition, "")
             self._alerts.clear(AlertKind.TIER_METADATA_LOST, str(partition))
 
     def look_again(self) -> None:
         """What was lost may be back: partitions that are held back are looked at anew."""
-        for partition in self.held_back:
-            self._metadata.withhold(partition, "")
-            self._set_moving(partition)
+        for partition in list(self.held_back):
+            tasks = self._partitions.get(partition)
+            if tasks is not None and not self._advance(tasks):
+                self._set_moving(partition)
+
+    def _tell_losses(self) -> None:
+        losses = self._metadata.losses()
+        if losses:
+            text = f"{'; '.join(losses)}. No garbage is collected; {HOW_TO_GO_ON}"
+            self._alerts.set(AlertKind.TIER_METADATA_LOST, METADATA_TOPIC, text)
+        else:
+            self._alerts.clear(AlertKind.TIER_METADATA_LOST, METADATA_TOPIC)
+
+    def accept_losses(self) -> None:
+        """Partitions that are held back begin where they have records; for `look_again`."""
+        self._accepted.update(self.held_back)
+
+    @property
+    def in_flight(self) -> Container[UUID]:
+        """Ids of the copies under way."""
+        return self._roles.copier.in_flight
 
     def _let_go(self, tasks: PartitionTasks) -> None:
         """Nothing is left to do for it."""
@@ -520,6 +547,7 @@ class RemoteLogManager:
         self._chores_handle = self._timer.call_later_ms(
             self.settings.task_interval_ms, self._do_chores
         )
+        self._tell_losses()
         self.look_again()
         for deletion in self._metadata.deletions():
             partition = deletion.partition

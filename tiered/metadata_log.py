@@ -67,8 +67,8 @@ class MetadataLog(Protocol):
         """
         ...
 
-    async def append(self, partition: int, value: bytes) -> int:
-        """Write a record without a key; its offset, once it is committed and on disk.
+    async def append(self, partition: int, *values: bytes) -> int:
+        """Write records without keys, all or none; the first one's offset, once they are on disk.
 
         Raises:
             RemoteStorageError: It was refused, or nobody knows: it may still appear.

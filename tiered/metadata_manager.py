@@ -86,6 +86,20 @@ class RemoteLogMetadataManager(Protocol):
         """
         ...
 
+    async def restore(self, segments: Sequence[RemoteLogSegmentMetadata]) -> None:
+        """Tell of copies of one partition that were found whole, all of them or none.
+
+        Those that are known are passed over. Raises as `add`.
+        """
+        ...
+
+    async def accept_partitions(self) -> None:
+        """Open the metadata's own store as it is, though it has another shape than at first.
+
+        Returns when the assigned partitions are ready. Nothing happens if it is open.
+        """
+        ...
+
     async def update(self, update: RemoteLogSegmentMetadataUpdate) -> None:
         """Tell of a segment's next state; raises as `add`."""
         ...
@@ -155,7 +169,14 @@ class RemoteLogMetadataManager(Protocol):
         ...
 
     def withhold(self, partition: TopicIdPartition, reason: str) -> None:
-        """Somebody has noticed that a partition's metadata is lost; empty: it is not, any more."""
+        """Somebody has noticed that a partition's metadata is lost; empty: it is not, any more.
+
+        That something is lost is remembered, also over a restart, until `found`.
+        """
+        ...
+
+    def lost(self, partition: TopicIdPartition) -> str:
+        """What the store of a partition's metadata is known to have lost, a sentence or empty."""
         ...
 
     def losses(self) -> Sequence[str]:

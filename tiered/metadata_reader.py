@@ -98,6 +98,8 @@ class MetadataReader:
         self._wake = asyncio.Event()
         self._read_back = ReadBack(timer, settings.read_back_max_ms)
         self._complaints = 0
+        # Noticed, and not yet remembered.
+        self._loss = ""
 
     # -- who wants what --------------------------------------------------------------------------
 
@@ -136,8 +138,22 @@ class MetadataReader:
         """What is known to be lost of the metadata partition; empty: nothing."""
         return "" if self._state is None else self._state.lost
 
+    def note_loss(self, text: str) -> None:
+        """Somebody has noticed that events are lost; it is remembered as soon as possible."""
+        if not self.lost:
+            self._loss = text
+            self._wake.set()
+
+    async def lose(self, text: str) -> None:
+        """Remember that something is lost, before this returns; raises RemoteStorageError."""
+        if self._state is not None and not self._state.lost:
+            await self._snapshotter.lose(
+                self._state, f"__remote_log_metadata-{self.partition} has lost events: {text}"
+            )
+
     async def found(self) -> None:
         """What was lost has been told again, or is given up; raises RemoteStorageError."""
+        self._loss = ""
         if self._state is not None:
             await self._snapshotter.found(self._state)
 
@@ -148,8 +164,8 @@ class MetadataReader:
 
     # -- telling ---------------------------------------------------------------------------------
 
-    async def tell(self, value: bytes) -> None:
-        """Write an event, and wait until it has been read back.
+    async def tell(self, *values: bytes) -> None:
+        """Write events, all or none, and wait until they have been read back.
 
         Raises:
             InvalidTransitionError: Somebody else's event came first, and contradicts it.
@@ -160,13 +176,15 @@ class MetadataReader:
             raise RemoteStorageError(f"{TELLING_MAX} events are being told already")
         self._read_back.begin()
         try:
-            offset = await self._log.append(self.partition, value)
+            first = await self._log.append(self.partition, *values)
+            last = first + len(values) - 1
             state = self._state
-            if state is None or state.next_offset <= offset:
+            if state is None or state.next_offset <= last:
                 self._wake.set()
-                await self._read_back.expect(offset)
-            self._stats.events_told += 1
-            self._read_back.check(offset)
+                await self._read_back.expect(last)
+            self._stats.events_told += len(values)
+            for offset in range(first, last + 1):
+                self._read_back.check(offset)
         except (RemoteStorageError, RemoteStorageNotReadyError):
             self._stats.tell_failures += 1
             raise
@@ -257,6 +275,9 @@ class MetadataReader:
         state = self._state
         assert state is not None
         self._wake.clear()
+        if self._loss:
+            text, self._loss = self._loss, ""
+            await self.lose(text)
         new = self.wanted.invisible()
         if new:
             await self._show(state, new)

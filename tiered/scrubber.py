@@ -60,7 +60,8 @@ CLOCK_KEY: Final = "varve-clock.json"
 PAGE_INTERVAL_MS: Final = 100.0
 """Between two pages of 1,000 objects: ten listing requests a second at most."""
 
-METADATA_TOPIC: Final = "__remote_log_metadata"
+UNKNOWN_COPIES: Final = "unknown copies"
+"""Subject of the alert."""
 
 MISSING_MAX: Final = 1_000
 KEYS_MAX: Final = 1_000
@@ -236,19 +237,18 @@ class Scrubber:
         return report
 
     def _tell(self, report: ScrubReport) -> None:
-        problems = list(report.lost)
         if report.unknown_copies:
             first = report.unknown[0]
-            problems.append(
+            self._alerts.set(
+                AlertKind.TIER_METADATA_LOST,
+                UNKNOWN_COPIES,
                 f"{report.unknown_copies} whole copies of segments are in the bucket of which "
                 f"__remote_log_metadata knows nothing (the first of {first.segment_id.partition} "
-                f"from offset {first.start_offset} on): it has lost events"
+                f"from offset {first.start_offset} on): it has lost events. Such copies are kept; "
+                f"{HOW_TO_GO_ON}",
             )
-        if problems:
-            text = f"{'; '.join(problems)}. Such copies are kept; {HOW_TO_GO_ON}"
-            self._alerts.set(AlertKind.TIER_METADATA_LOST, METADATA_TOPIC, text)
         else:
-            self._alerts.clear(AlertKind.TIER_METADATA_LOST, METADATA_TOPIC)
+            self._alerts.clear(AlertKind.TIER_METADATA_LOST, UNKNOWN_COPIES)
 
     def _deadline(self, calls: int, what: str) -> Deadline:
         timeout_ms = self._settings().store.call_timeout_ms

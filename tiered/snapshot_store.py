@@ -3,6 +3,9 @@
     <directory>/<metadata partition>/<topic id>-<next offset, 20 digits>.snapshot
     __remote_log_metadata/<cluster id>/<metadata partition>/<topic id>-<next offset>.snapshot
 
+    <directory>/partitions, __remote_log_metadata/<cluster id>/partitions
+                                        how many metadata partitions there were at first
+
 Beside them lies `lost`, a sentence, while events of that metadata partition are known to be lost:
 the topic goes on and shows nothing of it after the next start.
 
@@ -13,6 +16,7 @@ of a history that the topic does not have (any more), and would otherwise stay t
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from posixpath import dirname
 from typing import Final, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
@@ -30,6 +34,7 @@ BUCKET_FOLDER: Final = "__remote_log_metadata"
 """First part of the keys, which no topic's objects have: those go on with `-` and a topic id."""
 
 LOST_NAME: Final = "lost"
+COUNT_NAME: Final = "partitions"
 LOST_BYTES_MAX: Final = 4096
 """Of the sentence; what is longer was not written here."""
 
@@ -84,6 +89,14 @@ class SnapshotStore(Protocol):
         """Keep one, whole or not at all, and remove those that are not needed any more."""
         ...
 
+    async def partition_count(self) -> int | None:
+        """How many metadata partitions there were at first; None: that was never kept."""
+        ...
+
+    async def set_partition_count(self, count: int) -> None:
+        """Keep that, on disk when this returns."""
+        ...
+
     async def lost(self, partition: int) -> str:
         """What is known to be lost of a metadata partition; empty: nothing."""
         ...
@@ -106,6 +119,14 @@ def _not_needed(names: Sequence[SnapshotName], written: SnapshotName) -> list[Sn
     ]
     kept = {written, *before[: SNAPSHOTS_KEPT - 1]}
     return [name for name in names if name not in kept]
+
+
+def _count(data: bytes) -> int:
+    """Raises RemoteStorageError: it is no number."""
+    text = data[:LOST_BYTES_MAX].decode(errors="replace").strip()
+    if not (text.isascii() and text.isdecimal()):
+        raise RemoteStorageError(f"the number of metadata partitions at first is {text[:40]!r}")
+    return int(text)
 
 
 def _sentence(data: bytes) -> str:
@@ -147,6 +168,31 @@ class LocalSnapshotStore:
             self._filesystem.replace_bytes(self._path(partition, name), data)
             for old in _not_needed(self._list(partition), name):
                 self._filesystem.unlink(self._path(partition, old), missing_ok=True)
+
+        await self._call(write)
+
+    async def partition_count(self) -> int | None:
+        """See SnapshotStore."""
+        path = f"{self._directory}/{COUNT_NAME}"
+
+        def read() -> int | None:
+            if not self._filesystem.exists(path):
+                return None
+            return _count(self._filesystem.read_bytes(path))
+
+        return await self._call(read)
+
+    async def set_partition_count(self, count: int) -> None:
+        """See SnapshotStore."""
+
+        def write() -> None:
+            if not self._filesystem.exists(self._directory):
+                self._filesystem.mkdir(self._directory)
+                self._filesystem.sync_directory(dirname(self._directory))
+            path = f"{self._directory}/{COUNT_NAME}"
+            data = f"{count}\n".encode()
+            if not self._filesystem.exists(path) or self._filesystem.read_bytes(path) != data:
+                self._filesystem.replace_bytes(path, data)
 
         await self._call(write)
 
@@ -236,6 +282,17 @@ class BucketSnapshotStore:
         if old:
             await self._tier.delete_objects([folder + name.file_name for name in old])
 
+    async def partition_count(self) -> int | None:
+        """See SnapshotStore."""
+        try:
+            return _count(await self._tier.get_object(self._count_key))
+        except ObjectNotFoundError:
+            return None
+
+    async def set_partition_count(self, count: int) -> None:
+        """See SnapshotStore."""
+        await self._tier.put_object(self._count_key, f"{count}\n".encode())
+
     async def lost(self, partition: int) -> str:
         """See SnapshotStore."""
         try:
@@ -250,6 +307,10 @@ class BucketSnapshotStore:
             await self._tier.put_object(key, text.encode())
         else:
             await self._tier.delete_objects([key])
+
+    @property
+    def _count_key(self) -> str:
+        return f"{BUCKET_FOLDER}/{self._cluster_id}/{COUNT_NAME}"
 
     def _folder(self, partition: int) -> str:
         return f"{BUCKET_FOLDER}/{self._cluster_id}/{partition}/"

@@ -14,7 +14,8 @@ To go on with such a deletion, assign the partition, then `update`, and `delete_
 end, which releases it.
 
 The number of metadata partitions is the topic's, for ever: with another one, partitions would be
-looked for in the wrong place. (So in Kafka.)
+looked for in the wrong place. So it is kept beside the snapshots, and a topic with another one is
+not opened until somebody has its content rebuilt (`accept_partitions`). (Kafka opens it.)
 
 Source: Kafka, TopicBasedRemoteLogMetadataManager.java, ConsumerTask.java; KIP-405.
 """
@@ -38,6 +39,7 @@ from tiered.segment_metadata import (
     RemoteLogSegmentMetadata,
     RemoteLogSegmentMetadataUpdate,
     RemotePartitionDelete,
+    SegmentState,
     TopicIdPartition,
     check_partition_step,
 )
@@ -81,6 +83,11 @@ class TopicMetadataManager:
         self._snapshotter = Snapshotter(
             snapshots, clock=clock, run=run, stats=self.stats, turns=self._turns
         )
+        self._snapshots = snapshots
+        self.misfit = ""
+        """Why the topic is not opened, though it is there; empty: it is, or comes."""
+        self._accepts_partitions = False
+        self._open_now = asyncio.Event()
         self._opened = False
         self._closed = False
         self._opening: asyncio.Task[None] | None = None
@@ -106,15 +113,16 @@ class TopicMetadataManager:
         while True:
             try:
                 await self._log.open(self)
+                await self._check_partitions()
                 break
             except (RemoteStorageError, RemoteStorageNotReadyError) as error:
                 LOGGER.warning("remote log metadata topic not ready, trying again error=%s", error)
             except Exception:
                 LOGGER.exception("remote log metadata topic not ready, trying again")
-            over = asyncio.Event()
-            handle = self._timer.call_later_ms(delay_ms, over.set)
+            self._open_now.clear()
+            handle = self._timer.call_later_ms(delay_ms, self._open_now.set)
             try:
-                await over.wait()
+                await self._open_now.wait()
             finally:
                 handle.cancel()
             delay_ms = min(2 * delay_ms, self._settings.retry_max_ms)
@@ -124,6 +132,39 @@ class TopicMetadataManager:
         for partition in self._assigned:
             self._reader_of(partition).want(partition)
         self._wake_openers()
+
+    async def _check_partitions(self) -> None:
+        """Raises RemoteStorageError: the topic has another number of partitions than at first."""
+        count = self._log.partition_count
+        try:
+            first = await self._snapshots.partition_count()
+            if first is None or self._accepts_partitions:
+                await self._snapshots.set_partition_count(count)
+        except RemoteStorageError as error:
+            LOGGER.warning("nobody knows how many partitions there were at first error=%s", error)
+            first = None
+        if first is None or self._accepts_partitions:
+            self.misfit = ""
+        elif first != count:
+            self.misfit = (
+                f"__remote_log_metadata has {count} partitions, and had {first} when it was made: "
+                "where it tells of what is not known any more. Nothing of remote storage is "
+                "served, copied or removed; `varve tier rebuild-metadata` writes it anew"
+            )
+            raise RemoteStorageError(self.misfit)
+
+    async def accept_partitions(self) -> None:
+        """See RemoteLogMetadataManager."""
+        self._accepts_partitions = True
+        if self._opened or not self.misfit:
+            return
+        self._open_now.set()
+        while not self._opened and not self._closed:
+            if self._until_opened is None:
+                self._until_opened = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._until_opened)
+        for partition in list(self._assigned):
+            await self.ready(partition)
 
     def _wake_openers(self) -> None:
         waiting, self._until_opened = self._until_opened, None
@@ -254,12 +295,17 @@ class TopicMetadataManager:
             self._withheld.pop(partition, None)
         elif partition in self._assigned:
             self._withheld[partition] = reason
+            self._reader_of(partition).note_loss(f"what it told of {partition} is lost")
 
     def doubt(self, partition: TopicIdPartition) -> str:
         """See RemoteLogMetadataManager."""
         withheld = self._withheld.get(partition)
         if withheld is not None:
             return withheld
+        return self.lost(partition)
+
+    def lost(self, partition: TopicIdPartition) -> str:
+        """See RemoteLogMetadataManager."""
         if not self._readers:
             return ""
         found = self._readers.get(metadata_partition(partition, self._log.partition_count))
@@ -267,7 +313,8 @@ class TopicMetadataManager:
 
     def losses(self) -> Sequence[str]:
         """See RemoteLogMetadataManager."""
-        return [reader.lost for reader, _ in self._readers.values() if reader.lost]
+        lost = [reader.lost for reader, _ in self._readers.values() if reader.lost]
+        return [self.misfit, *lost] if self.misfit else lost
 
     async def found(self) -> None:
         """See RemoteLogMetadataManager."""
@@ -324,6 +371,44 @@ class TopicMetadataManager:
         finally:
             self._adding.discard(metadata.id)
 
+    async def restore(self, segments: Sequence[RemoteLogSegmentMetadata]) -> None:
+        """See RemoteLogMetadataManager."""
+        if not segments:
+            return
+        partition = segments[0].partition
+        cache = self._cache(partition)
+        values: list[bytes] = []
+        for one in segments:
+            assert one.partition == partition
+            if cache.segment(one.id) is not None:
+                continue
+            values += (
+                self._encoded(
+                    partition,
+                    one.in_state(
+                        SegmentState.COPY_SEGMENT_STARTED,
+                        one.broker_id,
+                        one.event_timestamp_ms,
+                        None,
+                    ),
+                ),
+                self._encoded(
+                    partition,
+                    RemoteLogSegmentMetadataUpdate(
+                        one.segment_id,
+                        one.event_timestamp_ms,
+                        SegmentState.COPY_SEGMENT_FINISHED,
+                        one.broker_id,
+                        one.custom_metadata,
+                    ),
+                ),
+            )
+        if values:
+            reader = self._reader_of(partition)
+            # Before anything: should this break off, what is known then is only a part.
+            await reader.lose("it is being told again what is in remote storage")
+            await reader.tell(*values)
+
     async def update(self, update: RemoteLogSegmentMetadataUpdate) -> None:
         """See RemoteLogMetadataManager."""
         partition = update.segment_id.partition
@@ -337,13 +422,15 @@ class TopicMetadataManager:
         await self._tell(deletion.partition, deletion)
 
     async def _tell(self, partition: TopicIdPartition, event: MetadataEvent) -> None:
+        await self._reader_of(partition).tell(self._encoded(partition, event))
+
+    def _encoded(self, partition: TopicIdPartition, event: MetadataEvent) -> bytes:
         if self._closed:
             raise RemoteStorageNotReadyError("the broker stops")
         try:
-            value = encode_event(event)
+            return encode_event(event)
         except ValueError as error:
             raise RemoteStorageError(f"no record can say this of {partition}: {error}") from error
-        await self._reader_of(partition).tell(value)
 
     # -- looking up ------------------------------------------------------------------------------
 

@@ -4,6 +4,8 @@
                                       for each partition led here
     GET  /tier?topic=T[&partition=P]  only these, and their segments on both sides
     POST /tier/gc[?dry-run=true]      collect garbage now
+    POST /tier/rebuild-metadata[?dry-run=true][&below-log-start=true][&accept-loss=true]
+                                      tell the metadata again what the bucket's manifests know
     POST /tier/skip?topic=T&partition=P[&start=OFFSET]
                                       give up the corrupt local segment that copying stops before,
                                       if it begins there; without `start` only tell which it is
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from storage.log import Log
     from tiered.manager import RemoteLogManager
     from tiered.metadata_manager import RemoteLogMetadataManager
+    from tiered.metadata_rebuild import MetadataRebuild
     from tiered.settings import TierSettings
     from tiered.tier import Tier
     from tiered.verifier import SegmentFaults
@@ -71,6 +74,11 @@ class RemoteParts(Protocol):
         ...
 
     @property
+    def rebuild(self) -> "MetadataRebuild | None":
+        """Metadata out of the bucket."""
+        ...
+
+    @property
     def tier(self) -> "Tier | None":
         """Counters."""
         ...
@@ -103,6 +111,7 @@ class TierPages:
         """For POST."""
         return {
             "/tier/gc": self.collect_garbage,
+            "/tier/rebuild-metadata": self.rebuild_metadata,
             "/tier/skip": self.skip,
             "/tier/verify": self.verify,
         }
@@ -155,6 +164,21 @@ class TierPages:
         except TieredError as error:
             return _refusal(503, str(error))
         return _page(_report(report))
+
+    async def rebuild_metadata(self, query: Query) -> Page:
+        """See the module."""
+        rebuild = self._remote.rebuild
+        if rebuild is None:
+            return _refusal(503, "no topic of this broker has needed remote storage yet")
+        try:
+            report = await rebuild.run(
+                dry_run=query.get("dry-run") == "true",
+                below_log_start=query.get("below-log-start") == "true",
+                accept_loss=query.get("accept-loss") == "true",
+            )
+        except TieredError as error:
+            return _refusal(503, str(error))
+        return _page({_camel(name): value for name, value in dataclasses.asdict(report).items()})
 
     async def verify(self, query: Query) -> Page:
         """See the module."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from storage.clock import Clock
 
 BATCH_BYTES_MAX = 16 * 1024 * 1024
-"""Most bytes one batch may decompress to. Ours hold one record; a client's may hold anything."""
+"""Most bytes one batch may decompress to. Ours hold a few; a client's may hold anything."""
 
 
 class _Watch(DelayedOperation):
@@ -155,7 +155,7 @@ class ReplicaMetadataLog:
             raise RemoteStorageNotReadyError(f"{REMOTE_LOG_METADATA}-{index} is not served here")
         return partition
 
-    async def append(self, partition: int, value: bytes) -> int:
+    async def append(self, partition: int, *values: bytes) -> int:
         """See MetadataLog."""
         self._partition(partition)
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -170,7 +170,8 @@ class ReplicaMetadataLog:
                     RemoteStorageError(f"{REMOTE_LOG_METADATA}-{partition}: {code.name}")
                 )
 
-        batch = build_batch([(None, value, (), self._clock.now_ms())])
+        now_ms = self._clock.now_ms()
+        batch = build_batch([(None, value, (), now_ms) for value in values])
         self._replicas.append_internal(
             TopicPartition(REMOTE_LOG_METADATA, partition), batch, committed
         )

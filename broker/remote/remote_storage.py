@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from broker.replica_manager import ReplicaManager
     from broker.timer import Timer
     from tiered.manager import RemoteLogManager
+    from tiered.metadata_rebuild import MetadataRebuild
     from tiered.reader import Reader
     from tiered.topic_metadata_manager import TopicMetadataManager
 
@@ -55,7 +56,7 @@ class RemoteStorage:
 
     Attributes:
         settings: The present ones.
-        tier, metadata, reader, manager: None until they are needed.
+        tier, metadata, reader, manager, rebuild: None until they are needed.
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class RemoteStorage:
         self.metadata: TopicMetadataManager | None = None
         self.reader: Reader | None = None
         self.manager: RemoteLogManager | None = None
+        self.rebuild: MetadataRebuild | None = None
         self._replicas = replicas
         self._controller = controller
         self._disk = disk
@@ -136,6 +138,7 @@ class RemoteStorage:
         # Imported by the first topic that needs them: a start should not wait for them.
         from broker.remote.metadata_log import ReplicaMetadataLog
         from tiered.manager import RemoteLogManager
+        from tiered.metadata_rebuild import MetadataRebuild
         from tiered.reader import Reader
         from tiered.snapshot_store import BucketSnapshotStore, LocalSnapshotStore, SnapshotStore
         from tiered.topic_metadata_manager import TopicMetadataManager
@@ -191,6 +194,17 @@ class RemoteStorage:
             alerts=self._alerts,
         )
         self.tier, self.metadata, self.reader, self.manager = tier, metadata, reader, manager
+        self.rebuild = MetadataRebuild(
+            metadata=metadata,
+            manager=manager,
+            tier=tier,
+            clock=self._clock,
+            timer=self._timer,
+            broker_id=self._node_id,
+            settings=lambda: self.settings,
+            is_deleted=lambda topic_id: topic_id in self._controller.image.deleted_topics,
+            log_start_of=self._log_start_of,
+        )
         metadata.start()
         reader.start()
         manager.start()
@@ -392,6 +406,12 @@ class RemoteStorage:
             overrides={} if found is None else dict(found.overrides),
             cluster_id=image.cluster_id,
         )
+
+    def _log_start_of(self, who: TopicIdPartition) -> int | None:
+        partition = self._replicas.get_partition(who.topic, who.partition)
+        if partition is None or partition.topic_id != who.topic_id:
+            return None
+        return partition.log.log_start_offset
 
     def sizes(self) -> Sequence[tuple[str, int, int]]:
         """(topic, partition, bytes in remote storage) of every led partition that has any."""

@@ -725,6 +725,50 @@ async def test_what_is_lost_is_known_until_it_is_found(world: World, loss: str) 
     assert (list(manager.losses()), manager.doubt(P0)) == ([], "")
 
 
+async def test_copies_that_were_found_are_told_in_one_batch_and_once(world: World) -> None:
+    """What breaks off is known to be a part only, until somebody says that it is all."""
+    manager = await world.started()
+    await copy(manager, segment(0, 9))
+    found = [segment(10, 19), segment(20, 29)]
+    told = world.topic.end(world.metadata_partition)
+    await manager.restore([*manager.segments(P0), *found])
+    assert world.topic.end(world.metadata_partition) == told + 4
+    await manager.restore(found)
+    assert world.topic.end(world.metadata_partition) == told + 4
+    assert [one.start_offset for one in manager.segments(P0)] == [0, 10, 20]
+    assert manager.highest_offset(P0, 0) == 29
+    assert manager.lost(P0) != ""
+    await world.crash(manager)
+    manager = await world.started()
+    assert [one.start_offset for one in manager.segments(P0)] == [0, 10, 20]
+    assert manager.lost(P0) != ""
+    await manager.found()
+    assert manager.lost(P0) == ""
+
+
+async def test_a_topic_with_other_partitions_than_at_first_is_not_opened(world: World) -> None:
+    """Where it tells of what would be looked for in the wrong place."""
+    manager = await world.started()
+    await copy(manager, segment(0, 9))
+    await world.stop(manager)
+    world.topic.partition_count += 1
+    world.topic.records.append([])
+    world.topic.starts.append(0)
+    manager = world.start()
+    manager.assign([P0])
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not manager.is_ready(P0)
+    (text,) = manager.losses()
+    assert "varve tier rebuild-metadata" in text
+    await manager.accept_partitions()
+    assert manager.is_ready(P0)
+    assert manager.misfit == ""
+    await world.stop(manager)
+    manager = await world.started()
+    assert manager.is_ready(P0)
+
+
 async def test_a_partition_is_withheld_as_long_as_it_is_assigned(world: World) -> None:
     manager = await world.started()
     manager.withhold(P0, "its head is lost")

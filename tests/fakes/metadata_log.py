@@ -103,12 +103,13 @@ class FakeMetadataLog:
         if partition in self.topic.not_served:
             raise RemoteStorageNotReadyError(f"metadata partition {partition} is not served")
 
-    async def append(self, partition: int, value: bytes) -> int:
+    async def append(self, partition: int, *values: bytes) -> int:
         self._check(partition)
         if self.topic.fail_append is not None:
             raise self.topic.fail_append
         if not self.topic.hold:
-            return self.topic.put(partition, value)
+            return self.topic.put(partition, *values)
+        (value,) = values
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self.topic.held.append((partition, value, future))
         return await future

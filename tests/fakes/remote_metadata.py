@@ -26,6 +26,7 @@ from tiered.segment_metadata import (
     RemoteLogSegmentMetadata,
     RemoteLogSegmentMetadataUpdate,
     RemotePartitionDelete,
+    SegmentState,
     TopicIdPartition,
     check_partition_step,
 )
@@ -73,7 +74,7 @@ class FakeRemoteMetadata:
         self.log = events or MetadataEvents()
         self.reach = reach
         self.hidden: set[TopicIdPartition] = set()
-        self.lost = ""
+        self.loss = ""
         self.withheld: dict[TopicIdPartition, str] = {}
         self._assigned: dict[TopicIdPartition, None] = {}
         self._partitions: dict[TopicIdPartition, _Partition] = {}
@@ -115,7 +116,10 @@ class FakeRemoteMetadata:
             self._assigned.pop(partition, None)
 
     def doubt(self, partition: TopicIdPartition) -> str:
-        return self.withheld.get(partition) or self.lost
+        return self.withheld.get(partition) or self.loss
+
+    def lost(self, partition: TopicIdPartition) -> str:
+        return self.loss
 
     def withhold(self, partition: TopicIdPartition, reason: str) -> None:
         if reason:
@@ -123,11 +127,30 @@ class FakeRemoteMetadata:
         else:
             self.withheld.pop(partition, None)
 
+    async def restore(self, segments: Sequence[RemoteLogSegmentMetadata]) -> None:
+        for one in segments:
+            await self.add(
+                one.in_state(
+                    SegmentState.COPY_SEGMENT_STARTED, one.broker_id, one.event_timestamp_ms, None
+                )
+            )
+            await self.update(
+                RemoteLogSegmentMetadataUpdate(
+                    one.segment_id,
+                    one.event_timestamp_ms,
+                    SegmentState.COPY_SEGMENT_FINISHED,
+                    one.broker_id,
+                )
+            )
+
+    async def accept_partitions(self) -> None:
+        pass
+
     def losses(self) -> Sequence[str]:
-        return [self.lost] if self.lost else []
+        return [self.loss] if self.loss else []
 
     async def found(self) -> None:
-        self.lost = ""
+        self.loss = ""
 
     def is_ready(self, partition: TopicIdPartition) -> bool:
         return partition in self._assigned and partition not in self.hidden

@@ -5,12 +5,14 @@ gives no grace.
 """
 
 import asyncio
+import json
 import os
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +24,7 @@ from broker.controller.metadata_records import (
 )
 from broker.controller.metadata_store import Delete, Put
 from broker.controller.store_writer import Unit
+from cli import main as command
 from protocol.error_codes import ErrorCode
 from protocol.messages import alter_configs as old
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
@@ -131,6 +134,18 @@ def lose_topic_and_checkpoints(data: Path) -> None:
 def lose_topic_and_epochs(data: Path) -> None:
     lose_topic(data)
     (data / "t-0" / "leader-epoch-checkpoint").unlink()
+
+
+async def read_all(client: Client, start: int, end: int) -> list[bytes | None]:
+    """However slow the machine: an empty answer is asked again."""
+    values: list[bytes | None] = []
+    async with asyncio.timeout(60):
+        while start < end:
+            read = await client.fetch("t", start)
+            assert not read.error
+            values += [record.value for record in read.records if record.offset >= start]
+            start = read.records[-1].offset + 1 if read.records else start
+    return values
 
 
 async def read_some(client: Client, offset: int) -> tuple[int, list[bytes | None]]:
@@ -412,3 +427,107 @@ async def test_a_lost_epoch_checkpoint_costs_no_history(
         assert values == [value(number) for number in range(RECORDS)]
         assert history(data) == before
         assert (await node.page("/readyz"))[1].strip() == "ready"
+
+
+async def varve(capsys: pytest.CaptureFixture[str], node: Node, *words: str) -> Any:
+    """`varve tier ...` against the broker; (exit status, its document)."""
+    address = node.broker.admin_address
+    assert address is not None
+    capsys.readouterr()
+    status = await asyncio.to_thread(command.main, ["tier", *words, "--admin", address, "--json"])
+    out, err = capsys.readouterr()
+    assert out, err
+    return status, json.loads(out)
+
+
+def extend_topic(data: Path) -> None:
+    """The topic has another number of partitions than its events were written for."""
+    (data / "varve-remote-metadata" / "partitions").write_text("2\n")
+
+
+@pytest.mark.parametrize(
+    "lose",
+    [lose_topic, lose_snapshots_and_first_events, lose_topic_and_epochs, extend_topic],
+    ids=lambda f: f.__name__,
+)
+async def test_the_metadata_is_rebuilt_from_the_manifests(
+    start_node: StartNode,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    lose: Callable[[Path], None],
+) -> None:
+    """All of the history is read again; twice does no harm, and a dry run does nothing."""
+    data = tmp_path / "data"
+    node = await copied(start_node)
+    before = history(data)
+    await node.stop()
+    lose(data)
+    node = await start_node(**REMOTE, remote_fetch_max_wait_ms=50)
+    await collected(node)
+    client = await node.client()
+    assert await read_some(client, 0) == (ErrorCode.NONE, [])
+    assert history(data) == before
+    await until(partial(node.page_has, "/readyz", "rebuild-metadata"))
+
+    if lose is not extend_topic:
+        status, told = await varve(capsys, node, "rebuild-metadata", "--dry-run")
+        assert (status, told["found"]) == (0, False)
+        assert 0 < told["toldSegments"] <= len(before) // 3
+        assert await read_some(client, 0) == (ErrorCode.NONE, [])
+    status, told = await varve(capsys, node, "rebuild-metadata")
+    assert (status, told["found"], told["heldBack"], told["problems"]) == (0, True, {}, [])
+    assert told["toldSegments"] + told["knownSegments"] == len(before) // 3
+    expected = [value(number) for number in range(RECORDS)]
+    assert await read_all(client, 0, RECORDS) == expected
+    status, told = await varve(capsys, node, "rebuild-metadata")
+    assert (status, told["toldSegments"], told["knownSegments"]) == (0, 0, len(before) // 3)
+    await collected(node)
+    await until(lambda: not node.broker.alerts.all())
+    await node.stop()
+
+    node = await start_node(**REMOTE)
+    await collected(node)
+    client = await node.client()
+    for number in range(RECORDS, RECORDS + 20):
+        await client.produce("t", value(number))
+    await until(partial(is_copied, node))
+    expected = [value(number) for number in range(RECORDS + 20)]
+    assert await read_all(client, 0, RECORDS + 20) == expected
+    assert before.items() <= history(data).items()
+    assert node.broker.alerts.all() == []
+
+
+async def test_what_no_manifest_tells_any_more_is_given_up_only_when_somebody_says_so(
+    start_node: StartNode, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data"
+    node = await copied(start_node)
+    await node.stop()
+    lose_topic(data)
+    first = min(data.rglob("*.rsm-manifest"))
+    first.write_bytes(first.read_bytes().replace(b'"startOffset":0', b'"startOffset":1'))
+    before = history(data)
+    node = await start_node(**REMOTE, remote_fetch_max_wait_ms=50)
+    client = await node.client()
+    for _ in range(2):
+        status, told = await varve(capsys, node, "rebuild-metadata")
+        assert (status, told["found"], len(told["problems"])) == (1, False, 1)
+        assert await read_some(client, 0) == (ErrorCode.NONE, [])
+        assert await client.offset("t", -2) == 0
+        await collected(node)
+        assert history(data) == before
+        await node.stop()
+        node = await start_node(**REMOTE, remote_fetch_max_wait_ms=50)
+        client = await node.client()
+    status, told = await varve(capsys, node, "rebuild-metadata", "--accept-loss")
+    assert (told["found"], told["heldBack"]) == (True, {})
+    await until(lambda: not node.broker.remote.manager.held_back)  # type: ignore[union-attr]  # open
+    partition = node.broker.replicas.get_partition("t", 0)
+    assert partition is not None
+    await until(lambda: partition.log.log_start_offset > 0)
+    start = partition.log.log_start_offset
+    assert start < 10
+    expected = [value(number) for number in range(start, RECORDS)]
+    assert await read_all(client, start, RECORDS) == expected
+    await collected(node)
+    assert history(data) == before, "the damaged copy is kept still"

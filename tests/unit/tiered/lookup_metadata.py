@@ -29,8 +29,18 @@ class LookupMetadata:
     def doubt(self, partition: TopicIdPartition) -> str:
         return self.doubts
 
+    def lost(self, partition: TopicIdPartition) -> str:
+        return ""
+
     def withhold(self, partition: TopicIdPartition, reason: str) -> None:
         self.doubts = reason
+
+    async def restore(self, segments: Sequence[RemoteLogSegmentMetadata]) -> None:
+        for one in segments:
+            self.add_finished(one)
+
+    async def accept_partitions(self) -> None:
+        pass
 
     def losses(self) -> Sequence[str]:
         return ()

@@ -67,7 +67,7 @@ async def test_a_head_of_which_the_metadata_has_lost_the_first_part_is_not_given
     world.expire_local()
     world.events.events[:] = world.events.events[4:]
     await world.crash()
-    world.metadata.lost = "events 0 to 3 are lost"
+    world.metadata.loss = "events 0 to 3 are lost"
     await world.start()
     await world.interval()
     assert world.log.log_start_offset == 0

@@ -264,13 +264,15 @@ async def test_nothing_is_removed_while_the_metadata_has_lost_something() -> Non
     world = await filled(1)
     rest = strew(world, segment(60, 69), 2)
     world.clock.advance(HOUR_MS + 1)
-    world.metadata.lost = "events 0 to 99 are lost"
+    world.metadata.loss = "events 0 to 99 are lost"
     report = await scrub(world)
     assert (report.lost, report.removed_objects) == (["events 0 to 99 are lost"], 2)
     assert set(rest) < world.bucket.objects.keys()
+    await world.interval()
     (alert,) = world.alerts.all()
     assert "events 0 to 99 are lost" in alert.text
     await world.metadata.found()
     await scrub(world)
     assert not set(rest) & world.bucket.objects.keys()
+    await world.interval()
     assert world.alerts.all() == []
