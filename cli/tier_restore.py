@@ -3,7 +3,9 @@
 The node is empty before. Afterwards `varve serve` with the same settings serves the topics, with
 what was in remote storage; what was only on the lost node's disk is gone.
 
-The bucket stays as it is, but for its claim. The cluster id is that of `cluster.id`, else the one
+The bucket stays as it is, but for its claim, and for manifests of which a bit has flipped: those
+are put right. What is not restored is a problem, and the exit status says so: 1, also where the
+rest was restored. It stays in the bucket. The cluster id is that of `cluster.id`, else the one
 in the bucket; a bucket that another cluster has claimed is taken only with --take-ownership, and
 that cluster must be gone for good: two would remove each other's segments.
 """
@@ -13,7 +15,7 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
-from cli.connection import MISTAKEN, ClientFactory, CommandError, complain
+from cli.connection import FAILED, MISTAKEN, ClientFactory, CommandError, complain
 from cli.options import topic_name
 from cli.table import Cell, counted, format_json, format_size, format_table
 from cli.tier_bucket import add_bucket_arguments, bucket_settings, names_a_bucket, with_bucket
@@ -44,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--allow-gaps",
         action="store_true",
         help="keep what lies before a gap; else a partition begins after its last one, and what "
-        "lies before is removed as garbage later",
+        "lies before is left in the object store",
     )
     parser.add_argument(
         "--take-ownership", action="store_true", help="also of a bucket that another cluster claims"
@@ -71,6 +73,9 @@ def restore(args: argparse.Namespace, _: ClientFactory) -> int:
         cluster_id = await _cluster_id(tier, settings, content, args.take_ownership)
         if args.dry_run:
             return content, cluster_id, None
+        for key, data in content.repaired.items():
+            # Readers need it as much as the restore does.
+            await tier.put_object(key, data)
         return content, cluster_id, await _restore(tier, settings, content, cluster_id)
 
     content, cluster_id, result = with_bucket(settings, work)
@@ -79,9 +84,12 @@ def restore(args: argparse.Namespace, _: ClientFactory) -> int:
     else:
         print(_table(content))
         print(_summary(content, settings, result))
-    for problem in content.problems if result is None else result.problems:
+        for key in sorted(content.repaired):
+            print(f"{'damaged' if result is None else 'repaired'}: {key}, one bit of it")
+    problems = content.problems if result is None else result.problems
+    for problem in problems:
         complain(problem)
-    return 0
+    return FAILED if problems else 0
 
 
 def _check_node(settings: "BrokerConfig") -> None:
@@ -249,4 +257,5 @@ def _document(
             for name, topic in sorted(content.topics.items())
         ],
         "problems": content.problems if result is None else result.problems,
+        "repaired": sorted(content.repaired),
     }

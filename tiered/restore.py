@@ -4,8 +4,10 @@
     ─> per partition: the newest decides, its leader epochs and producer snapshot are read
     ─> `tiered.restore_plan` chooses
 
-Nothing is written here, neither in the bucket nor anywhere else. What cannot be read is a problem
-that is told, and the rest goes on without it.
+Nothing is written here, neither in the bucket nor anywhere else. A manifest of which one bit has
+flipped is put right (`tiered.manifest_repair`); whoever restores writes it back. What cannot be
+read is a problem that is told, and the rest goes on without it: what is left out stays in the
+bucket.
 """
 
 import asyncio
@@ -18,6 +20,7 @@ from storage.checkpoints import decode_epochs
 from storage.errors import CorruptFileError
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
 from tiered.manifest import SegmentManifest
+from tiered.manifest_repair import repair_manifest
 from tiered.object_keys import ObjectKeys, ObjectSuffix
 from tiered.restore_plan import LeftOut, PartitionPlan, newest_first, plan_partition
 from tiered.segment_metadata import TopicIdPartition
@@ -61,15 +64,20 @@ class BucketContent:
         topics: By name.
         cluster_ids: Of all manifests read.
         problems: Sentences about what cannot be given back.
+        repaired: Manifests that were damaged, by name: as they were before.
     """
 
     topics: dict[str, RestoredTopic] = field(default_factory=dict)
     cluster_ids: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
+    repaired: dict[str, bytes] = field(default_factory=dict)
 
 
 async def read_manifests(
-    tier: Tier, problems: list[str], topics: Collection[str] | None = None
+    tier: Tier,
+    problems: list[str],
+    topics: Collection[str] | None = None,
+    repaired: dict[str, bytes] | None = None,
 ) -> list[SegmentManifest]:
     """Manifests of whole segments, in the order of their names.
 
@@ -77,6 +85,7 @@ async def read_manifests(
         tier: Reads the bucket.
         problems: Is told of those that are damaged, and of segments that are not whole.
         topics: Only these; None: all.
+        repaired: Is given those that could be put right, by name; None: they are problems.
 
     Raises:
         RemoteStorageError: The bucket cannot be listed, or an object not be read now.
@@ -96,7 +105,9 @@ async def read_manifests(
     found: list[SegmentManifest] = []
     for start in range(0, len(names), READS_AT_A_TIME):
         part = names[start : start + READS_AT_A_TIME]
-        read = await asyncio.gather(*(_read_manifest(tier, key, problems) for key in part))
+        read = await asyncio.gather(
+            *(_read_manifest(tier, key, problems, repaired) for key in part)
+        )
         found += [one for one in read if one is not None and _is_whole(one, sizes, problems)]
     return found
 
@@ -114,14 +125,22 @@ async def _listing(tier: Tier, topics: Collection[str] | None) -> AsyncIterator[
                 break
 
 
-async def _read_manifest(tier: Tier, key: str, problems: list[str]) -> SegmentManifest | None:
+async def _read_manifest(
+    tier: Tier, key: str, problems: list[str], repaired: dict[str, bytes] | None
+) -> SegmentManifest | None:
     try:
-        return SegmentManifest.from_json(await tier.get_object(key), key)
+        data = await tier.get_object(key)
     except ObjectNotFoundError:
         return None  # deleted meanwhile
+    try:
+        return SegmentManifest.from_json(data, key)
     except CorruptRemoteDataError as error:
-        problems.append(f"{error.key}: {error.problem}")
-        return None
+        mended = None if repaired is None else repair_manifest(data, key)
+        if mended is None or repaired is None:
+            problems.append(f"{error.key}: {error.problem}")
+            return None
+        manifest, repaired[key] = mended
+        return manifest
 
 
 def _is_whole(one: SegmentManifest, sizes: dict[str, int], problems: list[str]) -> bool:
@@ -149,7 +168,7 @@ async def read_bucket(
         RemoteStorageError: The bucket cannot be read now.
     """
     content = BucketContent()
-    manifests = await read_manifests(tier, content.problems, topics)
+    manifests = await read_manifests(tier, content.problems, topics, content.repaired)
     # Another program's manifests do not tell whose they are.
     content.cluster_ids = {one.topic.cluster_id for one in manifests} - {""}
     for topic in _latest_incarnations(manifests, content.problems):

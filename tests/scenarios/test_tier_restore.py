@@ -214,3 +214,55 @@ async def test_a_bucket_alone_is_enough(
         "no such partition with remote storage is led here",
     )
     assert (await node.page("/tier?partition=x"))[0] == 400
+
+
+@pytest.mark.parametrize("damage", ["one bit", "more"])
+async def test_a_damaged_manifest_costs_no_object(
+    start_node: StartNode, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
+) -> None:
+    """One bit is put right. Else it is a problem, and what is left out for it stays where it is."""
+    store = tmp_path / "store"
+    settings = REMOTE | {"rsm_config_storage_root": str(store)}
+    node = await start_node(**settings)
+    client = await node.client()
+    await client.create_topic("t", 1, **TIERED)
+    for number in range(RECORDS):
+        await client.produce("t", value(number))
+    await until(lambda: is_all_copied(node))
+    await node.stop()
+    shutil.rmtree(tmp_path / "data")
+    manifests = sorted(store.rglob("*.rsm-manifest"))
+    damaged = manifests[len(manifests) // 2]
+    whole = damaged.read_bytes()
+    broken = bytearray(whole)
+    broken[200] ^= 4
+    if damage == "more":
+        broken[300] ^= 1
+        broken[400] ^= 1
+    damaged.write_bytes(broken)
+    before = {path: path.stat().st_size for path in store.rglob("t-*/**/*") if path.is_file()}
+
+    words = (
+        *("tier", "restore", "--root", str(store), "--log-dirs", str(tmp_path / "data")),
+        *("--set", "rlmm.config.remote.log.metadata.topic.num.partitions=3", "--json"),
+    )
+    status = await asyncio.to_thread(command.main, words)
+    told = json.loads(capsys.readouterr().out)
+    assert told["done"]
+    if damage == "one bit":
+        assert (status, len(told["repaired"]), told["problems"]) == (0, 1, [])
+        assert damaged.read_bytes() == whole
+    else:
+        assert (status, told["repaired"]) == (1, [])
+        assert damaged.name in " ".join(told["problems"])
+
+    node = await start_node(**settings, tier_gc_interval_ms=30, tier_gc_grace_ms=0)
+    client = await node.client()
+    remote = node.broker.remote
+    assert remote is not None
+    await until(lambda: remote.manager is not None and remote.manager.scrubber.runs >= 5)
+    assert {path: path.stat().st_size for path in before} == before
+    start = await client.offset("t", -2)
+    assert (start == 0) is (damage == "one bit")
+    expected = [value(number) for number in range(start, RECORDS)]
+    assert await read_all(client, start, RECORDS) == expected

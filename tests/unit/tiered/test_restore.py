@@ -71,7 +71,7 @@ async def test_segments_that_are_not_whole_are_gaps() -> None:
     bucket.objects["a-readme"] = b"not a segment's"
     bucket.objects[log] = b""
     del bucket.objects[indexes]
-    bucket.objects[manifest] = bucket.objects[manifest].replace(b"30", b"31", 1)
+    bucket.objects[manifest] = bucket.objects[manifest].replace(b"30", b"55", 1)
     content = await read_bucket(bucket)
     plan = content.topics["a"].partitions[0].plan
     assert plan.gaps == (Gap(10, 40),)
