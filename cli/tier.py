@@ -2,6 +2,7 @@
 
     ls, verify        of a broker, or of a bucket alone (`cli.tier_bucket` has the options)
     describe, gc, skip   of a broker, through its admin port
+    claim             of a broker: it goes on alone, after a copy of its disk was started
     pause, resume     a topic, or all: a setting, through the Kafka protocol
     rebuild-metadata  tell a broker again what is in its bucket (`cli.tier_rebuild`)
     restore           a bucket onto an empty node (`cli.tier_restore`)
@@ -220,6 +221,15 @@ def _verify(args: argparse.Namespace, _: ClientFactory) -> int:
     return FAILED if document["faulty"] or document["unread"] else 0
 
 
+def _claim(args: argparse.Namespace, _: ClientFactory) -> int:
+    document = args.ask(args.admin, "POST", "/tier/claim", {})
+    if args.json:
+        print(format_json(document))
+    else:
+        print(f"the bucket of cluster {document['bucketOwner']} is this broker's")
+    return 0 if document["state"] == "ours" else FAILED
+
+
 def _gc_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only tell what would be removed")
     add_admin_argument(parser)
@@ -301,6 +311,11 @@ ACTIONS = {
         _verify,
     ),
     "skip": Action("give up a corrupt local segment that holds up copying", _skip_arguments, _skip),
+    "claim": Action(
+        "let this broker remove things from its bucket: no other of its cluster lives",
+        add_admin_argument,
+        _claim,
+    ),
     "gc": Action("collect garbage in the object store now", _gc_arguments, _gc),
     "pause": Action(
         "stop copying to remote storage, or reading from it",

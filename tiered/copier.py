@@ -349,7 +349,7 @@ class Copier:
 
     async def _take_back(self, metadata: RemoteLogSegmentMetadata) -> None:
         try:
-            await self._deletion.delete(metadata)
+            await self._deletion.delete(metadata, own=True)
         except TieredError as error:
             _log.warning("failed copy %s stays for the expiry task: %s", metadata.id, error)
 

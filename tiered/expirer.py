@@ -25,6 +25,7 @@ from uuid import UUID
 
 from storage.clock import Clock
 from storage.log import Log
+from tiered.claim import Claim
 from tiered.deadline import METADATA_DEADLINE_MS, Deadline, call_deadline_ms
 from tiered.epoch_bounds import valid_end
 from tiered.errors import (
@@ -68,6 +69,7 @@ class Expirer:
 
     __slots__ = (
         "_broker_id",
+        "_claim",
         "_clock",
         "_counters",
         "_deletion",
@@ -90,6 +92,7 @@ class Expirer:
         settings: Callable[[], TierSettings],
         counters: TaskCounters,
         in_flight: Collection[UUID],
+        claim: Claim,
     ) -> None:
         """Nothing runs before `run`; `in_flight`: the copier's, looked at all the time."""
         self._metadata = metadata
@@ -101,6 +104,7 @@ class Expirer:
         self._settings = settings
         self._counters = counters
         self._in_flight = in_flight
+        self._claim = claim
 
     def plan(self, led: LedPartition) -> ExpiryPlan | None:
         """What there is to do now; brings the delete-lag gauges up to date.
@@ -138,6 +142,8 @@ class Expirer:
     def is_due(self, led: LedPartition) -> bool:
         """Whether `run` would do something."""
         if not led.is_active or not self._metadata.is_ready(led.tiered.partition):
+            return False
+        if not self._claim.is_removing:
             return False
         plan = self.plan(led)
         return plan is None or not plan.is_empty

@@ -26,11 +26,11 @@ from storage.clock import Clock
 from storage.errors import StorageError
 from storage.filesystem import Filesystem
 from storage.randomness import Randomness
-from tiered.claim import Claim
+from tiered.claim import Claim, IncarnationMemory
 from tiered.copier import Run
 from tiered.copy_quota import CopyQuota
 from tiered.deadline import Deadline
-from tiered.errors import RemoteStorageError, StoreTimeoutError, TieredError
+from tiered.errors import RemoteStorageError, TieredError
 from tiered.led_partition import LedPartition
 from tiered.lost_metadata import HOW_TO_GO_ON, head_in_doubt, learn_epochs
 from tiered.metadata_manager import RemoteLogMetadataManager
@@ -60,6 +60,9 @@ ADVANCES_PER_TICK: Final = 200
 
 WORK_PER_TICK_MS: Final = 5.0
 """No further partition after so long: with 10,000 segments, one is looked at for that time."""
+
+RELEASE_DEADLINE_MS: Final = 2_000
+"""For one small object when the broker stops."""
 
 STOP_DEADLINE_MS: Final = 10_000
 """For cancelled jobs to end when the broker stops."""
@@ -95,6 +98,7 @@ class RemoteLogManager:
         on_segment_deleted: Callable[[RemoteLogSegmentMetadata], None] | None = None,
         is_deleted: Callable[[UUID], bool] = lambda _topic_id: False,
         alerts: Alerts | None = None,
+        incarnations: IncarnationMemory | None = None,
     ) -> None:
         """Nothing runs before `start`.
 
@@ -113,10 +117,11 @@ class RemoteLogManager:
             on_segment_deleted: The removal of a segment has begun: caches forget it.
             is_deleted: Whether a topic was deleted here, by its id, and may have left objects.
             alerts: Where it is said that something is lost.
+            incarnations: Of this node in the bucket's claim; None: the cluster's id counts alone.
         """
         self.settings = settings
         self.counters = TaskCounters()
-        self.scrubber_pool = TaskPool("scrubber", 2)
+        self.scrubber_pool = TaskPool("scrubber", 3)
         self._metadata = metadata
         self._filesystem = filesystem
         self._run_blocking = run_blocking
@@ -136,7 +141,18 @@ class RemoteLogManager:
         def present() -> TierSettings:
             return self.settings
 
+        self.claim = Claim(
+            tier=tier,
+            clock=clock,
+            timer=timer,
+            cluster_id=cluster_id,
+            settings=present,
+            randomness=randomness,
+            memory=incarnations,
+            alerts=self._alerts,
+        )
         self._roles = PartitionRoles(
+            claim=self.claim,
             metadata=metadata,
             tier=tier,
             clock=clock,
@@ -158,9 +174,6 @@ class RemoteLogManager:
         self.follower_pool = self._roles.follower_pool
         self.gone = self._roles.gone
         self._deletion = self._roles.deletion
-        self.claim = Claim(
-            tier=tier, clock=clock, timer=timer, cluster_id=cluster_id, settings=present
-        )
         self.scrubber = Scrubber(
             metadata=metadata,
             tier=tier,
@@ -180,6 +193,12 @@ class RemoteLogManager:
             timer=timer,
             settings=present,
             led=self.led_partitions,
+        )
+        self._claim_task = self._roles.periodic(
+            "look at the bucket's claim",
+            self.scrubber_pool,
+            is_due=lambda: incarnations is not None,
+            work=self._look_at_claim,
         )
         self._scrub_task = self._roles.periodic(
             "garbage collection",
@@ -203,6 +222,7 @@ class RemoteLogManager:
         self._is_started = True
         self._do_chores()
         self._arm_tick(0.0)
+        self._claim_task.start()
         # Not at once: a start has better things to do than to list the bucket.
         self._timer.call_later_ms(self.settings.gc_interval_ms, self._start_scrubbing)
 
@@ -217,6 +237,7 @@ class RemoteLogManager:
         for handle in (self._tick_handle, self._chores_handle):
             if handle is not None:
                 handle.cancel()
+        self._claim_task.stop()
         self._scrub_task.stop()
         self._verify_task.stop()
         for tasks in self._partitions.values():
@@ -225,7 +246,10 @@ class RemoteLogManager:
             async with Deadline(self._timer, STOP_DEADLINE_MS, "end of the remote log's tasks"):
                 for pool in self._pools():
                     await pool.close()
-        except StoreTimeoutError as error:
+            async with Deadline(self._timer, RELEASE_DEADLINE_MS, "giving the claim back"):
+                await self.claim.release()
+        except TieredError as error:
+            # The next start waits a little before it removes anything.
             _log.warning("%s", error)
 
     def _pools(self) -> tuple[TaskPool, ...]:
@@ -553,6 +577,9 @@ class RemoteLogManager:
             partition = deletion.partition
             if partition not in self._partitions and partition not in self.gone:
                 self.on_stop(partition, delete_remote=True)
+
+    async def _look_at_claim(self) -> None:
+        await self.claim.check()
 
     async def _scrub(self) -> None:
         await self.scrubber.run_once()

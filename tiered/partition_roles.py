@@ -19,6 +19,7 @@ from storage.clock import Clock
 from storage.filesystem import Filesystem
 from storage.randomness import Randomness
 from tiered.backoff import Backoff
+from tiered.claim import Claim
 from tiered.copier import Copier, Run
 from tiered.expirer import Expirer
 from tiered.led_partition import LedPartition
@@ -66,6 +67,7 @@ class PartitionRoles:
         on_deleted: Callable[[RemoteLogSegmentMetadata], None],
         on_ended: Callable[[], None],
         on_gone: Callable[[PartitionTasks], None],
+        claim: Claim,
     ) -> None:
         """Nothing runs yet; what is not named here is as the manager has it.
 
@@ -93,6 +95,7 @@ class PartitionRoles:
             broker_id=broker_id,
             settings=settings,
             counters=counters,
+            require=claim.require,
             on_deleted=on_deleted,
         )
         self.copier = Copier(
@@ -120,6 +123,7 @@ class PartitionRoles:
             settings=settings,
             counters=counters,
             in_flight=self.copier.in_flight,
+            claim=claim,
         )
         self.remote_deletion = RemoteDeletion(
             metadata=metadata,
@@ -129,6 +133,7 @@ class PartitionRoles:
             timer=timer,
             broker_id=broker_id,
             settings=settings,
+            claim=claim,
         )
 
     def resize(self, settings: TierSettings) -> None:

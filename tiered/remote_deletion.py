@@ -25,6 +25,7 @@ import logging
 from collections.abc import Callable
 
 from storage.clock import Clock
+from tiered.claim import Claim
 from tiered.deadline import METADATA_DEADLINE_MS, Deadline, call_deadline_ms
 from tiered.errors import RemoteStorageNotReadyError, TieredError
 from tiered.led_partition import LedPartition
@@ -49,6 +50,7 @@ class RemoteDeletion:
 
     __slots__ = (
         "_broker_id",
+        "_claim",
         "_clock",
         "_deletion",
         "_keys",
@@ -69,6 +71,7 @@ class RemoteDeletion:
         timer: Timer,
         broker_id: int,
         settings: Callable[[], TierSettings],
+        claim: Claim,
     ) -> None:
         """`swept_objects` counts objects that no segment told of."""
         self._metadata = metadata
@@ -78,6 +81,7 @@ class RemoteDeletion:
         self._timer = timer
         self._broker_id = broker_id
         self._settings = settings
+        self._claim = claim
         self._keys = ObjectKeys()
         self.swept_objects = 0
 
@@ -181,6 +185,7 @@ class RemoteDeletion:
             raise failed
 
     async def _sweep(self, partition: TopicIdPartition) -> None:
+        await self._claim.require()
         prefix = self._keys.partition_prefix(partition)
         deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 2)
         async with Deadline(self._timer, deadline_ms, f"looking for uploads of {partition}"):

@@ -211,7 +211,7 @@ class Scrubber:
         report.is_ours = await self._claim.check()
         report.owner = self._claim.owner or ""
         report.lost += self._metadata.losses()
-        removes = report.is_ours and not dry_run and not report.lost
+        removes = self._claim.is_settled and not dry_run and not report.lost
         began_ms = self._clock.now_ms()
         oldest_ms = self._settings().gc_grace_ms
         store_now_ms = await self._store_now_ms() if report.is_ours else began_ms
@@ -374,6 +374,7 @@ class Scrubber:
         if not keys:
             return
         if work.removes:
+            await self._claim.require()
             async with self._deadline(1, "removing garbage"):
                 await self._tier.delete_objects(keys)
         report.removed_objects += len(keys)

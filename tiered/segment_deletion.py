@@ -12,7 +12,7 @@ those who would build on it.
 Source: Kafka, RemoteLogManager.deleteRemoteLogSegment; KAFKA-17428.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from uuid import UUID
 
 from storage.clock import Clock
@@ -49,6 +49,7 @@ class SegmentDeletion:
         "_counters",
         "_doubtful",
         "_metadata",
+        "_require",
         "_settings",
         "_tier",
         "_timer",
@@ -65,6 +66,7 @@ class SegmentDeletion:
         broker_id: int,
         settings: Callable[[], TierSettings],
         counters: TaskCounters,
+        require: Callable[[], Awaitable[None]],
         on_deleted: Callable[[RemoteLogSegmentMetadata], None] | None = None,
     ) -> None:
         self._metadata = metadata
@@ -74,6 +76,7 @@ class SegmentDeletion:
         self._broker_id = broker_id
         self._settings = settings
         self._counters = counters
+        self._require = require
         self._doubtful: Doubtful = {}
         self.on_deleted = on_deleted
 
@@ -111,13 +114,19 @@ class SegmentDeletion:
         if self.on_deleted is not None:
             self.on_deleted(segment)
 
-    async def delete(self, segment: RemoteLogSegmentMetadata) -> None:
+    async def delete(self, segment: RemoteLogSegmentMetadata, *, own: bool = False) -> None:
         """Do it; see the module.
+
+        Args:
+            segment: Which.
+            own: A copy of this very process, which nobody else can know of.
 
         Raises:
             TieredError: It is not finished; the segment is in the metadata still.
         """
         counters = self._counters.of(segment.partition.topic)
+        if not own:
+            await self._require()
         self._doubtful.setdefault(segment.partition, {})[segment.id] = segment
         counters.delete_requests += 1
         try:

@@ -3,6 +3,7 @@
     GET  /tier                        the bucket, switches, caches, garbage and faults, and one row
                                       for each partition led here
     GET  /tier?topic=T[&partition=P]  only these, and their segments on both sides
+    POST /tier/claim                  take the bucket's claim: no other broker of this cluster lives
     POST /tier/gc[?dry-run=true]      collect garbage now
     POST /tier/rebuild-metadata[?dry-run=true][&below-log-start=true][&accept-loss=true]
                                       tell the metadata again what the bucket's manifests know
@@ -110,6 +111,7 @@ class TierPages:
     def actions(self) -> Pages:
         """For POST."""
         return {
+            "/tier/claim": self.take_claim,
             "/tier/gc": self.collect_garbage,
             "/tier/rebuild-metadata": self.rebuild_metadata,
             "/tier/skip": self.skip,
@@ -153,6 +155,17 @@ class TierPages:
                 "tier": None if self._remote.tier is None else self._remote.tier.statistics(),
             }
         return _page(document)
+
+    async def take_claim(self, _: Query) -> Page:
+        """See the module."""
+        manager = self._remote.manager
+        if manager is None:
+            return _refusal(503, "no topic of this broker has needed remote storage yet")
+        try:
+            await manager.claim.take()
+        except TieredError as error:
+            return _refusal(503, str(error))
+        return _page({"bucketOwner": manager.claim.owner, "state": manager.claim.state.value})
 
     async def collect_garbage(self, query: Query) -> Page:
         """See the module."""

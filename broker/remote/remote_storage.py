@@ -136,6 +136,7 @@ class RemoteStorage:
         if self.manager is not None:
             return self.manager
         # Imported by the first topic that needs them: a start should not wait for them.
+        from broker.remote.incarnation_file import IncarnationFile
         from broker.remote.metadata_log import ReplicaMetadataLog
         from tiered.manager import RemoteLogManager
         from tiered.metadata_rebuild import MetadataRebuild
@@ -192,6 +193,9 @@ class RemoteStorage:
             on_segment_deleted=lambda segment: reader.forget_segment(segment.id),
             is_deleted=lambda topic_id: topic_id in self._controller.image.deleted_topics,
             alerts=self._alerts,
+            incarnations=IncarnationFile(
+                self._filesystem, f"{self._log_dir}/{SNAPSHOTS_DIRECTORY}", self._disk.run
+            ),
         )
         self.tier, self.metadata, self.reader, self.manager = tier, metadata, reader, manager
         self.rebuild = MetadataRebuild(

@@ -1,0 +1,54 @@
+"""The incarnations this node has had in the bucket's claim: a small file beside the log.
+
+    <directory>/incarnation     one a line, the last one last; two while a new one is being written
+
+See `tiered.claim`.
+"""
+
+import os
+
+from storage.errors import StorageError
+from storage.filesystem import Filesystem
+from tiered.errors import RemoteStorageError
+from tiered.snapshot_store import RunBlocking
+
+FILE_NAME = "incarnation"
+
+
+class IncarnationFile:
+    """`tiered.claim.IncarnationMemory` on this node's disk."""
+
+    def __init__(self, filesystem: Filesystem, directory: str, run: RunBlocking) -> None:
+        """`directory` is made when there is something to keep."""
+        self._filesystem = filesystem
+        self._directory = directory
+        self._path = f"{directory}/{FILE_NAME}"
+        self._run = run
+
+    async def load(self) -> list[str]:
+        """See IncarnationMemory."""
+
+        def read() -> list[str]:
+            if not self._filesystem.exists(self._path):
+                return []
+            return self._filesystem.read_bytes(self._path).decode(errors="replace").split()
+
+        try:
+            return await self._run(read)
+        except StorageError as error:
+            raise RemoteStorageError(f"{self._path}: {error}") from error
+
+    async def save(self, incarnations: list[str]) -> None:
+        """See IncarnationMemory."""
+
+        def write() -> None:
+            if not self._filesystem.exists(self._directory):
+                self._filesystem.mkdir(self._directory)
+                self._filesystem.sync_directory(os.path.dirname(self._directory))
+            text = "".join(f"{one}\n" for one in incarnations if one)
+            self._filesystem.replace_bytes(self._path, text.encode())
+
+        try:
+            await self._run(write)
+        except StorageError as error:
+            raise RemoteStorageError(f"{self._path}: {error}") from error

@@ -1,0 +1,40 @@
+"""What a node was in the bucket's claim outlives it."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+
+from broker.remote.incarnation_file import IncarnationFile
+from storage.errors import DiskError
+from tests.fakes.filesystem import FakeFilesystem
+from tiered.errors import RemoteStorageError
+
+T = TypeVar("T")
+
+
+async def run_here(function: Callable[[], T], /) -> T:
+    return function()
+
+
+async def test_the_last_ones_are_kept() -> None:
+    filesystem = FakeFilesystem()
+    filesystem.mkdir("/d")
+    memory = IncarnationFile(filesystem, "/d/s", run_here)
+    assert await memory.load() == []
+    await memory.save(["", "a"])
+    assert await memory.load() == ["a"]
+    await memory.save(["a", "b"])
+    assert await IncarnationFile(filesystem, "/d/s", run_here).load() == ["a", "b"]
+
+
+async def test_a_disk_that_refuses_is_told() -> None:
+    class Refusing(FakeFilesystem):
+        def exists(self, path: str) -> bool:
+            raise DiskError("cannot look", path, 5)
+
+    memory = IncarnationFile(Refusing(), "/d/s", run_here)
+    with pytest.raises(RemoteStorageError):
+        await memory.load()
+    with pytest.raises(RemoteStorageError):
+        await memory.save(["a"])
