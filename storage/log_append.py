@@ -529,6 +529,7 @@ class LogAppends(LogWriteBehind):
         Raises:
             DiskError: The disk refused; the old segment stays active.
         """
+        assert not self.is_writing, "what is written now would lie behind the new segment"
         self.write_queued()
         if self._segments.active.size:
             self._roll(self.log_end_offset)

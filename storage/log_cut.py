@@ -183,7 +183,8 @@ class LogCuts(LogAppends):
             highest_remote_offset=self.highest_remote_offset,
         )
         count = len(plan)
-        if plan.roll_active:
+        # While a thread writes to the active segment it stays: the next pass finds it.
+        if plan.roll_active and not self.is_writing:
             # As in Kafka, what goes must not be the active one: a new one takes its place.
             try:
                 if self.write_queue is None and self._pace.is_quick:

@@ -115,6 +115,11 @@ class LogWriteBehind(LogFlushes):
 
     # -- writing -----------------------------------------------------------------------------
 
+    @property
+    def is_writing(self) -> bool:
+        """A ticket is out: a thread is at it, or about to be."""
+        return self._back_under_way or (self.write_queue is not None and self.write_queue.under_way)
+
     def begin_write(self) -> WriteTicket | None:
         """What a thread should do next for what is queued; None: nothing, or it is at it.
 

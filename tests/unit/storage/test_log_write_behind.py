@@ -335,3 +335,23 @@ def test_a_roll_can_be_queued(world: World) -> None:
     assert [s.base_offset for s in world.log.segment_facts()] == [0, 1]
     assert world.values() == [b"a", b"b"]
     assert world.filesystem.exists(f"{DIRECTORY}/00000000000000000001.snapshot")
+
+
+def test_retention_does_not_roll_under_a_write() -> None:
+    """Its batch would end up in the old segment, behind where the new one begins."""
+    world = World(small_segments(1000, retention_ms=1))
+    world.append(b"a", timestamp_ms=1)
+    while world.log.write_queue is not None:
+        world.write_one()
+    log = world.log
+    log.update_high_watermark(1)
+    world.append(b"b", timestamp_ms=1)
+    ticket = log.begin_write()
+    assert isinstance(ticket, AppendTicket)
+    assert log.delete_old_segments() == 0
+    with pytest.raises(AssertionError):
+        log.roll()
+    ticket.run()
+    log.finish_write(ticket)
+    assert [segment.base_offset for segment in log.segment_facts()] == [0]
+    assert world.values() == [b"a", b"b"]
