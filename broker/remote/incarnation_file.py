@@ -1,6 +1,6 @@
-"""The incarnations this node has had in the bucket's claim: a small file beside the log.
+"""The incarnations this node has had in the bucket's claim: a small file of its disk.
 
-    <directory>/incarnation     one a line, the last one last; two while a new one is being written
+    <log directory>/varve-tier-incarnation     one a line, the last one last; two while one is new
 
 See `tiered.claim`.
 """
@@ -12,7 +12,7 @@ from storage.filesystem import Filesystem
 from tiered.errors import RemoteStorageError
 from tiered.snapshot_store import RunBlocking
 
-FILE_NAME = "incarnation"
+FILE_NAME = "varve-tier-incarnation"
 
 
 class IncarnationFile:

@@ -193,9 +193,7 @@ class RemoteStorage:
             on_segment_deleted=lambda segment: reader.forget_segment(segment.id),
             is_deleted=lambda topic_id: topic_id in self._controller.image.deleted_topics,
             alerts=self._alerts,
-            incarnations=IncarnationFile(
-                self._filesystem, f"{self._log_dir}/{SNAPSHOTS_DIRECTORY}", self._disk.run
-            ),
+            incarnations=IncarnationFile(self._filesystem, self._log_dir, self._disk.run),
         )
         self.tier, self.metadata, self.reader, self.manager = tier, metadata, reader, manager
         self.rebuild = MetadataRebuild(
