@@ -57,6 +57,9 @@ class LogWriteBehind(LogFlushes):
         write = QueuedWrite(kept, first_offset, batches, release)
         if rolls:
             self._begin_segment_with(write)
+        elif not queue.writes and queue.tail_size and not queue.tail.is_warm:
+            # Whether it begins a segment is seen when the tail has been read.
+            write.capture = self.producer_state.capture(write.first_offset)
         self._pace.queue(write.size)
         queue.add(write)
         return write
@@ -71,8 +74,8 @@ class LogWriteBehind(LogFlushes):
     ) -> bool:
         """As `LogAppends._maybe_roll`, of the log as it will be.
 
-        What is not read yet counts as no reason: a segment may get a little older, or its index a
-        little longer, than the settings say.
+        What is not read yet counts as no reason: `_settle_first` looks again. What is queued for
+        an index is not counted either: it may get a little longer than the settings say.
         """
         tail = queue.tail
         if queue.tail_size == 0:
@@ -90,6 +93,21 @@ class LogWriteBehind(LogFlushes):
             or not tail.can_hold(last_offset)
             or (tail.needs_roll and tail.size > 0 and tail.is_warm and tail.has_full_index())
         )
+
+    def _settle_first(self, queue: WriteQueue) -> None:
+        """The active segment has been read: the write that waited for it may begin a new one."""
+        first = queue.writes[0]
+        if first.segment is not None:
+            return
+        here = WriteQueue(self.log_end_offset, self._segments.active)
+        max_timestamp = max(batch.max_timestamp for batch in first.batches)
+        last_offset = first.batches[-1].last_offset
+        if self._must_roll_queued(here, first.size, last_offset, max_timestamp):
+            first.segment = self._new_segment(first.first_offset)
+            queue.first_begins_segment()
+        elif first.capture is not None:
+            self.producer_state.drop_capture(first.capture)
+            first.capture = None
 
     def _check_room(self, size: int) -> None:
         if not self._pace.has_room(size):
@@ -192,6 +210,7 @@ class LogWriteBehind(LogFlushes):
             assert ticket.copy is not None
             ticket.segment.take_warmth(ticket.copy)
             queue.tail_warmed()
+            self._settle_first(queue)
             return False
         if isinstance(ticket, RollTicket):
             self._finish_roll(ticket)

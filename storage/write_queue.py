@@ -43,8 +43,8 @@ class QueuedWrite:
         release: Gives the memory back; None: it is ours.
         epochs: What the leader epochs' checkpoint must hold before; None: what it does.
         segment: It begins this one, whose files are yet to be made; None: it goes on.
-        capture: The producers below `first_offset`, if it begins a segment and they are to be
-            written.
+        capture: The producers below `first_offset`, if it begins a segment, or may turn out to,
+            and they are to be written.
         aborted: For the transaction index, once it is written.
     """
 
@@ -121,6 +121,15 @@ class WriteQueue:
         """What had to be read of the active segment has been."""
         if self.tail.size and self.tail.is_warm:
             self.tail_first_timestamp = self.tail.first_timestamp
+
+    def first_begins_segment(self) -> None:
+        """The oldest write has been given a segment of its own, after those behind it came."""
+        first, *rest = self.writes
+        if first.segment is None or any(write.segment is not None for write in rest):
+            return
+        self.tail = first.segment
+        self.tail_size = sum(write.size for write in self.writes)
+        self.tail_first_timestamp = first.batches[0].max_timestamp
 
     def add(self, write: QueuedWrite) -> None:
         """Append a write; with a segment of its own it is the first in that."""

@@ -355,3 +355,31 @@ def test_retention_does_not_roll_under_a_write() -> None:
     log.finish_write(ticket)
     assert [segment.base_offset for segment in log.segment_facts()] == [0]
     assert world.values() == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_the_first_write_after_a_start_begins_a_segment_if_the_last_one_is_full(
+    full: bool,
+) -> None:
+    """Which is known when its index has been read, after offsets were given."""
+    one_batch_a_segment = {"segment_index_bytes": 12} if full else {}
+    world = World(small_segments(1000, **one_batch_a_segment))
+    world.append(b"before", producer_id=7, producer_epoch=0, base_sequence=0)
+    while world.log.write_queue is not None:
+        world.write_one()
+    world.log.close()
+    world.log = open_log(world.filesystem, world.config, opened=Opened(1, 0, clean_shutdown=True))
+    world.log.leave_writes_to(world.pace)
+    assert [world.append(value) for value in (b"a", b"b")] == [1, 2]
+    tickets = []
+    while world.log.write_queue is not None:
+        tickets.append(type(world.write_one()))
+    if full:
+        assert tickets == [WarmTicket, RollTicket, AppendTicket]
+        assert [segment.base_offset for segment in world.log.segment_facts()] == [0, 1]
+        assert world.log.producer_state.latest_snapshot_offset == 1
+    else:
+        assert tickets == [WarmTicket, AppendTicket]
+        assert len(world.log.segment_facts()) == 1
+    assert world.values() == [b"before", b"a", b"b"]
+    assert world.append(b"c") == 3
