@@ -35,7 +35,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker.controller.topic_names import BROKERS_OWN_TOPICS, may_produce_to
-from broker.delayed_produce import DelayedProduce
+from broker.delayed_produce import DelayedProduce, Waiting, WrittenParts
 from broker.errors import ApiError, code_of
 from broker.preparation import INLINE_SIZE_MAX
 from broker.reply import PARKED, HotResult, Reply
@@ -90,9 +90,6 @@ WITHOUT_LOG_START = frozenset(
     }
 )
 """Errors of a log that are answered without its start, as Kafka does."""
-
-Waiting = list[tuple["Partition", int, ProducePartitionResponse]]
-"""(partition, offset that must be committed, its part of the response)."""
 
 Apart = list[tuple["Partition", memoryview, ProducePartitionResponse, "TransactionTerms | None"]]
 """(partition, batch for a thread to prepare, its part of the response, of its transaction)."""
@@ -309,6 +306,7 @@ class ProduceHandler:
         if request.acks != 0 and reply is None:
             reply = self._open_reply(connection, context)
         left = len(apart)
+        written = WrittenParts(waiting)
 
         def done_with(
             partition: "Partition", response: ProducePartitionResponse
@@ -321,11 +319,12 @@ class ProduceHandler:
                     response.log_append_time_ms = info.log_append_time_ms
                     response.log_start_offset = info.log_start_offset
                     if not partition.is_committed(info.last_offset + 1):
-                        waiting.append((partition, info.last_offset + 1, response))
+                        written.add((partition, info.last_offset + 1, response))
                 elif error is not None:
                     self._refuse(partition, response, error)
                 if left:
                     return
+                waiting = written.end()
                 if reply is not None:
                     self._wait(reply, context.api_version, request, topics, waiting)
                 elif any(one.error_code for _, responses in topics for one in responses):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.delayed_produce import DelayedCommit, DelayedProduce
+from broker.delayed_produce import DelayedCommit, DelayedProduce, WrittenParts
 from broker.partition import Partition
 from broker.purgatory import Purgatory
 from config.topic import TopicConfig
@@ -142,3 +142,24 @@ async def test_coordinators_are_told_of_failures(partition: Partition, world: Wo
     partition.commit.failed = True
     assert failed.try_complete()
     assert told.calls[2:] == [(ErrorCode.KAFKA_STORAGE_ERROR, -1)]
+
+
+async def test_a_part_that_is_lost_while_others_are_prepared_is_told_so(world: World) -> None:
+    """Other records are given its offset before the request waits for anything."""
+    lost, other, late = (world.add(f"t{number}") for number in range(3))
+    responses = [ProducePartitionResponse(0, 0, 7) for _ in range(3)]
+    parts = WrittenParts([(lost, 1, responses[0]), (other, 1, responses[1])])
+    lost.lost_from = 0
+    lost.watch_produce().look_at_once()
+    lost.lost_from = None
+    for partition in (lost, other):
+        partition.append(memoryview(batch(b"v")), NOW_MS)
+        assert partition.is_committed(1)
+    parts.add((late, 1, responses[2]))
+    assert parts.end() == [(late, 1, responses[2])]
+    assert [(r.error_code, r.base_offset) for r in responses] == [
+        (ErrorCode.KAFKA_STORAGE_ERROR, -1),
+        (0, 7),
+        (0, 7),
+    ]
+    late.append(memoryview(batch(b"v")), NOW_MS)
