@@ -87,8 +87,8 @@ def restore(args: argparse.Namespace, _: ClientFactory) -> int:
         for key in sorted(content.repaired):
             print(f"{'damaged' if result is None else 'repaired'}: {key}, one bit of it")
     problems = content.problems if result is None else result.problems
-    for problem in problems:
-        complain(problem)
+    for sentence in (*content.notes, *problems):
+        complain(sentence)
     return FAILED if problems else 0
 
 
@@ -256,6 +256,7 @@ def _document(
             }
             for name, topic in sorted(content.topics.items())
         ],
+        "notes": content.notes,
         "problems": content.problems if result is None else result.problems,
         "repaired": sorted(content.repaired),
     }

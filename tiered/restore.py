@@ -64,12 +64,14 @@ class BucketContent:
         topics: By name.
         cluster_ids: Of all manifests read.
         problems: Sentences about what cannot be given back.
+        notes: Sentences about what is given back, but otherwise than it was.
         repaired: Manifests that were damaged, by name: as they were before.
     """
 
     topics: dict[str, RestoredTopic] = field(default_factory=dict)
     cluster_ids: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     repaired: dict[str, bytes] = field(default_factory=dict)
 
 
@@ -171,7 +173,7 @@ async def read_bucket(
     manifests = await read_manifests(tier, content.problems, topics, content.repaired)
     # Another program's manifests do not tell whose they are.
     content.cluster_ids = {one.topic.cluster_id for one in manifests} - {""}
-    for topic in _latest_incarnations(manifests, content.problems):
+    for topic in _latest_incarnations(manifests, content.problems, content.notes):
         content.topics[topic.name] = topic
     by_partition: dict[TopicIdPartition, list[SegmentManifest]] = {}
     for one in manifests:
@@ -189,7 +191,7 @@ async def read_bucket(
 
 
 def _latest_incarnations(
-    manifests: Iterable[SegmentManifest], problems: list[str]
+    manifests: Iterable[SegmentManifest], problems: list[str], notes: list[str]
 ) -> list[RestoredTopic]:
     """Of topics that were deleted and made again, the one that was written to last."""
     latest: dict[tuple[str, UUID], SegmentManifest] = {}
@@ -221,7 +223,7 @@ def _latest_incarnations(
         topic_id = one.metadata.partition.topic_id
         known = facts.get((name, topic_id))
         if known is None:
-            problems.append(
+            notes.append(
                 f"topic {name}: another program copied it, and its settings are not known: nothing "
                 "of it expires (retention.ms=-1, retention.bytes=-1) until they are given"
             )
