@@ -210,6 +210,9 @@ class World:
         assert status == 200, report
         assert report["isOurs"], report
         topics = ["t", "d", *(["x"] if "x" in present else [])]
+        for topic in topics:
+            # One that was not led yet when everything was said to be settled is so by now.
+            await until_copied(broker.admin_address, topic)
         orphans, missing = await disagreement(broker.admin_address, topics, self.keys())
         assert not orphans, f"{orphans=} {report=}"
         assert not missing, missing
