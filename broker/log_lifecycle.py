@@ -97,6 +97,8 @@ class LogLifecycle:
         # Logs were found that had not been closed. An empty directory says nothing.
         self._was_unclean = False
         self._tasks: set[asyncio.Task[None]] = set()
+        # Held while folders of partitions are made, and while they are listed.
+        self._creating = asyncio.Lock()
 
     def _directory_of(self, topic_partition: TopicPartition) -> UUID | None:
         """The log directory that a partition belongs to. In any thread."""
@@ -138,13 +140,15 @@ class LogLifecycle:
             )
 
         try:
-            jobs = await self._disk.run(
-                self._log_manager.load_jobs,
-                lambda topic: configs.get(topic, defaults),
-                on_loaded=self._hand_over,
-                is_stray=is_stray,
-                new_epoch_of=begun.get,
-            )
+            # Whoever lists would take a folder that is being made for one of no topic.
+            async with self._creating:
+                jobs = await self._disk.run(
+                    self._log_manager.load_jobs,
+                    lambda topic: configs.get(topic, defaults),
+                    on_loaded=self._hand_over,
+                    is_stray=is_stray,
+                    new_epoch_of=begun.get,
+                )
         except LoadingStoppedError:
             return
         unclean = [job.topic_partition for job in jobs if not job.directory.had_clean_shutdown]
@@ -412,8 +416,17 @@ class LogLifecycle:
         ]
 
     async def _create_missing(self, missing: Sequence[Missing]) -> None:
+        # The end of a load and a change of the image may miss the same partition.
+        async with self._creating:
+            await self._create_unserved(missing)
+
+    async def _create_unserved(self, missing: Sequence[Missing]) -> None:
         for start in range(0, len(missing), CREATED_PER_CALL):
-            part = missing[start : start + CREATED_PER_CALL]
+            part = [
+                pair
+                for pair in missing[start : start + CREATED_PER_CALL]
+                if self._replicas.get_partition(*pair[0]) is None
+            ]
             configs = {topic.name: self.config_for(topic.name) for _, topic in part}
             by_epoch: dict[int, list[tuple[TopicPartition, UUID, TopicConfig]]] = {}
             for tp, topic in part:

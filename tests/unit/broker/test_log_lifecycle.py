@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from broker.disk import Disk
 from broker.log_lifecycle import LogLifecycle
 from broker.replica_manager import ReplicaManager
 from protocol.error_codes import ErrorCode
+from storage.filesystem import DirEntry
 from storage.log import Log
 from storage.log_manager import LogManager
 from storage.randomness import SeededRandomness
@@ -322,3 +324,31 @@ async def test_a_log_that_is_gone_is_not_made_anew_when_its_epoch_cannot_be_rais
     monkeypatch.setattr(second.controller, "begin_epochs", refused)
     await second.start()
     assert second.replicas.get_partition("t", 0) is None
+
+
+async def test_a_topic_that_is_created_while_a_start_lists_the_folders_is_no_stray(
+    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder was there before its topic was known to who lists: it was set aside."""
+    node: Node = await nodes()
+    listing, gate = threading.Event(), threading.Event()
+    list_directory = FailingDisk.list_directory
+
+    def gated(disk: FailingDisk, path: str) -> list[DirEntry]:
+        listing.set()
+        assert gate.wait(30)
+        return list_directory(disk, path)
+
+    monkeypatch.setattr(FailingDisk, "list_directory", gated)
+    start = asyncio.create_task(node.start())
+    assert await asyncio.to_thread(listing.wait, 30)
+    creation = asyncio.create_task(node.create("t"))
+    # As long as it takes to make a folder, if nobody waits for who lists.
+    await asyncio.wait([creation], timeout=0.2)
+    gate.set()
+    await creation
+    assert node.append("t") == 0
+    await start
+    assert node.append("t") == 1
+    entries = node.filesystem.list_directory(str(tmp_path / "data"))
+    assert [entry.name for entry in entries if entry.is_directory] == ["t-0"]
