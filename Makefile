@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ARGS ?=
 # Also where PYTHONDONTWRITEBYTECODE is set: without bytecode a start takes twice as long.
-COMPILE := $(BIN)/python -m compileall -q config protocol storage tiered broker cli
+COMPILE := $(BIN)/python -m compileall -q config protocol storage tiered broker pipeline pyspark_varve cli
 
 # What each environment was made from; a newer file than the stamp makes it again.
 RUNTIME := $(VENV)/.runtime

@@ -1,0 +1,1 @@
+"""Jobs that keep a table exactly once behind a topic."""

@@ -1,0 +1,1 @@
+"""Tables: Delta, Iceberg, Parquet. Each commits files and offsets in one step."""

@@ -1,0 +1,1 @@
+"""What a reader of a topic plans: segments, ends, aborted transactions, times, pieces."""

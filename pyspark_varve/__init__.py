@@ -1,0 +1,1 @@
+"""Spark finds data sources in modules named `pyspark_*` by itself: this one is `varve`."""
