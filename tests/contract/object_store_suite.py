@@ -240,6 +240,112 @@ async def a_listing_goes_on_where_its_last_key_was_removed(store: ObjectStore, b
     assert seen == keys
 
 
+async def list_folders(
+    store: ObjectStore, prefix: str, limit: int = 1000, after: str = ""
+) -> tuple[Sequence[str], Sequence[str]]:
+    objects: list[str] = []
+    folders: list[str] = []
+    continuation = None
+    while True:
+        page = await store.list(
+            prefix, after=after, folders=True, continuation=continuation, limit=limit
+        )
+        assert len(page.objects) + len(page.folders) <= limit
+        objects += [info.key for info in page.objects]
+        folders += page.folders
+        continuation = page.continuation
+        if continuation is None:
+            return objects, folders
+
+
+async def a_listing_begins_after_a_key(store: ObjectStore, base: str) -> None:
+    """Which need not exist, may end inside a name, and may be that of a folder."""
+    for name in ORDER:
+        await store.put(f"{base}/{name}", b"")
+    for after in ("", "Z", "a", "a-", "a-b/c", "a.b", "aa", "ab/", "ab/c", "ab/d", "b/", "zz", "é"):
+        for limit in (2, 1000):
+            names: list[str] = []
+            continuation = None
+            while True:
+                page = await store.list(
+                    f"{base}/", after=f"{base}/{after}", continuation=continuation, limit=limit
+                )
+                names += [info.key.removeprefix(f"{base}/") for info in page.objects]
+                continuation = page.continuation
+                if continuation is None:
+                    break
+            assert names == sorted(name for name in ORDER if name > after), (after, limit)
+            assert not page.folders
+
+
+async def what_is_after_all_or_before_all_of_a_prefix(store: ObjectStore, base: str) -> None:
+    for name in ("k/1", "k/2", "m"):
+        await store.put(f"{base}/{name}", b"")
+    for after, names in (("", 2), ("a", 2), ("k/", 2), ("k/1", 1), ("k/2", 0), ("m", 0), ("z", 0)):
+        page = await store.list(f"{base}/k/", after=f"{base}/{after}")
+        assert len(page.objects) == names, after
+        assert page.continuation is None
+
+
+async def folders_are_told_once_and_in_order(store: ObjectStore, base: str) -> None:
+    for name in ORDER:
+        await store.put(f"{base}/{name}", b"")
+    for prefix, objects, folders in (
+        ("", ["a", "a.b", "a0", "ab0", "b.", "zz", "é"], ["a-b/", "ab/", "b/"]),
+        ("a", ["a", "a.b", "a0", "ab0"], ["a-b/", "ab/"]),
+        ("ab", ["ab0"], ["ab/"]),
+        ("ab/", ["ab/c"], ["ab/d/"]),
+        ("ab/d", [], ["ab/d/"]),
+        ("ab/d/", ["ab/d/e"], []),
+        ("none/", [], []),
+    ):
+        for limit in (1, 2, 3, 1000):
+            listed = await list_folders(store, f"{base}/{prefix}", limit)
+            assert listed == (
+                [f"{base}/{name}" for name in objects],
+                [f"{base}/{name}" for name in folders],
+            ), (prefix, limit)
+
+
+async def folders_are_told_after_a_key(store: ObjectStore, base: str) -> None:
+    """A folder in which that key lies is not told, so a folder's own name goes on behind it."""
+    for name in ORDER:
+        await store.put(f"{base}/{name}", b"")
+    for after, objects, folders in (
+        ("a", ["a.b", "a0", "ab0", "b.", "zz", "é"], ["a-b/", "ab/", "b/"]),
+        ("a-b/", ["a.b", "a0", "ab0", "b.", "zz", "é"], ["ab/", "b/"]),
+        ("ab/d/", ["ab0", "b.", "zz", "é"], ["b/"]),
+        ("b/a", ["zz", "é"], []),
+        ("zz", ["é"], []),
+        ("é", [], []),
+    ):
+        for limit in (1, 2, 1000):
+            listed = await list_folders(store, f"{base}/", limit, f"{base}/{after}")
+            assert listed == (
+                [f"{base}/{name}" for name in objects],
+                [f"{base}/{name}" for name in folders],
+            ), (after, limit)
+
+
+async def an_emptied_folder_is_not_told(store: ObjectStore, base: str) -> None:
+    for name in ("a/b/c", "d/e"):
+        await store.put(f"{base}/{name}", b"")
+    await store.delete([f"{base}/a/b/c"])
+    assert await list_folders(store, f"{base}/") == ([], [f"{base}/d/"])
+
+
+async def long_names_are_folders_too(store: ObjectStore, base: str) -> None:
+    """Kafka's longest topic and its id are more than a file system's name."""
+    long = "t" * 249 + "-" + "i" * 22
+    await store.put(f"{base}/{long}/0/x", b"")
+    await store.put(f"{base}/{long}/1/x", b"")
+    assert await list_folders(store, f"{base}/") == ([], [f"{base}/{long}/"])
+    assert await list_folders(store, f"{base}/{long}/", 1) == (
+        [],
+        [f"{base}/{long}/0/", f"{base}/{long}/1/"],
+    )
+
+
 async def unusable_keys_are_refused(store: ObjectStore, base: str) -> None:
     for key in ("", "/a", "a/", "a//b", "../a", "a/../../b", "a/./b", "a\0b", "a" * 1025):
         for call in (
@@ -254,6 +360,8 @@ async def unusable_keys_are_refused(store: ObjectStore, base: str) -> None:
                 await call()
     with pytest.raises(RemoteStorageError, match="unusable key"):
         await store.list("../")
+    with pytest.raises(RemoteStorageError, match="unusable key"):
+        await store.list("", after="../a")
     with pytest.raises(RemoteStorageError, match="unusable key"):
         await store.list_uploads("a/../")
 
@@ -313,6 +421,12 @@ CHECKS: Sequence[Check] = (
     listing_is_in_key_order_page_by_page,
     a_prefix_may_end_inside_a_name,
     a_listing_goes_on_where_its_last_key_was_removed,
+    a_listing_begins_after_a_key,
+    what_is_after_all_or_before_all_of_a_prefix,
+    folders_are_told_once_and_in_order,
+    folders_are_told_after_a_key,
+    an_emptied_folder_is_not_told,
+    long_names_are_folders_too,
     unusable_keys_are_refused,
     aborting_an_unknown_upload_is_fine,
     many_calls_at_once,

@@ -348,21 +348,38 @@ class MemoryObjectStore:
                 raise StoreUnavailableError("delete: connection reset before the answer came")
 
     async def list(
-        self, prefix: str, *, continuation: str | None = None, limit: int = 1000
+        self,
+        prefix: str,
+        *,
+        after: str = "",
+        folders: bool = False,
+        continuation: str | None = None,
+        limit: int = 1000,
     ) -> ObjectPage:
         with self.statistics.measure("list"):
             check_prefix(prefix)
+            check_prefix(after)
             fault = await self._begin("list", prefix)
             if fault not in (None, Fault.WRONG_BYTES):
                 raise StoreUnavailableError(f"list {prefix}: connection reset")
-            after = continuation or ""
-            keys = sorted(key for key in self.objects if key.startswith(prefix) and key > after)
+            behind = continuation or after
+            names = {
+                folder_of(key, prefix) if folders else key
+                for key in self.objects
+                if key.startswith(prefix)
+            }
+            keys = sorted(name for name in names if name > behind)
             page = keys[: max(1, min(limit, self.page_max))]
             infos = [
                 ObjectInfo(key, len(self.objects[key].data), self.objects[key].modified_ms)
                 for key in page
+                if not key.endswith("/")
             ]
-            return ObjectPage(infos, page[-1] if len(page) < len(keys) else None)
+            return ObjectPage(
+                infos,
+                page[-1] if len(page) < len(keys) else None,
+                [key for key in page if key.endswith("/")],
+            )
 
     async def list_uploads(self, prefix: str) -> Sequence[PendingUpload]:
         with self.statistics.measure("list_uploads"):
@@ -398,6 +415,12 @@ class MemoryObjectStore:
         """Flip one bit of a stored object."""
         found = self.objects[key]
         self.objects[key] = found._replace(data=flip(found.data, position))
+
+
+def folder_of(key: str, prefix: str) -> str:
+    """What a listing by folders tells instead of `key`: itself, or its first folder."""
+    head, slash, _ = key[len(prefix) :].partition("/")
+    return prefix + head + slash
 
 
 def flip(data: bytes, position: int | None = None) -> bytes:

@@ -423,12 +423,21 @@ class MemoryS3:
         after = query.get("continuation-token", query.get("start-after", ""))
         limit = int(query.get("max-keys", "1000"))
         prefix = query.get("prefix", "")
-        keys = sorted(key for key in list(self.objects) if key.startswith(prefix) and key > after)
+        delimiter = query.get("delimiter", "")
+        objects = dict(self.objects)
+        keys = sorted(
+            {
+                name
+                for key in objects
+                if key.startswith(prefix) and (name := _told_as(key, prefix, delimiter)) > after
+            }
+        )
         rows = "".join(
-            f"<Contents><Key>{escape(key)}</Key><Size>{len(found.data)}</Size>"
-            f"<LastModified>{_iso(found.modified_s)}</LastModified></Contents>"
+            f"<Contents><Key>{escape(key)}</Key><Size>{len(objects[key].data)}</Size>"
+            f"<LastModified>{_iso(objects[key].modified_s)}</LastModified></Contents>"
+            if key in objects
+            else f"<CommonPrefixes><Prefix>{escape(key)}</Prefix></CommonPrefixes>"
             for key in keys[:limit]
-            if (found := self.objects.get(key)) is not None
         )
         truncated = len(keys) > limit
         if truncated:
@@ -493,6 +502,12 @@ def _flipped(data: bytes) -> bytes:
 
 def _etag(data: bytes) -> str:
     return f'"{hashlib.md5(data, usedforsecurity=False).hexdigest()}"'
+
+
+def _told_as(key: str, prefix: str, delimiter: str) -> str:
+    """The key, or its common prefix where it has a delimiter behind the prefix."""
+    at = key.find(delimiter, len(prefix)) if delimiter else -1
+    return key if at < 0 else key[: at + len(delimiter)]
 
 
 def _iso(seconds: float) -> str:

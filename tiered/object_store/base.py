@@ -26,10 +26,17 @@ class ObjectInfo(NamedTuple):
 
 
 class ObjectPage(NamedTuple):
-    """A part of a listing, in key order; `continuation` asks for the next, None: there is none."""
+    """A part of a listing, in key order.
+
+    Attributes:
+        objects: Those told one by one.
+        continuation: Asks for the next part; None: there is none. A part may be empty and have one.
+        folders: What is told by its folder alone, if that was asked for; each ends in `/`.
+    """
 
     objects: Sequence[ObjectInfo]
     continuation: str | None
+    folders: Sequence[str] = ()
 
 
 class PendingUpload(NamedTuple):
@@ -94,9 +101,24 @@ class ObjectStore(Protocol):
         ...
 
     async def list(
-        self, prefix: str, *, continuation: str | None = None, limit: int = 1000
+        self,
+        prefix: str,
+        *,
+        after: str = "",
+        folders: bool = False,
+        continuation: str | None = None,
+        limit: int = 1000,
     ) -> ObjectPage:
-        """Objects whose key begins with `prefix`, in key order."""
+        """Objects whose key begins with `prefix`, in key order.
+
+        Args:
+            prefix: Of their keys; may be empty, and may end inside a name.
+            after: Only what comes behind this key or folder, which need not exist (S3: StartAfter).
+            folders: Tell objects that have a `/` behind the prefix by what comes up to it, once
+                (S3: Delimiter, CommonPrefixes). A folder that `after` lies in is not told.
+            continuation: Of the part before; the other arguments are to be the same again.
+            limit: Objects and folders of a part, at most 1,000.
+        """
         ...
 
     async def list_uploads(self, prefix: str) -> Sequence[PendingUpload]:

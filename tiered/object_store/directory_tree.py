@@ -306,6 +306,12 @@ class DirectoryTree:
             if unfinished is None:
                 yield key, size
 
+    def walk_folder(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
+        """As `walk`, but what is below a further folder is told by that folder and size 0."""
+        for key, size, unfinished, _ in self._files(prefix, after, by_folder=True):
+            if unfinished is None:
+                yield key, size
+
     def unfinished(self, prefix: str) -> Iterator[PendingUpload]:
         """Files that are being written, or were; the time is that of the last write."""
         for key, _, upload_id, path in self._files(prefix, ""):
@@ -319,15 +325,17 @@ class DirectoryTree:
                 continue
             yield PendingUpload(key, upload_id, modified_ms)
 
-    def _files(self, prefix: str, after: str) -> Iterator["_Found"]:
+    def _files(self, prefix: str, after: str, *, by_folder: bool = False) -> Iterator["_Found"]:
         check_prefix(prefix)
         if not self._filesystem.exists(self.root):
             raise DiskError("the object store's directory is not there", self.root, errno.ENODEV)
         folder, slash, _ = prefix.rpartition("/")
         path = self._base + ("/".join(_names(folder)) + "/" if slash else "")
-        yield from self._files_below(path, folder + slash, prefix, after)
+        yield from self._files_below(path, folder + slash, prefix, after, by_folder)
 
-    def _files_below(self, path: str, base: str, prefix: str, after: str) -> Iterator["_Found"]:
+    def _files_below(
+        self, path: str, base: str, prefix: str, after: str, by_folder: bool
+    ) -> Iterator["_Found"]:
         """`path` ends in `/`; `base` is what keys begin with whose files are below it.
 
         Python orders text as UTF-8's bytes are ordered.
@@ -356,14 +364,25 @@ class DirectoryTree:
             if wanted and ahead:
                 found.append((key, entry, match["upload_id"] if match else None))
         for key, entry, upload_id in sorted(found, key=itemgetter(0)):
-            if entry.is_directory:
-                yield from self._files_below(f"{path}{entry.name}/", key, prefix, after)
-            else:
+            if not entry.is_directory:
                 yield _Found(key, entry.size, upload_id, path + entry.name)
+                continue
+            below = f"{path}{entry.name}/"
+            if by_folder and key.endswith("/") and len(key) > len(prefix):
+                if key > after and self._has_objects(below, key):
+                    yield _Found(key, 0, None, below)
+            else:
+                yield from self._files_below(below, key, prefix, after, by_folder)
+
+    def _has_objects(self, path: str, base: str) -> bool:
+        """Whether anything is there; a folder that deleting left empty, or an upload, is not."""
+        return any(
+            found.upload_id is None for found in self._files_below(path, base, base, "", False)
+        )
 
 
 class _Found(NamedTuple):
-    """A file; `upload_id` is None for an object that is whole."""
+    """A file, or a folder told instead of its files; `upload_id` is None for a whole object."""
 
     key: str
     size: int

@@ -184,20 +184,37 @@ class FilesystemObjectStore:
             await self._run(self._tree.remove, [self._full(key) for key in keys])
 
     async def list(
-        self, prefix: str, *, continuation: str | None = None, limit: int = PAGE_MAX
+        self,
+        prefix: str,
+        *,
+        after: str = "",
+        folders: bool = False,
+        continuation: str | None = None,
+        limit: int = PAGE_MAX,
     ) -> ObjectPage:
-        """Walk the tree in key order; a continuation is the last key of the page before."""
+        """Walk the tree in key order; a continuation is the page's last key or folder."""
         with self.statistics.measure("list"):
-            return await self._run(self._page, prefix, continuation, max(1, min(limit, PAGE_MAX)))
+            check_prefix(after)
+            return await self._run(
+                self._page,
+                prefix,
+                after if continuation is None else continuation,
+                folders,
+                max(1, min(limit, PAGE_MAX)),
+            )
 
-    def _page(self, prefix: str, continuation: str | None, limit: int) -> ObjectPage:
+    def _page(self, prefix: str, after: str, by_folder: bool, limit: int) -> ObjectPage:
         cut = len(self._key_prefix)
-        after = "" if continuation is None else self._key_prefix + continuation
-        found = list(
-            islice(self._tree.walk(self._key_prefix + check_prefix(prefix), after), limit + 1)
-        )
+        full_prefix = self._key_prefix + check_prefix(prefix)
+        full_after = self._key_prefix + after if after else ""
+        walk = self._tree.walk_folder if by_folder else self._tree.walk
+        found = list(islice(walk(full_prefix, full_after), limit + 1))
         objects = []
+        folders = []
         for key, size in found[:limit]:
+            if key.endswith("/"):
+                folders.append(key[cut:])
+                continue
             try:
                 modified_ms = self._tree.modified_ms(key)
             except DiskError as error:
@@ -205,7 +222,8 @@ class FilesystemObjectStore:
                     raise
                 continue
             objects.append(ObjectInfo(key[cut:], size, modified_ms))
-        return ObjectPage(objects, found[limit - 1][0][cut:] if len(found) > limit else None)
+        continuation = found[limit - 1][0][cut:] if len(found) > limit else None
+        return ObjectPage(objects, continuation, folders)
 
     async def list_uploads(self, prefix: str) -> Sequence[PendingUpload]:
         """Files under unfinished names; `started_ms` is the time of the last write."""

@@ -252,7 +252,13 @@ class S3ObjectStore:
                     await self._deleter.delete(keys, counters)
 
     async def list(
-        self, prefix: str, *, continuation: str | None = None, limit: int = PAGE_MAX
+        self,
+        prefix: str,
+        *,
+        after: str = "",
+        folders: bool = False,
+        continuation: str | None = None,
+        limit: int = PAGE_MAX,
     ) -> ObjectPage:
         """ListObjectsV2; a continuation is the store's own token."""
         with self.statistics.measure("list") as counters:
@@ -260,8 +266,13 @@ class S3ObjectStore:
                 "Prefix": self._prefix + check_prefix(prefix),
                 "MaxKeys": max(1, min(limit, PAGE_MAX)),
             }
+            check_prefix(after)
             if continuation is not None:
                 arguments["ContinuationToken"] = continuation
+            elif after:
+                arguments["StartAfter"] = self._prefix + after
+            if folders:
+                arguments["Delimiter"] = "/"
             async with self._calls.deadline("list"):
                 answer = await self._calls.caller(counters)("list_objects_v2", "", arguments)
             cut = len(self._prefix)
@@ -269,7 +280,13 @@ class S3ObjectStore:
                 ObjectInfo(found["Key"][cut:], int(found["Size"]), _ms(found["LastModified"]))
                 for found in answer.get("Contents", ())
             ]
-            return ObjectPage(objects, answer.get("NextContinuationToken"))
+            # Servers disagree about a folder that StartAfter lies in.
+            below = [
+                folder
+                for found in answer.get("CommonPrefixes", ())
+                if (folder := found["Prefix"][cut:]) > after
+            ]
+            return ObjectPage(objects, answer.get("NextContinuationToken"), below)
 
     async def list_uploads(self, prefix: str) -> Sequence[PendingUpload]:
         """ListMultipartUploads; empty where the store has no such call.
