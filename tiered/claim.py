@@ -22,8 +22,12 @@ to another machine takes what is its own, then; nobody has to be asked.
 
 Nothing relies on a conditional request: the claim is written and then read back, and it is read
 again before anything is removed. A claim that cannot be understood is somebody else's.
+
+Looks are one after the other: of two at once each would take the claim, and find the other's
+incarnation where its own should be. Who had to wait for a look takes its answer.
 """
 
+import asyncio
 import json
 from collections.abc import Callable
 from enum import Enum
@@ -104,6 +108,8 @@ class Claim:
         "_clock",
         "_cluster_id",
         "_looked_ms",
+        "_looking",
+        "_looks",
         "_memory",
         "_mine",
         "_ours_from_ms",
@@ -138,6 +144,8 @@ class Claim:
         self._alerts = Alerts() if alerts is None else alerts
         self._mine = ""
         self._looked_ms = float("-inf")
+        self._looking = asyncio.Lock()
+        self._looks = 0
         self._ours_from_ms = float("-inf")
         self.owner: str | None = None
         self.state = ClaimState.UNKNOWN
@@ -166,6 +174,13 @@ class Claim:
         Raises:
             RemoteStorageError: It cannot be told.
         """
+        looks = self._looks
+        async with self._looking:
+            if self._looks == looks:
+                await self._check()
+        return self.is_ours
+
+    async def _check(self) -> None:
         deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 5)
         async with Deadline(self._timer, deadline_ms, "look at the bucket's claim"):
             found = await self._read()
@@ -177,10 +192,10 @@ class Claim:
             if found is not None and self._memory is not None and self.owner == self._cluster_id:
                 await self._look(found, self._memory)
         self._looked_ms = self._clock.monotonic_ms()
+        self._looks += 1
         if self.state is ClaimState.TAKEN and self._looked_ms >= self._ours_from_ms:
             self.state = ClaimState.OURS
         self._tell()
-        return self.is_ours
 
     async def require(self) -> None:
         """Called before something is removed that another broker may need.
@@ -208,6 +223,10 @@ class Claim:
         """
         if self._memory is None:
             return
+        async with self._looking:
+            await self._take(self._memory)
+
+    async def _take(self, memory: IncarnationMemory) -> None:
         deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 5)
         async with Deadline(self._timer, deadline_ms, "taking the bucket's claim"):
             found = await self._read()
@@ -217,17 +236,19 @@ class Claim:
                     f"the bucket is claimed by cluster {self.owner}: varve tier restore "
                     "--take-ownership is for that"
                 )
-            self.state = await self._put_mine(found or ClaimText(self._cluster_id), self._memory)
+            self.state = await self._put_mine(found or ClaimText(self._cluster_id), memory)
         self._looked_ms = self._clock.monotonic_ms()
+        self._looks += 1
         self._tell()
 
     async def release(self) -> None:
         """The broker stops in order: its next start need not wait; raises RemoteStorageError."""
         if self._memory is None or self.state not in (ClaimState.OURS, ClaimState.TAKEN):
             return
-        found = await self._read()
-        if found == ClaimText(self._cluster_id, self._mine):
-            await self._write(found._replace(released=True))
+        async with self._looking:
+            found = await self._read()
+            if found == ClaimText(self._cluster_id, self._mine):
+                await self._write(found._replace(released=True))
 
     async def _look(self, found: ClaimText, memory: IncarnationMemory) -> None:
         if self.state is ClaimState.FOREIGN:

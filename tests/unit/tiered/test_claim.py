@@ -1,5 +1,7 @@
 """A bucket has one owner, and only the owner collects garbage in it."""
 
+import asyncio
+
 import pytest
 
 from storage.alerts import AlertKind
@@ -150,3 +152,24 @@ async def test_a_crash_while_it_is_taken_locks_nobody_out(point: str) -> None:
     if point == "before the claim":
         world.bucket.put(CLAIM_KEY, text)
     assert await node(world, disk, 3).check()
+
+
+@pytest.mark.parametrize("stopped_in_order", [True, False])
+async def test_looks_at_once_are_one_look(stopped_in_order: bool) -> None:
+    """A removal and the collector both look when a broker starts: neither is another broker."""
+    world, memory = World(), Memory()
+    before = node(world, memory, 1)
+    assert await before.check()
+    if stopped_in_order:
+        await before.release()
+
+    async def in_turns(_: str) -> None:
+        await asyncio.sleep(0)
+
+    world.reach = in_turns
+    after = node(world, memory, 2)
+    assert await asyncio.gather(*(after.check() for _ in range(3))) == [True] * 3
+    assert after.state is (ClaimState.OURS if stopped_in_order else ClaimState.TAKEN)
+    await asyncio.gather(after.take(), after.check(), after.check())
+    assert after.state is ClaimState.OURS
+    assert after.is_settled
