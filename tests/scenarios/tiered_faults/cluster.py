@@ -114,11 +114,14 @@ async def is_copied(address: str, topic: str) -> bool:
     if not row.get("ready"):
         return False
     local = row["local"]
+    # A broker that died between a roll and its write leaves an empty active segment, and retention
+    # by size, as Kafka's, keeps the one before it then.
+    is_alone = not any(segment["bytes"] for segment in local[1:])
     # What is below the log start, and will stay there, was perhaps removed before it was copied.
     return bool(
-        len(local) == 1
+        is_alone
         and row["unfinishedSegments"] == 0
-        and max(row["highestRemote"], row["logStart"] - 1) >= local[0]["start"] - 1
+        and max(row["highestRemote"], row["logStart"] - 1) >= local[-1]["start"] - 1
     )
 
 
