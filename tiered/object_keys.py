@@ -10,6 +10,10 @@
     start offset  20 decimal digits, so that a listing is in the order of offsets
     suffix        log | indexes | rsm-manifest
 
+Beside a partition's segments lies what tells of all of them (`tiered.history`):
+
+    <topic>-<topic id>/<partition>/varve-history
+
 A prefix (`key.prefix`, put before all of it as it is) belongs to the store in Varve: what is built
 and parsed here is below it. `ObjectKeys` takes one all the same, for tools that hold full names.
 
@@ -33,6 +37,13 @@ _KEY: Final = re.compile(
     r"/(?P<partition>0|[1-9][0-9]{0,9})"
     r"/(?P<offset>[0-9]{20})-(?P<segment>[A-Za-z0-9_-]{22})"
     r"\.(?P<suffix>log|indexes|rsm-manifest)"
+)
+HISTORY_NAME: Final = "varve-history"
+"""Sorts behind every segment, so a listing of segments meets it last."""
+
+_HISTORY_KEY: Final = re.compile(
+    r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<topic_id>[A-Za-z0-9_-]{22})"
+    rf"/(?P<partition>0|[1-9][0-9]{{0,9}})/{HISTORY_NAME}"
 )
 _INT32_MAX: Final = (1 << 31) - 1
 _INT64_MAX: Final = (1 << 63) - 1
@@ -121,3 +132,21 @@ class ObjectKeys:
         if f"{self.stem(segment_id, start_offset)}.{parsed.suffix}" != key:
             return None
         return parsed
+
+    def history_key(self, partition: TopicIdPartition) -> str:
+        """The name of a partition's history."""
+        return self.partition_prefix(partition) + HISTORY_NAME
+
+    def parse_history(self, key: str) -> TopicIdPartition | None:
+        """Whose history an object is; None for one that is none, or not written just so."""
+        if not key.startswith(self.prefix):
+            return None
+        match = _HISTORY_KEY.fullmatch(key, len(self.prefix))
+        if match is None or int(match["partition"]) > _INT32_MAX:
+            return None
+        try:
+            topic_id = parse_uuid(match["topic_id"])
+        except ValueError:
+            return None
+        partition = TopicIdPartition(topic_id, match["topic"], int(match["partition"]))
+        return partition if self.history_key(partition) == key else None

@@ -99,3 +99,37 @@ def test_prefix_of_a_partition_is_no_other_partitions() -> None:
 def test_name_of_another_prefix_is_not_parsed() -> None:
     """Two clusters may share a bucket."""
     assert ObjectKeys("a/").parse("b/" + ObjectKeys().segment_keys(metadata()).log) is None
+
+
+@given(prefix=PREFIXES, topic=NAMES, topic_id=st.uuids(), partition=st.integers(0, 2**31 - 1))
+def test_a_history_has_one_name_and_is_no_segment(
+    prefix: str, topic: str, topic_id: UUID, partition: int
+) -> None:
+    keys = ObjectKeys(prefix)
+    whose = TopicIdPartition(topic_id, topic, partition)
+    key = keys.history_key(whose)
+    assert keys.parse_history(key) == whose
+    assert keys.parse(key) is None
+    last = keys.keys_of(RemoteLogSegmentId(whose, UUID(int=(1 << 128) - 1)), 2**63 - 1)
+    assert max(last) < key
+
+
+@given(st.text("ab-_./019log", max_size=120).map(lambda text: text + "/varve-history"))
+def test_only_a_name_just_so_is_a_history(text: str) -> None:
+    found = ObjectKeys().parse_history(text)
+    assert found is None or ObjectKeys().history_key(found) == text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "t-MWJ6FHTfRYy67jzwZdeqSQ/07/varve-history",
+        "t-MWJ6FHTfRYy67jzwZdeqSQ/2147483648/varve-history",
+        "t-MWJ6FHTfRYy67jzwZdeqSR/7/varve-history",
+        "t-MWJ6FHTfRYy67jzwZdeqSQ/7/varve-history.1",
+        "t-MWJ6FHTfRYy67jzwZdeqSQ/varve-history",
+        "-MWJ6FHTfRYy67jzwZdeqSQ/7/varve-history",
+    ],
+)
+def test_others_are_no_history(name: str) -> None:
+    assert ObjectKeys().parse_history(name) is None
