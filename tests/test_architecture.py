@@ -77,6 +77,7 @@ TESTED_ELSEWHERE = {
     "config/sections": "tests/unit/config/test_sections.py",
     "protocol/messages": "tests/unit/protocol/test_messages.py",
     # Parts of one class, which needs all of them to do anything.
+    "storage/cleaning.py": "tests/unit/storage/test_cleaner.py",
     "storage/log_checkpoints.py": "tests/unit/storage/test_log_manager.py",
     "storage/log_passes.py": "tests/unit/storage/test_log_manager.py",
     "storage/log_startup.py": "tests/unit/storage/test_log_manager.py",
