@@ -91,6 +91,15 @@ TESTED_ELSEWHERE = {
     ),
     # What the generator writes is what is tested.
     "protocol/codegen": "tests/unit/protocol/codegen/test_module.py",
+    # One suite for every way to find records, and for the rows made of them.
+    **dict.fromkeys(
+        (
+            "pipeline/read/arrow_rows.py",
+            "pipeline/read/numpy_kernel.py",
+            "pipeline/read/plain_kernel.py",
+        ),
+        "tests/unit/pipeline/read/test_row_decoder.py",
+    ),
     # The composition root is run whole, as a process.
     "broker/app.py": "tests/scenarios/test_process.py",
     "broker/broker.py": "tests/scenarios/test_restart.py",
