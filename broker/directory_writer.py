@@ -75,7 +75,7 @@ class DirectoryWriter:
         disk: "Disk | None" = None,
     ) -> None:
         """`disk`: threads of the directory, to watch what it takes; None: nobody watches."""
-        self.pace = DirectoryPace(clock.monotonic_ms, cpu_wait_ms=cpu_wait_ms)
+        self.pace = DirectoryPace(clock.monotonic_ms, clock.monotonic_s, cpu_wait_ms=cpu_wait_ms)
         self._disk = disk
         self._watching = False
         # Called with the error of a disk that could not take what was written.

@@ -19,6 +19,10 @@ class Clock(Protocol):
         """Milliseconds from an arbitrary start; never goes back."""
         ...
 
+    def monotonic_s(self) -> float:
+        """The same in seconds: where a clock is read at every request, at the least cost."""
+        ...
+
 
 def cpu_wait_ms() -> float:
     """How long the calling thread has waited for a processor since it began, as Linux counts it.
@@ -49,3 +53,5 @@ class SystemClock:
     def monotonic_ms(self) -> float:
         """Milliseconds since some moment before the process started."""
         return time.monotonic() * 1000.0
+
+    monotonic_s = staticmethod(time.monotonic)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 NEVER: Final = 1 << 62
 LATE_MS: Final = 5.0
+LATE_S: Final = LATE_MS / 1000
 BYTES_PER_MS: Final = 100_000
 HELD_UP_MS: Final = 25.0
 HELD_UP_WITHIN_MS: Final = 1000.0
@@ -63,7 +64,7 @@ class DirectoryPace:
     Attributes:
         has_writer: There is a thread that batches can be left to.
         inline_bytes_max: Batches up to this size are written by who appends; -1: none.
-        now_ms: Monotonic time.
+        now_ms, now_s: Monotonic time.
         queued_bytes: Waiting for the thread, over all logs of the directory.
         queued_bytes_peak: The most there ever were.
         refused: Batches that were told to come again.
@@ -89,6 +90,7 @@ class DirectoryPace:
         "inline_bytes_max",
         "late_writes",
         "now_ms",
+        "now_s",
         "queued_bytes",
         "queued_bytes_max",
         "queued_bytes_peak",
@@ -102,6 +104,7 @@ class DirectoryPace:
     def __init__(
         self,
         now_ms: Callable[[], float],
+        now_s: Callable[[], float],
         *,
         has_writer: bool = True,
         large_batch_bytes: int = LARGE_BATCH_BYTES,
@@ -113,6 +116,7 @@ class DirectoryPace:
         `cpu_wait_ms`: how long the owner's thread has waited for a processor so far.
         """
         self.now_ms = now_ms
+        self.now_s = now_s
         self._cpu_wait_ms = cpu_wait_ms or _no_time
         self._cpu_waited_ms = 0.0
         self.written = 0
@@ -252,5 +256,6 @@ def _do_not_watch(_segment: "Segment") -> None:
     return
 
 
-INLINE: Final = DirectoryPace(_no_time, has_writer=False)
+# `float()` is 0.0, without a call of ours.
+INLINE: Final = DirectoryPace(float, float, has_writer=False)
 """Of logs that nobody has given a thread: recovery, tools."""

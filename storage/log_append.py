@@ -24,7 +24,7 @@ from protocol.records.batch import (
 )
 from storage.append_info import AppendInfo
 from storage.append_origin import AppendOrigin
-from storage.directory_pace import LATE_MS
+from storage.directory_pace import LATE_S
 from storage.errors import DiskError, OffsetOutOfRangeError
 from storage.log_write_behind import LogWriteBehind
 from storage.producer_entry import DuplicateInfo
@@ -109,7 +109,11 @@ class LogAppends(LogWriteBehind):
             records, headers = self._validator.prepare(records, headers, now_ms, origin)
             if self._validator.log_append_time:
                 append_time_ms = now_ms
-        return self._append_headed(
+        if len(headers) == 1:
+            return self._append_one(
+                records, headers[0], leader_epoch, origin, append_time_ms, terms, memory
+            )
+        return self._append_several(
             records, headers, leader_epoch, origin, append_time_ms, terms, memory
         )
 
@@ -175,19 +179,24 @@ class LogAppends(LogWriteBehind):
         size = fields[1] + LOG_OVERHEAD
         max_timestamp = fields[8]
         segment = self._segments.active
+        first_timestamp = segment.known_first_timestamp
         pace = self._pace
-        behind = queue is not None or size > pace.inline_bytes_max
-        if leader_epoch != self._latest_leader_epoch and not behind:
+        if queue is not None or size > pace.inline_bytes_max:
+            behind = True
+        elif leader_epoch != self._latest_leader_epoch:
             behind = pace.has_writer
             if not behind:
                 self._assign_leader_epoch(leader_epoch, first_offset)
+        else:
+            behind = False
         if not behind and (
             # First of all: one that nobody has written to since the start has nothing in memory.
             segment.needs_roll
+            or first_timestamp is None
             or segment.size + size > self._segment_bytes
             or segment.size == 0
-            or segment.first_timestamp < 0
-            or max_timestamp - segment.first_timestamp > self._segment_ms - segment.roll_jitter_ms
+            or first_timestamp < 0
+            or max_timestamp - first_timestamp > self._segment_ms - segment.roll_jitter_ms
             or last_offset - segment.base_offset > _SEQUENCE_MASK
         ):
             if not pace.has_writer:
@@ -201,15 +210,15 @@ class LogAppends(LogWriteBehind):
                 records, fields, first_offset, leader_epoch, origin, append_time_ms, marker, memory
             )
         _patch(records, 0, first_offset, fields[1], leader_epoch)
-        began_ms = pace.now_ms()
+        began_s = pace.now_s()
         try:
             segment.append(records, size, last_offset, max_timestamp)
         except DiskError as error:
             self._undo_write(segment, error)
             raise
-        took_ms = pace.now_ms() - began_ms
-        if took_ms > LATE_MS:
-            pace.wrote_inline(took_ms, size)
+        took_s = pace.now_s() - began_s
+        if took_s > LATE_S:
+            pace.wrote_inline(took_s * 1000.0, size)
         pace.written += size
         if pace.written >= pace.watch_at:
             pace.watch(segment)
@@ -448,11 +457,11 @@ class LogAppends(LogWriteBehind):
         if leader_epoch != self._latest_leader_epoch:
             self._assign_leader_epoch(leader_epoch, first_offset)
         pace = self._pace
-        began_ms = pace.now_ms()
+        began_s = pace.now_s()
         segment = self._write_here(records, first_offset, batches)
-        took_ms = pace.now_ms() - began_ms
-        if took_ms > LATE_MS:
-            pace.wrote_inline(took_ms, len(records))
+        took_s = pace.now_s() - began_s
+        if took_s > LATE_S:
+            pace.wrote_inline(took_s * 1000.0, len(records))
         pace.written += len(records)
         if pace.written >= pace.watch_at:
             pace.watch(segment)

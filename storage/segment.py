@@ -84,7 +84,7 @@ class Segment:
     __slots__ = (
         "_bytes_since_index_entry",
         "_filesystem",
-        "_first_timestamp",
+        "known_first_timestamp",
         "_hints",
         "_index_interval_bytes",
         "_max_timestamp",
@@ -171,7 +171,7 @@ class Segment:
         self._hints: dict[int, int] | None = None
         self._older_hints: dict[int, int] | None = None
         # None: not known yet, to be read from the log.
-        self._first_timestamp: int | None = None
+        self.known_first_timestamp: int | None = None
         self._max_timestamp: int | None = NO_TIMESTAMP if is_new else None
         self._max_timestamp_offset = base_offset
 
@@ -353,7 +353,7 @@ class Segment:
         self._max_timestamp = None if self.size else NO_TIMESTAMP
         self._max_timestamp_offset = self.base_offset
         if not self.size:
-            self._first_timestamp = None
+            self.known_first_timestamp = None
         self.trim()
 
     # -- appending ---------------------------------------------------------------------------
@@ -379,7 +379,7 @@ class Segment:
         if self._max_timestamp is None or max_timestamp > self._max_timestamp:
             self._raise_max_timestamp(max_timestamp, last_offset)
         if position == 0:
-            self._first_timestamp = max_timestamp
+            self.known_first_timestamp = max_timestamp
         pending = self._bytes_since_index_entry
         if pending > self._index_interval_bytes:
             self._add_index_entries(last_offset, position, True)
@@ -403,7 +403,7 @@ class Segment:
         position = self.size
         for size, last_offset, max_timestamp in batches:
             if position == 0:
-                self._first_timestamp = max_timestamp
+                self.known_first_timestamp = max_timestamp
             if max_timestamp > self.max_timestamp:
                 self._raise_max_timestamp(max_timestamp, last_offset)
             if self._bytes_since_index_entry > self._index_interval_bytes:
@@ -418,7 +418,7 @@ class Segment:
         """Whether appending needs nothing that has to be read first."""
         return (
             self._max_timestamp is not None
-            and (self._first_timestamp is not None or self.size == 0)
+            and (self.known_first_timestamp is not None or self.size == 0)
             and self.offset_index.is_known
             and self.time_index.is_known
         )
@@ -459,8 +459,8 @@ class Segment:
 
     def take_warmth(self, copy: "Segment") -> None:
         """Learn from a copy what it has read; what is known here already stays."""
-        if self._first_timestamp is None:
-            self._first_timestamp = copy.first_timestamp if self.size else None
+        if self.known_first_timestamp is None:
+            self.known_first_timestamp = copy.first_timestamp if self.size else None
         if self._max_timestamp is None:
             self._max_timestamp = copy.max_timestamp
             self._max_timestamp_offset = copy._max_timestamp_offset
@@ -795,12 +795,12 @@ class Segment:
     @property
     def first_timestamp(self) -> int:
         """Max timestamp of the first batch, -1 without one: what `segment.ms` counts from."""
-        if self._first_timestamp is None:
+        if self.known_first_timestamp is None:
             header = read_batch_header(self.open_file(), 0, self.size) if self.size else None
             if header is None:
                 return NO_TIMESTAMP
-            self._first_timestamp = header.max_timestamp
-        return self._first_timestamp
+            self.known_first_timestamp = header.max_timestamp
+        return self.known_first_timestamp
 
     def _load_max_timestamp(self, reads: Reads = WAITING) -> None:
         def look_up() -> tuple[int, int, int]:
@@ -915,7 +915,7 @@ class Segment:
         self._max_timestamp = None if position else NO_TIMESTAMP
         self._max_timestamp_offset = self.base_offset
         if position == 0:
-            self._first_timestamp = None
+            self.known_first_timestamp = None
 
 
 class IndexBuilder:

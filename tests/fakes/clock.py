@@ -14,6 +14,9 @@ class ManualClock:
     def monotonic_ms(self) -> float:
         return self._monotonic_ms
 
+    def monotonic_s(self) -> float:
+        return self._monotonic_ms / 1000
+
     def advance(self, ms: float) -> None:
         """Move both clocks forward."""
         self._now_ms += ms

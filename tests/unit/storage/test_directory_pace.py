@@ -24,7 +24,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def pace(clock: ManualClock) -> DirectoryPace:
-    return DirectoryPace(clock.monotonic_ms)
+    return DirectoryPace(clock.monotonic_ms, clock.monotonic_s)
 
 
 def prove(pace: DirectoryPace) -> None:
@@ -112,7 +112,7 @@ def test_relapses_make_the_calm_longer(pace: DirectoryPace, clock: ManualClock) 
 
 def test_what_waits_is_bounded(clock: ManualClock) -> None:
     """One batch always may; what is above the bound is told to come again."""
-    pace = DirectoryPace(clock.monotonic_ms, queued_bytes_max=1000)
+    pace = DirectoryPace(clock.monotonic_ms, clock.monotonic_s, queued_bytes_max=1000)
     assert pace.has_room(5000)
     pace.queue(600)
     assert pace.has_room(400)
@@ -127,7 +127,7 @@ def test_what_waits_is_bounded(clock: ManualClock) -> None:
 def test_waiting_for_a_processor_is_not_the_disks_fault(clock: ManualClock) -> None:
     """On a machine with much to do every call takes long now and then."""
     waited = [0.0]
-    pace = DirectoryPace(clock.monotonic_ms, cpu_wait_ms=lambda: waited[0])
+    pace = DirectoryPace(clock.monotonic_ms, clock.monotonic_s, cpu_wait_ms=lambda: waited[0])
     prove(pace)
     waited[0] = 96.0
     pace.wrote_inline(100, 100)
@@ -137,7 +137,7 @@ def test_waiting_for_a_processor_is_not_the_disks_fault(clock: ManualClock) -> N
 
 
 def watched_pace(clock: ManualClock) -> tuple[DirectoryPace, list[object]]:
-    pace = DirectoryPace(clock.monotonic_ms)
+    pace = DirectoryPace(clock.monotonic_ms, clock.monotonic_s)
     prove(pace)
     asked: list[object] = []
     pace.watch_from(asked.append)

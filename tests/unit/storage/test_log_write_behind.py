@@ -36,7 +36,10 @@ class World:
         self.filesystem.mkdir("/data")
         self.filesystem.sync_directory("/")
         self.config = config or small_segments(1000)
-        self.pace = DirectoryPace(ManualClock().monotonic_ms, queued_bytes_max=queued_bytes_max)
+        clock = ManualClock()
+        self.pace = DirectoryPace(
+            clock.monotonic_ms, clock.monotonic_s, queued_bytes_max=queued_bytes_max
+        )
         self.log = open_log(self.filesystem, self.config)
         self.log.leave_writes_to(self.pace)
 

@@ -94,7 +94,7 @@ class Machine(RuleBasedStateMachine):
         logging.disable(logging.NOTSET)
 
     def _use_pace(self) -> None:
-        self.pace = DirectoryPace(self.clock.monotonic_ms)
+        self.pace = DirectoryPace(self.clock.monotonic_ms, self.clock.monotonic_s)
         self.log.leave_writes_to(self.pace)
         self.memory = Memory()
 

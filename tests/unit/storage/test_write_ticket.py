@@ -18,7 +18,8 @@ def log() -> Log:
     filesystem = FakeFilesystem()
     filesystem.mkdir("/data")
     made = open_log(filesystem, small_segments(300))
-    made.leave_writes_to(DirectoryPace(ManualClock().monotonic_ms))
+    clock = ManualClock()
+    made.leave_writes_to(DirectoryPace(clock.monotonic_ms, clock.monotonic_s))
     for _ in range(4):
         made.append_as_leader(make_batch(b"x" * 60), leader_epoch=0, now_ms=NOW_MS)
     return made
