@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from storage.clock import cpu_wait_ms
 from storage.directory_pace import LATE_MS, NEVER, WATCHED_BYTES, DirectoryPace
+from storage.dirty_pages import dirty_room
 from storage.errors import DiskError
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class DirectoryWriter:
         "_loop",
         "_name",
         "_resumers",
+        "_room",
         "_thread",
         "_tickets",
         "_told",
@@ -73,15 +75,25 @@ class DirectoryWriter:
         clock: "Clock",
         name: str,
         disk: "Disk | None" = None,
+        room: Callable[[], int | None] = dirty_room,
     ) -> None:
-        """`disk`: threads of the directory, to watch what it takes; None: nobody watches."""
+        """Begin with nothing written.
+
+        Args:
+            loop: The logs' owner's.
+            clock: For how long writes take.
+            name: Of the thread.
+            disk: Threads of the directory, to watch what it takes; None: nobody watches.
+            room: Bytes that may be written before the kernel makes writers wait, if known.
+        """
+        self._room = room
         self.pace = DirectoryPace(clock.monotonic_ms, clock.monotonic_s, cpu_wait_ms=cpu_wait_ms)
         self._disk = disk
         self._watching = False
         # Called with the error of a disk that could not take what was written.
         self.on_failed: Callable[[DiskError], None] = _nobody_told
         if disk is not None:
-            self.pace.watch_from(self._watch)
+            self.pace.watch_from(self._watch, self._room())
         self.writes = 0
         self.waiting = 0
         self._loop = loop
@@ -171,17 +183,20 @@ class DirectoryWriter:
         now_ms = self._clock.monotonic_ms
         pace.watching()
 
-        def work() -> float:
+        def work() -> tuple[float, int | None]:
             began_ms = now_ms()
-            return now_ms() - began_ms if file.write_back(position, end - position) else -1.0
+            if not file.write_back(position, end - position):
+                return -1.0, None
+            return now_ms() - began_ms, self._room()
 
-        def done(took_ms: float | None, failure: BaseException | None) -> None:
+        def done(taken: tuple[float, int | None] | None, failure: BaseException | None) -> None:
             self._watching = False
+            took_ms, room = taken or (-1.0, None)
             if isinstance(failure, DiskError):
                 LOGGER.error("writeback failed file=%s error=%s", file.path, failure)
                 self.on_failed(failure)
-            elif took_ms is not None and took_ms >= 0:
-                pace.watched(written, end - position, took_ms)
+            elif took_ms >= 0:
+                pace.watched(written, end - position, took_ms, room)
             else:
                 # The system cannot do that, or the disk's threads have ended.
                 pace.watch_at = NEVER

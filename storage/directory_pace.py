@@ -19,8 +19,9 @@ second.
 
 That is late on a disk of 2 MB/s: the write that uses the last of the dirty pages up takes seconds.
 So every second somebody watches how the disk takes 4 MiB (`watch`), and a directory where more is
-on its way to the disk than it takes in 8 s, or 16 MiB where nobody knows yet, is slow before it
-shows.
+on its way to the disk than it takes in 8 s is slow before it shows; unless that is less than 16 MiB
+or a quarter of what the kernel would still let anybody write (`storage.dirty_pages`), 1 GiB at the
+most: a busy disk takes those 4 MiB late, too.
 """
 
 from collections.abc import Callable
@@ -47,6 +48,10 @@ a second. Who has pages written back does the kernel's work, some 0.2 ms a MiB, 
 BACKLOG_MIN_BYTES: Final = 16 * 1024 * 1024
 BACKLOG_MS: Final = 8_000.0
 """What may be on its way to the disk before the directory counts as slow."""
+
+ROOM_SHARE: Final = 4
+ROOM_BYTES_MAX: Final = 1024 * 1024 * 1024
+"""Of the room for dirty pages a directory may use a quarter, and no more than this."""
 
 LARGE_BATCH_BYTES: Final = 256 * 1024
 """Above this the copy into the page cache costs several times the hop to the thread."""
@@ -81,6 +86,7 @@ class DirectoryPace:
         "_calm_since_ms",
         "_cpu_wait_ms",
         "_cpu_waited_ms",
+        "_disk_bytes",
         "_held_up_ms",
         "_held_up_since_ms",
         "_in_time",
@@ -124,6 +130,7 @@ class DirectoryPace:
         self.watch: Callable[[Segment], None] = _do_not_watch
         self._taken = 0
         self._allowed_bytes: float = BACKLOG_MIN_BYTES
+        self._disk_bytes = 0.0
         self.has_writer = has_writer
         self.inline_bytes_max = -1 if has_writer else NEVER
         self.queued_bytes = 0
@@ -184,9 +191,10 @@ class DirectoryPace:
 
     # -- how the disk takes it ---------------------------------------------------------------
 
-    def watch_from(self, watch: Callable[["Segment"], None]) -> None:
-        """Have `watch` called with a segment after every WATCHED_BYTES."""
+    def watch_from(self, watch: Callable[["Segment"], None], room: int | None = None) -> None:
+        """Have `watch` called with a segment after every WATCHED_BYTES; `room`: see `watched`."""
         self.watch = watch
+        self._allowed_bytes = max(BACKLOG_MIN_BYTES, _share_of(room))
         self.watch_at = self.written + WATCHED_BYTES
 
     @property
@@ -205,14 +213,16 @@ class DirectoryPace:
             self._calm_ms = max(self._calm_ms, CALM_MIN_MS)
             self._calm_since_ms = now_ms
 
-    def watched(self, written: int, size: int, took_ms: float) -> None:
-        """The disk has taken `size` bytes in `took_ms`, `written` at the least in all."""
+    def watched(self, written: int, size: int, took_ms: float, room: int | None = None) -> None:
+        """The disk has taken `size` bytes in `took_ms`, `written` at the least in all.
+
+        `room`: what may be written before the kernel makes writers wait; None: nobody knows.
+        """
         self._taken = max(self._taken, written)
         # One that is busy for a moment is no slow one.
-        self._allowed_bytes = max(
-            BACKLOG_MIN_BYTES, size / max(took_ms, 0.1) * BACKLOG_MS, 0.8 * self._allowed_bytes
-        )
-        in_a_second = int(self._allowed_bytes / BACKLOG_MS * 1000)
+        self._disk_bytes = max(size / max(took_ms, 0.1) * BACKLOG_MS, 0.8 * self._disk_bytes)
+        self._allowed_bytes = max(BACKLOG_MIN_BYTES, self._disk_bytes, _share_of(room))
+        in_a_second = int(max(self._disk_bytes, BACKLOG_MIN_BYTES) / BACKLOG_MS * 1000)
         self.watch_at = self.written + min(max(in_a_second, WATCHED_BYTES), WATCHED_EVERY_MAX)
 
     # -- how writes take ---------------------------------------------------------------------
@@ -246,6 +256,10 @@ class DirectoryPace:
         if self._in_time >= PROOF_WRITES and now_ms - self._calm_since_ms >= self._calm_ms:
             self.inline_bytes_max = self._large_batch_bytes
             self._calm_since_ms = now_ms
+
+
+def _share_of(room: int | None) -> float:
+    return 0.0 if room is None else min(room / ROOM_SHARE, ROOM_BYTES_MAX)
 
 
 def _no_time() -> float:

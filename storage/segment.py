@@ -84,7 +84,6 @@ class Segment:
     __slots__ = (
         "_bytes_since_index_entry",
         "_filesystem",
-        "known_first_timestamp",
         "_hints",
         "_index_interval_bytes",
         "_max_timestamp",
@@ -94,6 +93,7 @@ class Segment:
         "created_ms",
         "directory",
         "file",
+        "known_first_timestamp",
         "needs_roll",
         "offset_index",
         "roll_jitter_ms",

@@ -181,6 +181,25 @@ def test_a_disk_may_be_behind_by_what_it_takes_in_some_seconds(clock: ManualCloc
     assert pace.is_quick
 
 
+def test_where_the_kernel_has_room_for_much_a_busy_disk_is_no_slow_one(clock: ManualClock) -> None:
+    """A disk that is written to at its full speed takes a watched piece late."""
+    pace = DirectoryPace(clock.monotonic_ms, clock.monotonic_s)
+    prove(pace)
+    asked: list[object] = []
+    pace.watch_from(asked.append, 800_000_000)
+    pace.written += 190_000_000
+    pace.watching()
+    assert pace.is_quick
+    pace.watched(pace.written, WATCHED_BYTES, 2_000, 800_000_000)
+    pace.written += 190_000_000
+    pace.watching()
+    assert pace.is_quick
+    pace.watched(pace.written, WATCHED_BYTES, 2_000, 40_000_000)
+    pace.written += BACKLOG_MIN_BYTES + 1
+    pace.watching()
+    assert not pace.is_quick
+
+
 def test_without_a_thread_nothing_is_left_to_it() -> None:
     INLINE.wrote_inline(10_000, 1)
     assert INLINE.is_quick
