@@ -8,6 +8,7 @@ Source: Linux, mm/filemap.c, include/uapi/linux/mman.h.
 import ctypes
 import os
 import sys
+from struct import Struct
 from typing import Final
 
 _CACHESTAT: Final = 451
@@ -16,41 +17,41 @@ _CACHESTAT: Final = 451
 PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
 
-class _Range(ctypes.Structure):
-    _fields_ = (("position", ctypes.c_uint64), ("length", ctypes.c_uint64))
+_RANGE: Final = Struct("=QQ")
+"""Position, length: struct cachestat_range."""
 
-
-class _Counts(ctypes.Structure):
-    _fields_ = (
-        ("cached", ctypes.c_uint64),
-        ("dirty", ctypes.c_uint64),
-        ("in_writeback", ctypes.c_uint64),
-        ("evicted", ctypes.c_uint64),
-        ("recently_evicted", ctypes.c_uint64),
-    )
+_COUNTS: Final = Struct("=QQQQQ")
+"""Pages cached, dirty, in writeback, evicted, recently evicted: struct cachestat."""
 
 
 _syscall = ctypes.CDLL(None, use_errno=True).syscall if sys.platform == "linux" else None
-_range = _Range()
-_counts = _Counts()
-_arguments = (ctypes.c_long(_CACHESTAT), ctypes.byref(_range), ctypes.byref(_counts))
+_range = bytearray(_RANGE.size)
+_counts = bytearray(_COUNTS.size)
+# Made once: converting them takes most of the call.
+_arguments = (
+    ctypes.c_long(_CACHESTAT),
+    ctypes.byref((ctypes.c_char * _RANGE.size).from_buffer(_range)),
+    ctypes.byref((ctypes.c_char * _COUNTS.size).from_buffer(_counts)),
+)
+_flags = ctypes.c_uint(0)
+_pack = _RANGE.pack_into
+_unpack = _COUNTS.unpack_from
 
 
-def has_holes(descriptor: int, position: int, length: int) -> bool:
-    """Whether pages of the range are not in the page cache; False where it cannot be told.
+def has_holes(descriptor: int, position: int, length: int) -> bool | None:
+    """Whether pages of the range are not in the page cache; None where it cannot be told.
 
     Pages that are being read in count as there. On the loop only: it uses memory of its own.
     """
     global _syscall
     if _syscall is None:
-        return False
-    _range.position = position
-    _range.length = length
+        return None
+    _pack(_range, 0, position, length)
     number, of, into = _arguments
-    if _syscall(number, descriptor, of, into, 0) != 0:
+    if _syscall(number, descriptor, of, into, _flags) != 0:
         # An older kernel, or a sandbox that does not know the call: it will not come to know it.
         _syscall = None
-        return False
+        return None
     pages = (position + length - 1) // PAGE - position // PAGE + 1
-    cached: int = _counts.cached
+    cached: int = _unpack(_counts)[0]
     return cached < pages

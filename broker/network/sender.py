@@ -22,13 +22,18 @@ INLINE_SLICE_MAX = 16 * 1024
 """Slices up to this many bytes are copied into the response; see bench/sender.py."""
 
 PROBE_STRIDE = 256 * 1024
-"""Pages that are looked at one by one; `page_cache` counts those in between."""
+"""The page cache is filled and emptied in runs, so one page tells for its neighbours."""
+
+COUNTED_STRIDE = 1024 * 1024
+"""Where the kernel counts the pages that are there, it remains whether they have been read in."""
 
 TURN_BYTES_MAX = 2 * 1024 * 1024
 """Sent to one connection before the others get their turn: about a millisecond of the loop."""
 
 GATHER_MAX = 64
 """Pieces handed to one sendmsg; the kernel's limit is 1,024."""
+
+_probed = [bytearray(1)]
 
 NOWAIT = getattr(os, "RWF_NOWAIT", None)
 """Absent on macOS: there every slice counts as cached, and the loop may wait for the disk."""
@@ -45,22 +50,24 @@ def is_cached(descriptor: int, position: int, length: int) -> bool:
     """Whether a read of the range would not wait for the disk (true when it cannot be told)."""
     if NOWAIT is None:
         return True
-    probe = bytearray(1)
-    buffers = [probe]
-    end = position + length
+    has_hole = has_holes(descriptor, position, length)
+    if has_hole:
+        # A look-up has brought the first page and the last, so that these two prove nothing.
+        return False
+    stride = PROBE_STRIDE if has_hole is None else COUNTED_STRIDE
+    last = position + length - 1
     at = position
     try:
-        while at < end:
-            os.preadv(descriptor, buffers, at, NOWAIT)
-            at += PROBE_STRIDE
-        os.preadv(descriptor, buffers, end - 1, NOWAIT)
+        while at < last:
+            os.preadv(descriptor, _probed, at, NOWAIT)
+            at += stride
+        os.preadv(descriptor, _probed, last, NOWAIT)
     except BlockingIOError:
         return False
     except OSError:
         # EOPNOTSUPP: this file system cannot tell (tmpfs, some network file systems).
         return True
-    # A look-up has brought the first page and the last, so that these two prove nothing.
-    return not has_holes(descriptor, position, length)
+    return True
 
 
 def warm(slice_: "FileSlice") -> None:
