@@ -1,0 +1,268 @@
+r"""JSON objects to columns, a block at a time, and never a row at another record's place.
+
+Arrow's reader knows documents, not records: it would give one row for two records that together
+are a document, and two for a record that holds two. So a block is made such that it cannot:
+
+    record \n record \n record \n
+
+    every record begins with "{" and ends with "}", white space aside,
+    and none holds a NUL, at which the reader stops
+
+A line feed is not allowed within a JSON string, so at each of ours the reader is outside of one.
+The last thing before it is a closing brace and the first behind it an opening one: no document has
+the two in a row, so each of ours ends a document or is an error. Thus every record holds at least
+one whole document, and when there are as many rows as records, each is exactly one.
+
+Where a block fails, the record that broke it is found (by the row that the reader names, or by
+halving), and the others stay in blocks. A top-level `null` crashes the reader of pyarrow 26 (it
+writes beside its builders); one can only come behind the first document of a record, so records in
+which `null` follows a brace are looked at before.
+
+`NaN` and `Infinity` are numbers, as in Spark's `from_json`. Fields that the table has not are left
+out. Numbers that are too large, have decimal places or are in quotes do not fit into whole
+numbers; dates and timestamps are ISO 8601 text.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json
+
+from pipeline.lake.values.fitting import fit
+from pipeline.lake.values.parsed import Misfit, Parsed
+from pipeline.lake.values.raw import not_utf8, utf8_problem
+
+MAX_BLOCK_BYTES: Final = 4 * 1024 * 1024
+"""Joined records that are parsed at once; a larger record is a block of its own."""
+
+MAX_BLOCK_RECORDS: Final = 32_768
+"""Arrow's reader takes at most 100,000 rows from a block."""
+
+_SPACE: Final = b" \t\r\n"
+_NULL_BEHIND_BRACE: Final = re.compile(rb"\}[ \t\r\n]*null")
+_TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[{}\[\]]', re.DOTALL)
+_ROW: Final = re.compile(r" in row ([0-9]+)$")
+
+
+class JsonFormat:
+    """Objects to the columns of a schema that is fixed."""
+
+    bare = False
+
+    def __init__(self, fields: pa.Schema) -> None:
+        """Prepare.
+
+        Args:
+            fields: Names as they are in the objects.
+
+        Raises:
+            ValueError: a type that JSON values cannot have here.
+        """
+        self.schema = fields
+        self._wire = pa.schema([_on_the_wire(field) for field in fields])
+
+    def parse(self, values: pa.BinaryArray) -> Parsed:
+        """The objects' fields; a value that is no object of this schema is a misfit."""
+        reasons = _misframed(values)
+        kept = [n for n in range(len(values)) if n not in reasons] if reasons else None
+        framed = values if kept is None else values.take(pa.array(kept, pa.int64()))
+        tables: list[pa.Table] = []
+        for start, end in _blocks(framed):
+            broken = self._parse_block(framed.slice(start, end - start), tables)
+            for position, reason in broken:
+                at = start + position
+                reasons[at if kept is None else kept[at]] = reason
+        columns = _one_batch(tables, self.schema)
+        return Parsed(columns, [Misfit(at, reasons[at]) for at in sorted(reasons)])
+
+    def _parse_block(self, block: pa.BinaryArray, tables: list[pa.Table]) -> list[tuple[int, str]]:
+        """Tables of the records that fit, in order, and positions with reasons of the rest."""
+        broken: list[tuple[int, str]] = []
+        parts = [(0, len(block))]
+        while parts:
+            start, end = parts.pop()
+            if start == end:
+                continue
+            try:
+                tables.append(self._read(block.slice(start, end - start)))
+                continue
+            except pa.ArrowInvalid as error:
+                reason, row = _explain(str(error))
+            if end - start == 1:
+                broken.append((start, reason))
+                continue
+            # The row that the reader names saves halvings. It counts documents: behind a record of
+            # several it is too large, and the part before it fails once more, without such a row.
+            if row is not None and row < end - start:
+                at = start + row
+                parts += [(at + 1, end), (at, at + 1), (start, at)]
+            else:
+                middle = (start + end) // 2
+                parts += [(middle, end), (start, middle)]
+        return broken
+
+    def _read(self, records: pa.BinaryArray) -> pa.Table:
+        """All records as rows.
+
+        Raises:
+            pyarrow.ArrowInvalid: at least one of them does not fit.
+        """
+        joined = pc.binary_join_element_wise(records, pa.scalar(b"\n"), pa.scalar(b""))
+        block = joined.buffers()[2]
+        read = pyarrow.json.read_json(
+            pa.BufferReader(block),
+            read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=block.size + 1),
+            parse_options=pyarrow.json.ParseOptions(
+                explicit_schema=self._wire,
+                newlines_in_values=False,
+                unexpected_field_behavior="ignore",
+            ),
+        )
+        if read.num_rows != len(records):
+            raise pa.ArrowInvalid("the value holds more than one JSON document")
+        read = read.combine_chunks()
+        columns = [
+            fit(_contiguous(read.column(n)), field.type) for n, field in enumerate(self.schema)
+        ]
+        return pa.Table.from_arrays(columns, schema=self.schema)
+
+
+def json_kinds(kind: pa.DataType) -> pa.DataType:
+    """What Arrow's reader is asked for, to have `kind` of it.
+
+    Raises:
+        ValueError: there is no such way.
+    """
+    if pa.types.is_struct(kind):
+        return pa.struct([_on_the_wire(field) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(json_kinds(kind.value_type))
+    if pa.types.is_date32(kind):
+        return pa.string()
+    if pa.types.is_float32(kind):
+        return pa.float64()
+    known = (
+        pa.types.is_boolean,
+        pa.types.is_signed_integer,
+        pa.types.is_float64,
+        pa.types.is_string,
+        pa.types.is_timestamp,
+        pa.types.is_decimal128,
+    )
+    if not any(is_known(kind) for is_known in known):
+        raise ValueError(f"JSON has no {kind}: give text, a number, a struct or an array")
+    return kind
+
+
+def _on_the_wire(field: pa.Field) -> pa.Field:
+    try:
+        return field.with_type(json_kinds(field.type))
+    except ValueError as error:
+        raise ValueError(f"{field.name}: {error}") from None
+
+
+def _misframed(values: pa.BinaryArray) -> dict[int, str]:
+    """Values that may not come into a block, by position, each with its reason."""
+    if not len(values):
+        return {}
+    suspects: set[int] = set()
+    framed = pc.and_(pc.starts_with(values, b"{"), pc.ends_with(values, b"}"))
+    if not pc.all(framed).as_py():
+        suspects.update(_positions(pc.invert(framed)))
+    data = _data(values)
+    if _contains(data, b"\0"):
+        suspects.update(_positions(pc.match_substring(values, "\0")))
+    if _contains(data, b"null") and _NULL_BEHIND_BRACE.search(data):
+        suspects.update(_positions(pc.match_substring_regex(values, r"\}[ \t\r\n]*null")))
+    suspects.update(not_utf8(values))
+    found = ((at, _frame_problem(values[at].as_py())) for at in suspects)
+    return {at: reason for at, reason in found if reason is not None}
+
+
+def _frame_problem(value: bytes) -> str | None:
+    """Why a value is not one JSON object, as far as its frame tells; none if nothing is wrong."""
+    if (problem := utf8_problem(value)) is not None:
+        return problem
+    bare = value.strip(_SPACE)
+    if not bare:
+        return "the value is empty"
+    if bare.startswith(b"\xef\xbb\xbf"):
+        return "the value begins with a byte order mark"
+    if not bare.startswith(b"{"):
+        return "the value is not a JSON object"
+    if not bare.endswith(b"}"):
+        return "the value does not end with its JSON object"
+    if b"\0" in bare:
+        return "the value holds a NUL byte"
+    if not _is_one_document(bare):
+        return "the value holds more than one JSON document"
+    return None
+
+
+def _is_one_document(bare: bytes) -> bool:
+    """Whether the object that a value begins with ends where the value ends.
+
+    What is not JSON may be told either way: the reader finds that itself.
+    """
+    depth = 0
+    for token in _TOKEN.finditer(bare):
+        first = token[0][:1]
+        if first in b"{[":
+            depth += 1
+        elif first in b"}]":
+            depth -= 1
+            if depth == 0:
+                return token.end() == len(bare)
+    return False
+
+
+def _blocks(values: pa.BinaryArray) -> Iterator[tuple[int, int]]:
+    """Ranges of records whose joined bytes are at most a block."""
+    ends = pc.cumulative_sum(pc.add(pc.binary_length(values).cast(pa.int64()), 1)).to_numpy()
+    start = 0
+    while start < len(values):
+        before = int(ends[start - 1]) if start else 0
+        end = int(ends.searchsorted(before + MAX_BLOCK_BYTES, "right"))
+        end = min(max(end, start + 1), start + MAX_BLOCK_RECORDS)
+        yield start, end
+        start = end
+
+
+def _explain(error: str) -> tuple[str, int | None]:
+    """A reader's error without its place in the block, and that place."""
+    row = _ROW.search(error)
+    return _ROW.sub("", error), int(row[1]) if row else None
+
+
+def _positions(mask: pa.BooleanArray) -> list[int]:
+    positions: list[int] = pc.indices_nonzero(mask).to_pylist()
+    return positions
+
+
+def _data(values: pa.BinaryArray) -> memoryview:
+    """All bytes of the values, one after the other."""
+    offsets, data = values.buffers()[1:3]
+    if data is None or offsets is None:
+        return memoryview(b"")
+    bounds = memoryview(offsets).cast("i")
+    return memoryview(data)[bounds[values.offset] : bounds[values.offset + len(values)]]
+
+
+def _contains(data: memoryview, needle: bytes) -> bool:
+    return re.search(re.escape(needle), data) is not None
+
+
+def _contiguous(column: pa.ChunkedArray) -> pa.Array:
+    combined = column.combine_chunks()
+    return combined.combine_chunks() if isinstance(combined, pa.ChunkedArray) else combined
+
+
+def _one_batch(tables: list[pa.Table], schema: pa.Schema) -> pa.RecordBatch:
+    if not tables:
+        return pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
+    table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
+    columns = [_contiguous(column) for column in table.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
