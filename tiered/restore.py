@@ -36,7 +36,7 @@ _KEYS: Final = ObjectKeys()
 class RestoredPartition:
     """A partition and what its local log begins with."""
 
-    plan: PartitionPlan
+    plan: PartitionPlan[SegmentManifest]
     producer_snapshot: bytes
 
 

@@ -14,11 +14,27 @@ Of copies that begin early enough, the one that reaches furthest is taken; of eq
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from tiered.lineage import Lineage, without_empty_epochs
-from tiered.manifest import SegmentManifest
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
+
+
+class FoundCopy(Protocol):
+    """A segment that was found, by its manifest or where somebody wrote of it."""
+
+    @property
+    def metadata(self) -> RemoteLogSegmentMetadata:
+        """What is known of it."""
+        ...
+
+    @property
+    def created_ms(self) -> int:
+        """When it was copied."""
+        ...
+
+
+C = TypeVar("C", bound=FoundCopy)
 
 
 class Gap(NamedTuple):
@@ -35,7 +51,7 @@ class LeftOut(NamedTuple):
     reason: str
 
 
-class PartitionPlan(NamedTuple):
+class PartitionPlan(NamedTuple, Generic[C]):
     """What a partition will be.
 
     Attributes:
@@ -53,8 +69,8 @@ class PartitionPlan(NamedTuple):
     log_start_offset: int
     end_offset: int
     leader_epochs: tuple[tuple[int, int], ...]
-    segments: tuple[SegmentManifest, ...]
-    newest: SegmentManifest
+    segments: tuple[C, ...]
+    newest: C
     gaps: tuple[Gap, ...]
     left_out: tuple[LeftOut, ...]
 
@@ -64,10 +80,10 @@ class PartitionPlan(NamedTuple):
         return sum(one.metadata.segment_size_bytes for one in self.segments)
 
 
-def newest_first(segments: Iterable[SegmentManifest]) -> list[SegmentManifest]:
+def newest_first(segments: Iterable[C]) -> list[C]:
     """In the order in which they may decide on a partition's history."""
 
-    def rank(one: SegmentManifest) -> tuple[int, int, int, int]:
+    def rank(one: C) -> tuple[int, int, int, int]:
         metadata = one.metadata
         epochs = without_empty_epochs(metadata.segment_leader_epochs)
         return epochs[-1][0], metadata.end_offset, metadata.start_offset, one.created_ms
@@ -76,12 +92,12 @@ def newest_first(segments: Iterable[SegmentManifest]) -> list[SegmentManifest]:
 
 
 def plan_partition(
-    newest: SegmentManifest,
-    others: Iterable[SegmentManifest],
+    newest: C,
+    others: Iterable[C],
     leader_epochs: Sequence[tuple[int, int]],
     *,
     allow_gaps: bool = False,
-) -> PartitionPlan:
+) -> PartitionPlan[C]:
     """Choose among a partition's segments.
 
     Args:
@@ -95,7 +111,7 @@ def plan_partition(
     epochs = [(epoch, offset) for epoch, offset in leader_epochs if offset < end]
     lineage = Lineage(epochs, end)
     left_out: list[LeftOut] = []
-    usable: list[SegmentManifest] = [newest]
+    usable: list[C] = [newest]
     # What was deleted from the log start on may still be in the bucket, for a while.
     floor = epochs[0][1] if epochs else newest.metadata.start_offset
     for one in others:
@@ -132,15 +148,15 @@ def plan_partition(
     )
 
 
-def _lay_out(segments: Sequence[SegmentManifest]) -> tuple[list[SegmentManifest], list[Gap]]:
+def _lay_out(segments: Sequence[C]) -> tuple[list[C], list[Gap]]:
     """The fewest segments that cover what all cover, and what is not covered in between."""
     waiting = sorted(segments, key=lambda one: one.metadata.start_offset)
-    chain: list[SegmentManifest] = []
+    chain: list[C] = []
     gaps: list[Gap] = []
     covered = waiting[0].metadata.start_offset
     at = 0
     while at < len(waiting):
-        best: SegmentManifest | None = None
+        best: C | None = None
         while at < len(waiting) and waiting[at].metadata.start_offset <= covered:
             one = waiting[at]
             if best is None or _reach(one) > _reach(best):
@@ -158,7 +174,7 @@ def _lay_out(segments: Sequence[SegmentManifest]) -> tuple[list[SegmentManifest]
     return chain, gaps
 
 
-def _reach(one: SegmentManifest) -> tuple[int, int]:
+def _reach(one: FoundCopy) -> tuple[int, int]:
     return one.metadata.end_offset, one.created_ms
 
 

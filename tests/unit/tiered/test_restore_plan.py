@@ -39,16 +39,16 @@ def plan(
     *segments: SegmentManifest,
     epochs: Sequence[tuple[int, int]] = ((0, 0),),
     allow_gaps: bool = False,
-) -> PartitionPlan:
+) -> PartitionPlan[SegmentManifest]:
     newest, *others = newest_first(segments)
     return plan_partition(newest, others, epochs, allow_gaps=allow_gaps)
 
 
-def ranges(planned: PartitionPlan) -> list[tuple[int, int]]:
+def ranges(planned: PartitionPlan[SegmentManifest]) -> list[tuple[int, int]]:
     return [(s.metadata.start_offset, s.metadata.end_offset) for s in planned.segments]
 
 
-def reasons(planned: PartitionPlan) -> dict[int, str]:
+def reasons(planned: PartitionPlan[SegmentManifest]) -> dict[int, str]:
     return {one.segment.start_offset: one.reason for one in planned.left_out}
 
 

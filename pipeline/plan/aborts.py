@@ -1,0 +1,163 @@
+"""Which transactions of a log were aborted, from the transaction indexes of its segments.
+
+A segment's index has the transactions whose abort marker lies in it. One that overlaps an offset
+range may have begun long before and may be aborted segments later; so the indexes are read from the
+range's first segment on, until an entry tells that no later one can begin in the range: when its
+marker was written, the last stable offset had reached the range's end.
+
+    range                      [ start ......... end )
+    entries by their markers   ... | first  last | ...           last >= start and first < end
+    stop                                            last stable offset >= end
+
+Entries are kept as three columns of numbers, 24 bytes each, and found by binary search: by their
+last offset from below, and by the least first offset of all that follow from above.
+
+Source: Kafka, TransactionIndex.java (collectAbortedTxns), RemoteLogManager.java; KIP-98.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from struct import Struct
+from typing import Final, NamedTuple
+
+from pipeline.plan.bucket import Bucket
+from pipeline.plan.errors import DamagedBucketError, PlanError
+from pipeline.plan.in_parallel import REQUESTS_AT_A_TIME, in_parallel
+from pipeline.plan.layout import LaidSegment
+from pipeline.plan.listing import KEYS
+from pipeline.plan.partition_log import PartitionLog
+from pipeline.plan.piece import AbortedRange
+from storage.errors import CorruptFileError
+from storage.transaction_index import ENTRY_SIZE, VERSION, AbortedTxn
+from tiered.errors import CorruptRemoteDataError
+from tiered.tier import SideFile
+
+ENTRIES_MAX: Final = 2_000_000
+"""Aborted transactions of a range that are held at a time: some 64 MB."""
+
+_ENTRY: Final = Struct(">hqqqq")
+
+
+class AbortedTransactions:
+    """Those of a part of a log, to be asked for every piece of it."""
+
+    __slots__ = ("_firsts", "_lasts", "_least_first_from", "_producers")
+
+    def __init__(self, entries: Iterable[AbortedRange]) -> None:
+        """Entries in any order; each counts once, however often it is told."""
+        ordered = sorted(set(entries), key=lambda one: (one.last_offset, one.first_offset))
+        self._producers = array("q", (one.producer_id for one in ordered))
+        self._firsts = array("q", (one.first_offset for one in ordered))
+        self._lasts = array("q", (one.last_offset for one in ordered))
+        self._least_first_from = array("q", self._firsts)
+        for at in range(len(ordered) - 2, -1, -1):
+            following = self._least_first_from[at + 1]
+            if following < self._least_first_from[at]:
+                self._least_first_from[at] = following
+
+    def __len__(self) -> int:
+        return len(self._firsts)
+
+    def overlapping(self, start: int, end: int) -> list[AbortedRange]:
+        """Those with records in [start, end), or none there yet: ascending by first offset."""
+        found = []
+        for at in range(bisect_left(self._lasts, start), len(self._lasts)):
+            if self._least_first_from[at] >= end:
+                break
+            if self._firsts[at] < end:
+                found.append(AbortedRange(self._producers[at], self._firsts[at], self._lasts[at]))
+        found.sort(key=lambda one: (one.first_offset, one.last_offset, one.producer_id))
+        return found
+
+
+NONE_ABORTED: Final = AbortedTransactions(())
+
+
+class _Entries(NamedTuple):
+    """A segment's own, and whether no later segment has any that begin before `end`."""
+
+    entries: list[AbortedRange]
+    is_last: bool
+
+
+async def read_aborts(
+    bucket: Bucket, log: PartitionLog, start: int, end: int
+) -> AbortedTransactions:
+    """All that overlap [start, end), as far as the bucket knows.
+
+    Up to the log's stable end that is all there are.
+
+    Raises:
+        DamagedBucketError: An index is not one.
+        RemoteStorageError: The store cannot give one, or a key pair is missing.
+    """
+    if start >= end:
+        return NONE_ABORTED
+    # The one with the marker may be any from the first on.
+    candidates = [
+        one
+        for one in log.segments_of(start, max(log.end_offset, end))
+        if not one.metadata.txn_index_empty
+    ]
+    found: list[AbortedRange] = []
+    for first in range(0, len(candidates), REQUESTS_AT_A_TIME):
+        some = candidates[first : first + REQUESTS_AT_A_TIME]
+
+        async def read(one: LaidSegment) -> _Entries:
+            return await _entries(bucket, one, start, end)
+
+        for entries, is_last in await in_parallel(some, read):
+            found += entries
+            if len(found) > ENTRIES_MAX:
+                raise PlanError(
+                    f"{log.partition.topic}-{log.partition.partition}: more than {ENTRIES_MAX} "
+                    f"aborted transactions in offsets {start} to {end - 1}: read fewer at a time"
+                )
+            if is_last:
+                return AbortedTransactions(found)
+    return AbortedTransactions(found)
+
+
+async def _entries(bucket: Bucket, one: LaidSegment, start: int, end: int) -> _Entries:
+    keys = KEYS.segment_keys(one.metadata)
+    try:
+        opened = await bucket.reader.opened(one.metadata, keys)
+        files = await bucket.reader.read_side_files(opened, keys, (SideFile.TRANSACTION,))
+        data = files.get(SideFile.TRANSACTION, b"")
+        entries = await bucket.threads.run(parse_transaction_index, data)
+    except CorruptRemoteDataError as error:
+        raise DamagedBucketError(error.key, error.position, error.problem) from error
+    except CorruptFileError as error:
+        raise DamagedBucketError(keys.indexes, -1, str(error)) from error
+    # Markers outside of what the segment gives are another segment's, or another history's.
+    own = [entry for entry in entries if one.start_offset <= entry.last_offset < one.end_offset]
+    return _Entries(
+        [
+            AbortedRange(entry.producer_id, entry.first_offset, entry.last_offset)
+            for entry in own
+            if entry.last_offset >= start and entry.first_offset < end
+        ],
+        any(entry.last_stable_offset >= end for entry in own),
+    )
+
+
+def parse_transaction_index(data: bytes) -> Sequence[AbortedTxn]:
+    """The entries of a `.txnindex` file, ascending by last offset; none in an empty one.
+
+    Raises:
+        CorruptFileError: It is something else.
+    """
+    if len(data) % ENTRY_SIZE:
+        raise CorruptFileError("the transaction index ends within an entry")
+    entries = []
+    previous = -1
+    for version, *fields in _ENTRY.iter_unpack(data):
+        entry = AbortedTxn(*fields)
+        if version != VERSION:
+            raise CorruptFileError(f"the transaction index has version {version}")
+        if entry.last_offset <= previous or entry.first_offset > entry.last_offset:
+            raise CorruptFileError(f"the transaction index has {entry} after offset {previous}")
+        previous = entry.last_offset
+        entries.append(entry)
+    return entries

@@ -1,0 +1,51 @@
+"""What planning cannot do, in sentences for whoever asked.
+
+PlanError
+├── OptionsError          the location or its options: every mistake at once
+├── TopicError            a topic, partition or incarnation that is not in the bucket
+└── DamagedBucketError    an object without which the log cannot be told
+"""
+
+from collections.abc import Sequence
+
+from typing_extensions import override
+
+
+class PlanError(Exception):
+    """Any expected failure of planning."""
+
+
+class OptionsError(PlanError, ValueError):
+    """Mistakes in what was asked for.
+
+    Attributes:
+        mistakes: A sentence each.
+    """
+
+    def __init__(self, mistakes: Sequence[str]) -> None:
+        super().__init__("; ".join(mistakes))
+        self.mistakes = tuple(mistakes)
+
+
+class TopicError(PlanError):
+    """What was asked for is not in the bucket."""
+
+
+class DamagedBucketError(PlanError):
+    """An object that is damaged, or of a newer version.
+
+    Attributes:
+        key: The object.
+        position: First byte known to be wrong, in the object; -1 if that cannot be told.
+    """
+
+    def __init__(self, key: str, position: int, problem: str) -> None:
+        super().__init__(f"{key} at byte {position}: {problem}")
+        self.key = key
+        self.position = position
+        self.problem = problem
+
+    @override
+    def __reduce__(self) -> tuple[type["DamagedBucketError"], tuple[str, int, str]]:
+        """Errors cross from process to process."""
+        return type(self), (self.key, self.position, self.problem)

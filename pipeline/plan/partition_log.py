@@ -1,0 +1,96 @@
+"""A partition's log as its bucket has it: what planning works on.
+
+offsets   log start          stable end       end
+v                  v                v
+rows      [ segment ][ segment ]   gap   [ segment ]
+read_committed: up to the stable end, when there is no broker to ask for what follows
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from pipeline.plan.layout import Gap, LaidSegment
+from pipeline.plan.piece import PartitionName
+
+
+class DamagedObject(NamedTuple):
+    """An object that cannot be read: damaged, of a newer version, or not whole.
+
+    Attributes:
+        key: Its name.
+        position: First byte known to be wrong; -1 if that cannot be told.
+        problem: What is wrong.
+        start_offset: First offset that is lost with it, -1: unknown.
+    """
+
+    key: str
+    position: int
+    problem: str
+    start_offset: int
+
+
+class PartitionLog(NamedTuple):
+    """See the module.
+
+    Attributes:
+        partition: Whose.
+        log_start_offset: Least offset to be read.
+        end_offset: Exclusive end of what is in the bucket.
+        stable_end_offset: Where committed rows end without a broker; `tail` says why.
+        leader_epochs: (epoch, start offset) up to the end, ascending.
+        segments: Ascending; the offsets they give do not overlap.
+        gaps: Offsets between log start and end that no segment has.
+        damaged: Objects that could not be read; what others do not have either is a gap, or lies
+            beyond the end.
+        cluster_id: Whose manifest decided; "" where another program copied it.
+        newest_id: The segment that decided; None without segments.
+    """
+
+    partition: PartitionName
+    log_start_offset: int
+    end_offset: int
+    stable_end_offset: int
+    leader_epochs: tuple[tuple[int, int], ...] = ()
+    segments: Sequence[LaidSegment] = ()
+    gaps: tuple[Gap, ...] = ()
+    damaged: tuple[DamagedObject, ...] = ()
+    cluster_id: str = ""
+    newest_id: UUID | None = None
+
+    @property
+    def problems(self) -> list[str]:
+        """Sentences about what cannot be read."""
+        name = f"{self.partition.topic}-{self.partition.partition}"
+        return [
+            *(f"{name}: {one.key} at byte {one.position}: {one.problem}" for one in self.damaged),
+            *(f"{name}: offsets {gap.start} to {gap.end - 1} are missing" for gap in self.gaps),
+        ]
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the segments' logs, before compression and encryption."""
+        return sum(one.metadata.segment_size_bytes for one in self.segments)
+
+    def end(self, *, read_committed: bool) -> int:
+        """Where rows of an isolation level end, without a broker."""
+        return self.stable_end_offset if read_committed else self.end_offset
+
+    def segments_of(self, start: int, end: int) -> Sequence[LaidSegment]:
+        """Segments that give rows of [start, end)."""
+        first = bisect_right(self.segments, start, key=lambda one: one.end_offset)
+        last = bisect_right(self.segments, end - 1, key=lambda one: one.start_offset)
+        return self.segments[first:last]
+
+    def missing(self, start: int, end: int) -> list[Gap]:
+        """Offsets of [start, end) that the bucket does not have, gaps and what is outside of it.
+
+        Offsets that were compacted away, or are a marker's, are not missing.
+        """
+        cut = [
+            Gap(start, min(end, self.log_start_offset)),
+            *(Gap(max(gap.start, start), min(gap.end, end)) for gap in self.gaps),
+            Gap(max(start, self.end_offset), end),
+        ]
+        return [gap for gap in cut if gap.start < gap.end]

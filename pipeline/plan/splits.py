@@ -1,0 +1,199 @@
+"""Cutting ranges of offsets into pieces that tasks read.
+
+A segment that is larger than a piece may be is cut where its offset index has entries. An entry
+knows a batch's position and its last offset, so a cut is behind that batch, and the later piece
+begins with a batch of which it gives no row:
+
+    log       [batch][batch][batch with an entry][batch] ...[entry] ...
+    earlier    ........................ rows    |                 ^ end position
+    later             position ^                | rows ...
+                                 cut: the batch's last offset + 1
+
+Without entries there is nothing to cut at: the segment is one piece. Most records of a piece is
+another matter: cuts may then be anywhere, and neighbours read the same bytes.
+
+Limits are Spark's: a piece has at most so many bytes and records; if all together are fewer than
+`min_partitions`, pieces are made smaller.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from pipeline.plan.aborts import NONE_ABORTED, AbortedTransactions, read_aborts
+from pipeline.plan.bucket import Bucket
+from pipeline.plan.errors import PlanError
+from pipeline.plan.in_parallel import PARTITIONS_AT_A_TIME, in_parallel
+from pipeline.plan.layout import LaidSegment
+from pipeline.plan.partition_log import PartitionLog
+from pipeline.plan.piece import RemotePiece
+from pipeline.plan.segment_index import SegmentIndex, read_segment_index
+
+MAX_PARTITION_BYTES: Final = 128 * 1024 * 1024
+
+PIECES_MAX: Final = 1_000_000
+"""Most pieces of one plan."""
+
+
+class SplitLimits(NamedTuple):
+    """How pieces are cut.
+
+    Attributes:
+        max_partition_bytes: Of the log, before compression and encryption.
+        min_partitions: At least so many pieces of all ranges, as far as indexes allow.
+        max_records: Offsets in a piece.
+    """
+
+    max_partition_bytes: int = MAX_PARTITION_BYTES
+    min_partitions: int | None = None
+    max_records: int | None = None
+
+
+NO_LIMITS: Final = SplitLimits()
+"""But that of bytes."""
+
+
+class OffsetRange(NamedTuple):
+    """Offsets wanted of a partition, exclusive end."""
+
+    log: PartitionLog
+    start: int
+    end: int
+
+
+class _Part(NamedTuple):
+    """What a segment gives to a range."""
+
+    laid: LaidSegment
+    start: int
+    end: int
+
+
+async def pieces(
+    bucket: Bucket,
+    log: PartitionLog,
+    start: int,
+    end: int,
+    *,
+    read_committed: bool,
+    max_partition_bytes: int = MAX_PARTITION_BYTES,
+    max_records: int | None = None,
+) -> list[RemotePiece]:
+    """One range as pieces, ascending; see `plan_pieces`."""
+    limits = SplitLimits(max_partition_bytes, None, max_records)
+    return await plan_pieces(
+        bucket, [OffsetRange(log, start, end)], limits, read_committed=read_committed
+    )
+
+
+async def plan_pieces(
+    bucket: Bucket,
+    ranges: Sequence[OffsetRange],
+    limits: SplitLimits = NO_LIMITS,
+    *,
+    read_committed: bool,
+) -> list[RemotePiece]:
+    """Ranges as pieces, in the order of the ranges and of their offsets.
+
+    What the bucket does not have of a range is not in them (`PartitionLog.missing` tells it). For
+    rows that are committed a range must not go beyond the stable end.
+
+    Raises:
+        PlanError: They would be more than `PIECES_MAX`.
+        DamagedBucketError: An index is not one.
+        ObjectNotFoundError: A segment was removed meanwhile: read the partition's log again.
+        RemoteStorageError: The store cannot be read, or a key pair is missing.
+    """
+    parts = [[*_parts(one)] for one in ranges]
+    size_limit = limits.max_partition_bytes
+    if limits.min_partitions is not None:
+        total = sum(_bytes(part) for of_range in parts for part in of_range)
+        size_limit = min(size_limit, total // max(limits.min_partitions, 1))
+    size_limit = max(size_limit, 1)
+    if limits.max_records is not None:
+        offsets = sum(part.end - part.start for of_range in parts for part in of_range)
+        if offsets // max(limits.max_records, 1) > PIECES_MAX:
+            raise PlanError(
+                f"{offsets} offsets in pieces of {limits.max_records} are more than {PIECES_MAX} "
+                "pieces: raise maxRecordsPerPartition, or read fewer offsets at a time"
+            )
+
+    async def cut(one: tuple[OffsetRange, list[_Part]]) -> list[RemotePiece]:
+        wanted, of_range = one
+        aborted = NONE_ABORTED
+        if read_committed:
+            aborted = await read_aborts(bucket, wanted.log, wanted.start, wanted.end)
+
+        async def cut_part(part: _Part) -> list[RemotePiece]:
+            return await _cut(bucket, wanted.log, part, aborted, size_limit, limits.max_records)
+
+        return [piece for some in await in_parallel(of_range, cut_part) for piece in some]
+
+    together = await in_parallel(zip(ranges, parts, strict=True), cut, PARTITIONS_AT_A_TIME)
+    return [piece for some in together for piece in some]
+
+
+def _parts(wanted: OffsetRange) -> Sequence[_Part]:
+    return [
+        _Part(laid, max(laid.start_offset, wanted.start), min(laid.end_offset, wanted.end))
+        for laid in (
+            wanted.log.segments_of(wanted.start, wanted.end) if wanted.start < wanted.end else ()
+        )
+    ]
+
+
+def _bytes(part: _Part) -> int:
+    """Of a part, about: as if all records were of one length."""
+    metadata = part.laid.metadata
+    offsets = metadata.end_offset + 1 - metadata.start_offset
+    return metadata.segment_size_bytes * (part.end - part.start) // offsets
+
+
+async def _cut(
+    bucket: Bucket,
+    log: PartitionLog,
+    part: _Part,
+    aborted: AbortedTransactions,
+    size_limit: int,
+    max_records: int | None,
+) -> list[RemotePiece]:
+    metadata = part.laid.metadata
+    size = metadata.segment_size_bytes
+    is_whole = (part.start, part.end) == (metadata.start_offset, metadata.end_offset + 1)
+    fits = size <= size_limit and (max_records is None or part.end - part.start <= max_records)
+    index = SegmentIndex(size, (), ())
+    if not (is_whole and fits):
+        index = await read_segment_index(bucket, metadata)
+    return [
+        RemotePiece(
+            log.partition,
+            metadata.id,
+            metadata.start_offset,
+            index.position_of(start) if start > metadata.start_offset else 0,
+            index.position_behind(end) if end <= metadata.end_offset else size,
+            start,
+            end,
+            aborted.overlapping(start, end),
+        )
+        for start, end in _ranges(index, part.start, part.end, size_limit, max_records)
+    ]
+
+
+def _ranges(
+    index: SegmentIndex, start: int, end: int, size_limit: int, max_records: int | None
+) -> list[tuple[int, int]]:
+    """Offsets of [start, end), cut by bytes where the index allows, then by records anywhere."""
+    first, last = index.position_of(start), index.position_behind(end)
+    count = -(-(last - first) // size_limit)
+    cuts = [start]
+    for number in range(1, count):
+        at = index.offset_near(first + (last - first) * number // count)
+        if at is not None and cuts[-1] < at < end:
+            cuts.append(at)
+    cuts.append(end)
+    cut = []
+    for begin, stop in pairwise(cuts):
+        parts = 1 if max_records is None else -(-(stop - begin) // max_records)
+        steps = [begin + (stop - begin) * number // parts for number in range(parts + 1)]
+        cut += [*pairwise(steps)]
+    return cut
