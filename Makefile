@@ -18,7 +18,7 @@ COMPILE := $(BIN)/python -m compileall -q config protocol storage tiered broker 
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: help setup run test test-slow test-search test-s3 test-clients test-tools check lint types imports fmt bench codegen docs lock clean
+.PHONY: help setup run test test-slow test-search test-s3 test-spark test-clients test-tools check lint types imports fmt bench codegen docs lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -30,17 +30,20 @@ run: $(RUNTIME) ## start a broker on 127.0.0.1:9092, data in ./data (ARGS="--set
 	@exec $(BIN)/varve serve --set remote.log.storage.system.enable=true $(ARGS)
 
 test: $(DEVELOPMENT) test-tools ## run the tests, all but the slow ones (ARGS="tests/unit -k name")
-	@$(BIN)/python -m pytest -q -m "not slow and not clients" $(ARGS)
+	@$(BIN)/python -m pytest -q -m "not slow and not clients and not spark" $(ARGS)
 
 test-slow: $(DEVELOPMENT) test-tools ## run the slow tests: crash points, fuzzing, long load
-	@$(BIN)/python -m pytest -q -m "slow and not clients" $(ARGS)
+	@$(BIN)/python -m pytest -q -m "slow and not clients and not spark" $(ARGS)
 
 test-search: $(DEVELOPMENT) ## try properties with inputs no run had before (ARGS="tests/unit/tiered")
-	@HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -q -m "not slow and not interop" $(or $(ARGS),tests/unit tests/contract)
+	@HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -q -m "not slow and not interop and not spark" $(or $(ARGS),tests/unit tests/contract)
 
 test-s3: $(DEVELOPMENT) ## build real S3 servers and run the object store's tests on each
 	@.ci/s3-servers
 	@$(BIN)/python -m pytest -q -rs --durations=0 --durations-min=5 tests/contract/test_object_store.py tests/interop/test_s3_servers.py $(ARGS)
+
+test-spark: $(DEVELOPMENT) test-tools ## run what needs Spark: readers, streams, tables (10 to 15 minutes)
+	@$(BIN)/python -m pytest -q -m spark --durations=10 $(ARGS)
 
 test-clients: $(DEVELOPMENT) ## build clients in Go, JavaScript, older Java and Kafka Streams, and run them
 	@.ci/clients
@@ -75,6 +78,7 @@ codegen: $(DEVELOPMENT) ## write protocol/messages again
 docs: $(DEVELOPMENT) ## write the generated pages of docs/ again
 	@$(BIN)/python -m config.reference
 	@$(BIN)/python -m broker.api_reference
+	@$(BIN)/python -m pipeline.source.options_reference
 
 lock: $(DEVELOPMENT) ## resolve the dependencies again and write the locks (needs uv; ARGS="--upgrade")
 	@.ci/lock $(ARGS)
