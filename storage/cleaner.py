@@ -25,29 +25,23 @@ new files and syncs them; the log changes in one step that its owner makes, of r
 Source: Kafka, Cleaner.java, LogCleaner.java; KIP-354, KIP-534.
 """
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import pairwise
 from posixpath import join
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import Final
 
-from protocol.errors import DecodeError
-from protocol.records.batch import (
-    LOG_OVERHEAD,
-    BatchHeader,
-    checked_header,
-    crc_matches,
-    read_header,
-)
+from typing_extensions import override
+
+from protocol.records.batch import BatchHeader, read_header
 from protocol.records.builder import rebuild_batch
 from protocol.records.control import ControlType, parse_control_type
 from protocol.records.record import Record, iterate_records
 from storage.batch_scan import scan_headers
+from storage.checked_batches import read_checked_batches
 from storage.cleaned_segment import CleanedSegment
 from storage.cleaner_transactions import CleanedTransactions
-from storage.errors import CorruptFileError, StorageError
+from storage.cleaning import CleanerStats, CleaningJob, CleansLogs, PutInPlace, SegmentSize, never
 from storage.filesystem import Filesystem
 from storage.log_files import (
     LOG_SUFFIX,
@@ -56,18 +50,8 @@ from storage.log_files import (
     log_file_name,
 )
 from storage.offset_map import BYTES_PER_ENTRY, OffsetMap
-from storage.owner import OnOwner, in_this_thread
-from storage.retention import SegmentFacts
-from storage.topic_partition import TopicPartition
+from storage.segment_groups import group_segments
 from storage.transaction_index import AbortedTxn, TransactionIndex
-
-if TYPE_CHECKING:
-    # Not at run time: a process that only cleans needs none of it.
-    from config.topic import TopicConfig
-    from storage.producer_state import ProducerStateManager
-    from storage.segment import Segment
-
-_log = logging.getLogger(__name__)
 
 DEDUPE_BUFFER_LOAD_FACTOR: Final = 0.9
 """Default of `log.cleaner.io.buffer.load.factor`: how full the offset map may get."""
@@ -82,180 +66,12 @@ Far above what honest producers reach with `max.message.bytes` of 1 MiB, far bel
 a broker down.
 """
 
-_RELATIVE_OFFSET_MAX: Final = 2**31 - 1
-
-
-class CleaningAbortedError(StorageError):
-    """The partition is being deleted, truncated or shut down; nothing was changed."""
-
-
-class CleaningFailedError(StorageError):
-    """The process that did the run has ended; the log is as before, and is to be tried again."""
-
-
-class CleanableSegment(SegmentFacts, Protocol):
-    """What the cleaner asks of a segment."""
-
-    @property
-    def first_timestamp(self) -> int:
-        """Max timestamp of the first batch, ms; -1 without one."""
-        ...
-
-
-class CleanableLog(Protocol):
-    """What the cleaner needs of a log."""
-
-    topic_partition: TopicPartition
-    directory: str
-    config: "TopicConfig"
-    log_start_offset: int
-    producer_state: "ProducerStateManager"
-
-    @property
-    def log_end_offset(self) -> int:
-        """Offset the next record will get."""
-        ...
-
-    @property
-    def last_stable_offset(self) -> int:
-        """First offset that may still belong to an open transaction, or is not replicated."""
-        ...
-
-    def segment_facts(self) -> Sequence[CleanableSegment]:
-        """All segments, ascending; the last one is the active segment."""
-        ...
-
-    def prepare_replacement(self, base_offset: int) -> "Segment":
-        """Give the finished `.cleaned` segment the suffix `.swap`, on disk.
-
-        Raises:
-            DiskError: The disk refused.
-        """
-        ...
-
-    def put_replacement(self, segment: "Segment", replaced: Sequence[int]) -> None:
-        """Let a prepared segment take the place of others.
-
-        Args:
-            segment: From `prepare_replacement`.
-            replaced: Base offsets of all segments it stands for, ascending.
-
-        Raises:
-            DiskError: The disk refused.
-        """
-        ...
-
-    def sync_replacement(self) -> None:
-        """Have the names of a replacement on disk; DiskError when the disk refuses."""
-        ...
-
-    def undo_replacement(self, segment: "Segment") -> None:
-        """Remove a prepared segment that is not wanted any more."""
-        ...
-
-
-class SegmentSize(NamedTuple):
-    """A segment as a run sees it."""
-
-    base_offset: int
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class CleaningJob:
-    """All that a run has to know; it may be another process's to do.
-
-    Attributes:
-        directory: Of the partition.
-        segments: All of the log's when it began, ascending; the last one is the active segment.
-        first_dirty_offset: Where the last run ended.
-        first_uncleanable_offset: Base offset of a segment; nothing at or above it is touched.
-        now_ms: Wall clock, for delete horizons.
-        segment_bytes: Most bytes of a segment that is written.
-        segment_index_bytes: Most bytes of its offset index.
-        index_interval_bytes: Between two of its entries.
-        delete_retention_ms: How long tombstones and useless markers stay.
-        last_records: See `ProducerStateManager.last_records`. One that has become out of date keeps
-            a batch too many.
-    """
-
-    directory: str
-    segments: tuple[SegmentSize, ...]
-    first_dirty_offset: int
-    first_uncleanable_offset: int
-    now_ms: int
-    segment_bytes: int
-    segment_index_bytes: int
-    index_interval_bytes: int
-    delete_retention_ms: int
-    last_records: dict[int, tuple[int, int]]
-
-    @classmethod
-    def of(
-        cls,
-        log: CleanableLog,
-        *,
-        first_dirty_offset: int,
-        first_uncleanable_offset: int,
-        now_ms: int,
-    ) -> "CleaningJob":
-        """The next run over a log, as things are now."""
-        config = log.config
-        return cls(
-            log.directory,
-            tuple(SegmentSize(one.base_offset, one.size) for one in log.segment_facts()),
-            first_dirty_offset,
-            first_uncleanable_offset,
-            now_ms,
-            config.internal_segment_bytes or config.segment_bytes,
-            config.segment_index_bytes,
-            config.index_interval_bytes,
-            config.delete_retention_ms,
-            log.producer_state.last_records(),
-        )
-
-
-@dataclass(slots=True)
-class CleanerStats:
-    """What one run did. Bytes are those of `.log` files."""
-
-    start_offset: int = 0
-    end_offset: int = 0
-    map_records_read: int = 0
-    records_read: int = 0
-    records_kept: int = 0
-    bytes_read: int = 0
-    bytes_written: int = 0
-    records_without_key: int = 0
-    map_fill: float = 0.0
-
-
-def _never() -> None:
-    pass
-
 
 def _unthrottled(_size: int, _check_done: Callable[[], None]) -> None:
     pass
 
 
-class CleansLogs(Protocol):
-    """What compacts logs: here, or in another process."""
-
-    def clean(
-        self,
-        log: CleanableLog,
-        *,
-        first_dirty_offset: int,
-        first_uncleanable_offset: int,
-        now_ms: int,
-        check_done: Callable[[], None],
-        on_owner: OnOwner,
-    ) -> CleanerStats:
-        """As `Cleaner.clean`."""
-        ...
-
-
-class Cleaner:
+class Cleaner(CleansLogs):
     """Compacts one log at a time.
 
     Args:
@@ -283,65 +99,10 @@ class Cleaner:
         self._read_bytes = read_bytes
         self._throttle = throttle
 
-    def clean(
-        self,
-        log: CleanableLog,
-        *,
-        first_dirty_offset: int,
-        first_uncleanable_offset: int,
-        now_ms: int,
-        check_done: Callable[[], None] = _never,
-        on_owner: OnOwner = in_this_thread,
-    ) -> CleanerStats:
-        """Compact a log.
-
-        Args:
-            log: The log; its cleanup policy contains `compact`.
-            first_dirty_offset: Where the last run ended.
-            first_uncleanable_offset: Base offset of a segment; nothing at or above it is touched.
-            now_ms: Wall clock, for delete horizons.
-            check_done: Called often; raises CleaningAbortedError to stop.
-            on_owner: Where the log may be changed.
-
-        Returns:
-            What was done; `end_offset` is the next run's first dirty offset.
-
-        Raises:
-            CleaningAbortedError: `check_done` said so. Groups already replaced stay replaced.
-                Where the log was deleted under the run, another error may come instead.
-            CorruptFileError: A segment does not parse.
-            DecodeError: Records do not parse, or are beyond `DECOMPRESSED_SIZE_MAX`.
-            DiskError: The disk refused.
-        """
-        job = CleaningJob.of(
-            log,
-            first_dirty_offset=first_dirty_offset,
-            first_uncleanable_offset=first_uncleanable_offset,
-            now_ms=now_ms,
-        )
-        return self.do(
-            job,
-            lambda base_offset, replaced: replace(log, base_offset, replaced, check_done, on_owner),
-            check_done,
-        )
-
+    @override
     def do(
-        self,
-        job: CleaningJob,
-        put_in_place: Callable[[int, Sequence[int]], None],
-        check_done: Callable[[], None] = _never,
+        self, job: CleaningJob, put_in_place: PutInPlace, check_done: Callable[[], None] = never
     ) -> CleanerStats:
-        """Do a run.
-
-        Args:
-            job: What is to be done.
-            put_in_place: Called with the base offset of each finished `.cleaned` segment and those
-                of the segments it stands for.
-            check_done: As for `clean`.
-
-        Raises:
-            StorageError, DecodeError: As `clean`.
-        """
         run = _Run(self, job, put_in_place, check_done)
         with closing(run):
             return run.run()
@@ -356,46 +117,6 @@ class Cleaner:
         offset_map = OffsetMap(min(self._map_bytes, wanted))
         return offset_map, max(int(offset_map.slots * self._load_factor) - 1, 1)
 
-    def read_batches(
-        self, path: str, size: int, check_done: Callable[[], None]
-    ) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """(header, bytes) of the batches of a `.log` file, up to `size`. Bytes are kept alive."""
-        with closing(self._filesystem.open(path, readonly=True)) as file:
-            position = 0
-            wanted = self._read_bytes
-            while position < size:
-                wanted = min(wanted, size - position)
-                data = file.read_at(wanted, position)
-                if len(data) < wanted:
-                    raise CorruptFileError(f"{path} ends before {position + wanted}")
-                view = memoryview(data)
-                at = 0
-                needed = self._read_bytes
-                while len(data) - at > LOG_OVERHEAD:
-                    batch_size = int.from_bytes(data[at + 8 : at + 12], "big") + LOG_OVERHEAD
-                    if at + batch_size > len(data):
-                        needed = max(batch_size, needed)
-                        break
-                    header = _checked(view, at, f"{path} at {position + at}")
-                    self._throttle(batch_size, check_done)
-                    yield header, view[at : at + batch_size]
-                    at += batch_size
-                if at == 0 and wanted >= min(needed, size - position):
-                    raise CorruptFileError(f"{path} ends within a batch at {position}")
-                position += at
-                wanted = needed
-
-
-def _checked(view: memoryview, at: int, place: str) -> BatchHeader:
-    """The header at `at`. A damaged batch must not get a fresh checksum from us."""
-    try:
-        header = checked_header(view, at)
-    except DecodeError as error:
-        raise CorruptFileError(f"{place}: {error}") from error
-    if not crc_matches(view, at, header):
-        raise CorruptFileError(f"{place}: record batch fails its CRC")
-    return header
-
 
 class _Run:
     """One run over one log."""
@@ -404,7 +125,7 @@ class _Run:
         self,
         cleaner: Cleaner,
         job: CleaningJob,
-        put_in_place: Callable[[int, Sequence[int]], None],
+        put_in_place: PutInPlace,
         check_done: Callable[[], None],
     ) -> None:
         self._cleaner = cleaner
@@ -447,6 +168,17 @@ class _Run:
 
     def _path(self, base_offset: int, kind: str) -> str:
         return join(self._job.directory, log_file_name(base_offset, kind))
+
+    def _read_batches(self, path: str, size: int) -> Iterator[tuple[BatchHeader, memoryview]]:
+        """The batches of a segment, at the rate that is allowed."""
+        throttle = self._cleaner._throttle
+        check_done = self._check_done
+        for header, batch in read_checked_batches(
+            self._filesystem, path, size, self._cleaner._read_bytes
+        ):
+            throttle(len(batch), check_done)
+            check_done()
+            yield header, batch
 
     def _index_size(self, segment: SegmentSize) -> int:
         path = self._path(segment.base_offset, OFFSET_INDEX_SUFFIX)
@@ -495,11 +227,10 @@ class _Run:
         """Read one segment into the map; True when the map is full."""
         offset_map = self._map
         path = self._path(segment.base_offset, LOG_SUFFIX)
-        for header, batch in self._cleaner.read_batches(path, segment.size, self._check_done):
+        for header, batch in self._read_batches(path, segment.size):
             if header.last_offset < start:
                 # Transactions that began there are known by the index; data ones may be committed.
                 continue
-            self._check_done()
             if header.is_control:
                 transactions.on_control_batch(header, _control_type(header, batch))
             elif not transactions.on_data_batch(header):
@@ -537,10 +268,7 @@ class _Run:
             last_records = self._job.last_records
             for segment in group:
                 path = self._path(segment.base_offset, LOG_SUFFIX)
-                for header, batch in self._cleaner.read_batches(
-                    path, segment.size, self._check_done
-                ):
-                    self._check_done()
+                for header, batch in self._read_batches(path, segment.size):
                     self._stats.bytes_read += len(batch)
                     kept = self._filter(header, batch, last_records)
                     if kept is not None:
@@ -617,34 +345,6 @@ class _Run:
         return header.is_control and header.producer_epoch == epoch
 
 
-def replace(
-    log: CleanableLog,
-    base_offset: int,
-    replaced: Sequence[int],
-    check_done: Callable[[], None],
-    on_owner: OnOwner,
-) -> None:
-    """Put a finished segment in place of those it was made from; only renames are the owner's.
-
-    Raises:
-        CleaningAbortedError: `check_done` said so; the log is as before.
-        DiskError: The disk refused; the next start puts it right.
-    """
-    segment = log.prepare_replacement(base_offset)
-
-    def put() -> None:
-        # Asked once more where the log is changed: it may have been deleted a moment ago.
-        check_done()
-        log.put_replacement(segment, replaced)
-
-    try:
-        on_owner(put)
-    except CleaningAbortedError:
-        log.undo_replacement(segment)
-        raise
-    log.sync_replacement()
-
-
 def _control_type(header: BatchHeader, batch: memoryview) -> int | None:
     """Type of the marker in a control batch, None when compaction has taken the record."""
     if header.records_count <= 0:
@@ -652,50 +352,3 @@ def _control_type(header: BatchHeader, batch: memoryview) -> int | None:
     for record in iterate_records(batch, max_size=64 * 1024):
         return int(parse_control_type(record.key))
     return int(ControlType.UNKNOWN)
-
-
-def _next_base_offset(segment: SegmentSize, segments: Sequence[SegmentSize]) -> int:
-    return next(s.base_offset for s in segments if s.base_offset > segment.base_offset)
-
-
-def group_segments(
-    cleanable: Sequence[SegmentSize],
-    segments: Sequence[SegmentSize],
-    *,
-    size_max: int,
-    index_size_max: int,
-    index_sizes: Callable[[SegmentSize], int],
-    first_uncleanable_offset: int,
-) -> list[list[SegmentSize]]:
-    """Split the segments to be cleaned into runs whose remains fit one segment each.
-
-    Compaction makes segments small; putting neighbours together keeps their number down. A group
-    is bounded by log size, index size, and the range of relative offsets.
-
-    Args:
-        cleanable: Segments to be cleaned, ascending.
-        segments: All of the log's: a segment ends where the next begins.
-        size_max: `segment.bytes`.
-        index_size_max: `segment.index.bytes`.
-        index_sizes: Size of a segment's offset index file, in bytes.
-        first_uncleanable_offset: Where the last one ends at most.
-    """
-    groups: list[list[SegmentSize]] = []
-    size = index_size = 0
-    for segment in cleanable:
-        end = min(_next_base_offset(segment, segments), max(first_uncleanable_offset, 0))
-        segment_index_size = index_sizes(segment)
-        fits = (
-            bool(groups)
-            and size + segment.size <= size_max
-            and index_size + segment_index_size <= index_size_max
-            and (segment.size == 0 or end - 1 - groups[-1][0].base_offset <= _RELATIVE_OFFSET_MAX)
-        )
-        if fits:
-            groups[-1].append(segment)
-            size += segment.size
-            index_size += segment_index_size
-        else:
-            groups.append([segment])
-            size, index_size = segment.size, segment_index_size
-    return groups

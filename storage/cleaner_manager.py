@@ -32,7 +32,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from storage.cleaner import CleanableLog, CleanableSegment, CleaningAbortedError
+from storage.cleaning import CleanableLog, CleanableSegment, CleaningAbortedError
 from storage.topic_partition import TopicPartition
 
 POSTPONED_MS: Final = 15_000

@@ -9,7 +9,7 @@ from protocol.errors import DecodeError
 from storage.checkpoints import (
     CLEANER_CHECKPOINT,
 )
-from storage.cleaner import CleanerStats, CleaningAbortedError, CleaningFailedError
+from storage.cleaning import CleanerStats, CleaningAbortedError, CleaningFailedError
 from storage.errors import (
     CorruptFileError,
     DiskError,

@@ -19,8 +19,9 @@ from storage.alerts import AlertKind, Alerts
 from storage.checkpoints import (
     HIGH_WATERMARK_CHECKPOINT,
 )
-from storage.cleaner import Cleaner, CleansLogs
+from storage.cleaner import Cleaner
 from storage.cleaner_manager import CleanerManager
+from storage.cleaning import CleansLogs
 from storage.clock import Clock
 from storage.errors import (
     DiskError,

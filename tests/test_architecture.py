@@ -77,6 +77,7 @@ TESTED_ELSEWHERE = {
     "config/sections": "tests/unit/config/test_sections.py",
     "protocol/messages": "tests/unit/protocol/test_messages.py",
     # Parts of one class, which needs all of them to do anything.
+    "storage/cleaning.py": "tests/unit/storage/test_cleaner.py",
     "storage/log_checkpoints.py": "tests/unit/storage/test_log_manager.py",
     "storage/log_passes.py": "tests/unit/storage/test_log_manager.py",
     "storage/log_startup.py": "tests/unit/storage/test_log_manager.py",
@@ -90,6 +91,15 @@ TESTED_ELSEWHERE = {
     ),
     # What the generator writes is what is tested.
     "protocol/codegen": "tests/unit/protocol/codegen/test_module.py",
+    # One suite for every way to find records, and for the rows made of them.
+    **dict.fromkeys(
+        (
+            "pipeline/read/arrow_rows.py",
+            "pipeline/read/numpy_kernel.py",
+            "pipeline/read/plain_kernel.py",
+        ),
+        "tests/unit/pipeline/read/test_row_decoder.py",
+    ),
     # The composition root is run whole, as a process.
     "broker/app.py": "tests/scenarios/test_process.py",
     "broker/broker.py": "tests/scenarios/test_restart.py",

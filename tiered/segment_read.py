@@ -217,10 +217,12 @@ class SegmentReader:
         except (IndexError, ValueError) as error:
             raise RemoteStorageError(f"{keys.log} cannot be read: {error}") from error
         for attempt in (1, 2):
-            await self.get_range(keys.log, chunk.stored_position, stored, opened.manifest.log_size)
+            await get_whole_range(
+                self._store, keys.log, chunk.stored_position, stored, opened.manifest.log_size
+            )
             try:
                 original = await self._threads.run(
-                    self._restore_chunk, opened, keys.log, chunk, stored, workspace, batch_at
+                    restore_chunk, opened, keys.log, chunk, stored, workspace, batch_at
                 )
             except CorruptRemoteDataError:
                 if attempt == 2:
@@ -230,44 +232,6 @@ class SegmentReader:
                 self._statistics.second_reads += attempt - 1
                 return original
         raise AssertionError("not reached")
-
-    def _restore_chunk(
-        self,
-        opened: OpenManifest,
-        key: str,
-        chunk: Chunk,
-        stored: memoryview,
-        workspace: Workspace,
-        batch_at: int,
-    ) -> memoryview:
-        manifest, transform = opened
-        position = chunk.stored_position
-        crc = crc32c(stored) if manifest.has_sums else UNKNOWN
-        if manifest.stored_crcs is not None and crc != manifest.stored_crcs[chunk.number]:
-            raise CorruptRemoteDataError(key, position, f"chunk {chunk.number} fails its CRC")
-        original = stored
-        if not transform.is_plain:
-            decrypted = stored if transform.cipher is None else workspace.room(1, len(stored))
-            room = workspace.room(2, chunk.original_size) if transform.compression else stored
-            try:
-                original = transform.restore(stored, decrypted, room)
-            except ValueError as error:
-                raise CorruptRemoteDataError(
-                    key, position, f"chunk {chunk.number}: {error}"
-                ) from error
-            crc = crc32c(original) if manifest.has_sums else UNKNOWN
-        wrong = manifest.chunk_crcs is not None and crc != manifest.chunk_crcs[chunk.number]
-        if wrong or len(original) != chunk.original_size:
-            raise CorruptRemoteDataError(
-                key, position, f"chunk {chunk.number} is not the one that was copied"
-            )
-        if batch_at >= 0 and not manifest.has_sums:
-            try:
-                BatchWalk().feed(original[batch_at - chunk.original_position :])
-            except ValueError as error:
-                problem = f"chunk {chunk.number}, from {batch_at} on: {error}"
-                raise CorruptRemoteDataError(key, position, problem) from error
-        return original
 
     # -- side files --------------------------------------------------------------------------
 
@@ -291,7 +255,9 @@ class SegmentReader:
         data = memoryview(bytearray(end - begin))
         for attempt in (1, 2):
             if data:
-                await self.get_range(keys.indexes, begin, data, opened.manifest.indexes_size)
+                await get_whole_range(
+                    self._store, keys.indexes, begin, data, opened.manifest.indexes_size
+                )
             try:
                 restored = await self._threads.run(
                     restore_side_files, opened, keys.indexes, wanted, data, begin
@@ -305,30 +271,79 @@ class SegmentReader:
                 return restored
         raise AssertionError("not reached")
 
-    # -- the store ---------------------------------------------------------------------------
 
-    async def get_range(
-        self, key: str, position: int, into: memoryview, expected_size: int
-    ) -> None:
-        """As the store's, but an object that is too short is corrupt, not worth another try."""
+async def get_whole_range(
+    store: ObjectStore, key: str, position: int, into: memoryview, expected_size: int
+) -> None:
+    """As the store's, but an object that is too short is corrupt, not worth another try."""
+    try:
+        await store.get_range(key, position, len(into), into)
+    except StoreTimeoutError:
+        raise
+    except StoreUnavailableError as error:
         try:
-            await self._store.get_range(key, position, len(into), into)
-        except StoreTimeoutError:
-            raise
-        except StoreUnavailableError as error:
-            try:
-                info = await self._store.head(key)
-            except RemoteStorageError:
-                raise error from None
-            if info is None:
-                raise ObjectNotFoundError(key) from error
-            if info.size != expected_size:
-                raise CorruptRemoteDataError(
-                    key,
-                    min(info.size, expected_size),
-                    f"the object has {info.size} bytes, {expected_size} were stored",
-                ) from error
-            raise
+            info = await store.head(key)
+        except RemoteStorageError:
+            raise error from None
+        if info is None:
+            raise ObjectNotFoundError(key) from error
+        if info.size != expected_size:
+            raise CorruptRemoteDataError(
+                key,
+                min(info.size, expected_size),
+                f"the object has {info.size} bytes, {expected_size} were stored",
+            ) from error
+        raise
+
+
+def restore_chunk(
+    opened: OpenManifest,
+    key: str,
+    chunk: Chunk,
+    stored: memoryview,
+    workspace: Workspace,
+    batch_at: int = -1,
+) -> memoryview:
+    """A chunk's original bytes out of the stored ones, every sum compared that the manifest has.
+
+    Args:
+        opened: The manifest.
+        key: Of the `.log` object, for the error.
+        chunk: Which.
+        stored: What was read of it; what is returned may be this.
+        workspace: Its rooms 1 and 2 hold what is decrypted and what is decompressed.
+        batch_at: See `SegmentReader.read_chunk`.
+
+    Raises:
+        CorruptRemoteDataError: It is not the chunk that was copied.
+        ValueError: It needs more room than there is.
+    """
+    manifest, transform = opened
+    position = chunk.stored_position
+    crc = crc32c(stored) if manifest.has_sums else UNKNOWN
+    if manifest.stored_crcs is not None and crc != manifest.stored_crcs[chunk.number]:
+        raise CorruptRemoteDataError(key, position, f"chunk {chunk.number} fails its CRC")
+    original = stored
+    if not transform.is_plain:
+        decrypted = stored if transform.cipher is None else workspace.room(1, len(stored))
+        room = workspace.room(2, chunk.original_size) if transform.compression else stored
+        try:
+            original = transform.restore(stored, decrypted, room)
+        except ValueError as error:
+            raise CorruptRemoteDataError(key, position, f"chunk {chunk.number}: {error}") from error
+        crc = crc32c(original) if manifest.has_sums else UNKNOWN
+    wrong = manifest.chunk_crcs is not None and crc != manifest.chunk_crcs[chunk.number]
+    if wrong or len(original) != chunk.original_size:
+        raise CorruptRemoteDataError(
+            key, position, f"chunk {chunk.number} is not the one that was copied"
+        )
+    if batch_at >= 0 and not manifest.has_sums:
+        try:
+            BatchWalk().feed(original[batch_at - chunk.original_position :])
+        except ValueError as error:
+            problem = f"chunk {chunk.number}, from {batch_at} on: {error}"
+            raise CorruptRemoteDataError(key, position, problem) from error
+    return original
 
 
 def restore_side_files(

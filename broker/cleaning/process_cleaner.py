@@ -16,24 +16,26 @@ Where no process can be had a thread does the work.
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from posixpath import join
 from typing import TYPE_CHECKING, Final
 
+from typing_extensions import override
+
 from broker.cleaning.messages import Limits, failure_from_json, job_to_json
 from broker.cleaning.process import CleaningProcess
-from storage.cleaner import (
-    CleanableLog,
-    Cleaner,
+from storage.cleaner import Cleaner
+from storage.cleaning import (
     CleanerStats,
     CleaningFailedError,
     CleaningJob,
-    replace,
+    CleansLogs,
+    PutInPlace,
+    never,
 )
 from storage.clock import Clock
 from storage.filesystem import Filesystem
 from storage.log_files import CLEANED_SUFFIX
-from storage.owner import OnOwner
 
 if TYPE_CHECKING:
     from config.broker import BrokerConfig
@@ -62,7 +64,7 @@ ABORT_S: Final = 1.0
 """What a process has to stop; then it is killed."""
 
 
-class ProcessCleaner:
+class ProcessCleaner(CleansLogs):
     """See the module. Thread-safe: a run is one thread's.
 
     Attributes:
@@ -108,39 +110,17 @@ class ProcessCleaner:
         """Processes there are."""
         return len(self._busy) + len(self._idle)
 
-    def clean(
-        self,
-        log: CleanableLog,
-        *,
-        first_dirty_offset: int,
-        first_uncleanable_offset: int,
-        now_ms: int,
-        check_done: Callable[[], None],
-        on_owner: OnOwner,
+    @override
+    def do(
+        self, job: CleaningJob, put_in_place: PutInPlace, check_done: Callable[[], None] = never
     ) -> CleanerStats:
-        """As `Cleaner.clean`.
-
-        Raises:
-            CleaningFailedError: The process has ended; the log is as before.
-            StorageError, DecodeError: As there.
-        """
-        job = CleaningJob.of(
-            log,
-            first_dirty_offset=first_dirty_offset,
-            first_uncleanable_offset=first_uncleanable_offset,
-            now_ms=now_ms,
-        )
         self._remove_remains(job.directory)
-
-        def put(base_offset: int, replaced: Sequence[int]) -> None:
-            replace(log, base_offset, replaced, check_done, on_owner)
-
         process = self._take()
         if process is None:
-            return self._in_thread().do(job, put, check_done)
+            return self._in_thread().do(job, put_in_place, check_done)
         is_sound = False
         try:
-            ended = self._run(process, job, put, check_done)
+            ended = self._run(process, job, put_in_place, check_done)
             is_sound = True
         except CleaningFailedError:
             self.lost += 1
@@ -158,7 +138,7 @@ class ProcessCleaner:
         self,
         process: CleaningProcess,
         job: CleaningJob,
-        put: Callable[[int, Sequence[int]], None],
+        put_in_place: PutInPlace,
         check_done: Callable[[], None],
     ) -> CleanerStats | Exception:
         """What the process says of its run in the end."""
@@ -169,7 +149,7 @@ class ProcessCleaner:
                 check_done()
             elif "put" in message:
                 base_offset, replaced = message["put"]
-                put(base_offset, replaced)
+                put_in_place(base_offset, replaced)
                 process.say({"go": True})
             elif "done" in message:
                 return CleanerStats(**message["done"])

@@ -21,7 +21,8 @@ from broker.cleaning.messages import (
     stats_to_json,
 )
 from protocol.errors import DecodeError
-from storage.cleaner import Cleaner, CleaningAbortedError
+from storage.cleaner import Cleaner
+from storage.cleaning import CleaningAbortedError
 from storage.clock import SystemClock, sleep_ms
 from storage.errors import StorageError
 from storage.filesystem import Filesystem, LocalFilesystem

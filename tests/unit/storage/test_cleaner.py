@@ -17,8 +17,9 @@ from protocol.records.builder import build_batch
 from protocol.records.control import build_end_transaction_marker
 from protocol.records.record import Record, iterate_records
 from storage.append_origin import AppendOrigin
-from storage.cleaner import Cleaner, CleanerStats, CleaningAbortedError, CleansLogs
+from storage.cleaner import Cleaner
 from storage.cleaner_manager import measure
+from storage.cleaning import CleanerStats, CleaningAbortedError, CleansLogs
 from storage.errors import CorruptFileError, DiskError
 from storage.log import Log
 from storage.owner import OnOwner, in_this_thread

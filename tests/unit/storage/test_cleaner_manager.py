@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from config.topic import TopicConfig
-from storage.cleaner import CleaningAbortedError
 from storage.cleaner_manager import CleanerManager, LogToClean, measure
+from storage.cleaning import CleaningAbortedError
 from storage.producer_state import ProducerStateManager
 from storage.segment import Segment
 from storage.topic_partition import TopicPartition

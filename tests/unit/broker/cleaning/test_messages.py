@@ -13,7 +13,7 @@ from broker.cleaning.messages import (
     job_to_json,
 )
 from protocol.errors import DecodeError
-from storage.cleaner import CleaningAbortedError, CleaningFailedError, CleaningJob, SegmentSize
+from storage.cleaning import CleaningAbortedError, CleaningFailedError, CleaningJob, SegmentSize
 from storage.errors import CorruptFileError, DiskError
 
 numbers = st.integers(0, 2**63 - 1)

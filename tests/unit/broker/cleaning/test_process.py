@@ -12,7 +12,8 @@ from broker.cleaning.process import LocalCleaningProcess
 from broker.cleaning.process_cleaner import ProcessCleaner
 from config.topic import TopicConfig
 from protocol.records.builder import build_batch
-from storage.cleaner import Cleaner, CleaningFailedError
+from storage.cleaner import Cleaner
+from storage.cleaning import CleaningFailedError
 from storage.clock import SystemClock
 from storage.filesystem import LocalFilesystem
 from storage.log import Log

@@ -14,7 +14,8 @@ import pytest
 from broker.cleaning.messages import Limits, decode, encode
 from broker.cleaning.process_cleaner import IDLE_MS, ProcessCleaner
 from broker.cleaning.worker import Worker
-from storage.cleaner import Cleaner, CleaningAbortedError, CleaningFailedError
+from storage.cleaner import Cleaner
+from storage.cleaning import CleaningAbortedError, CleaningFailedError
 from storage.log_files import CLEANED_SUFFIX
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem

@@ -1,0 +1,31 @@
+"""Which kernel finds the records: the fastest that is there, or one by its name."""
+
+from typing import Final
+
+from pipeline.read.numpy_kernel import NumpyKernel
+from pipeline.read.plain_kernel import PlainKernel
+from pipeline.read.record_table import Kernel
+
+KERNEL_NAMES: Final = ("numpy", "plain")
+"""Fastest first."""
+
+
+def load_kernel(name: str | None = None) -> Kernel:
+    """The kernel of that name, or the fastest.
+
+    Raises:
+        ValueError: There is none of that name.
+    """
+    if name is None or name == "numpy":
+        return NumpyKernel()
+    if name == "plain":
+        return PlainKernel()
+    raise ValueError(f"no kernel {name}; there are {', '.join(KERNEL_NAMES)}")
+
+
+def kernel_name() -> str:
+    """Name of the kernel that reads here when nobody chooses."""
+    return load_kernel().name
+
+
+__all__ = ["KERNEL_NAMES", "kernel_name", "load_kernel"]

@@ -1,0 +1,262 @@
+"""The kernel in plain Python: slow, and the one that can say what is wrong with a record."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.read.record_table import Blocks, Bytes, HeaderTable, Int32s, RecordTable, Walked
+from protocol.errors import DecodeError
+from protocol.records.varint import read_varint, read_varlong
+
+Row = tuple[int, int, int, int, int, int, int, int, int]
+"""One row of a `RecordTable`, in the order of its attributes."""
+
+_WRAP = 1 << 64
+_SIGN = 1 << 63
+
+
+class BatchFacts(NamedTuple):
+    """What a header says that its records need; as in `Blocks`."""
+
+    base_offset: int
+    last_offset: int
+    base_timestamp: int
+    append_timestamp: int | None
+
+
+class PlainKernel:
+    """Finds records one by one."""
+
+    name = "plain"
+    group_bytes = 1 << 20
+    rows_max = 16 * 1024
+
+    def walk(self, data: Bytes, blocks: Blocks, table: RecordTable) -> int:
+        """See `Kernel`."""
+        row = 0
+        for index in range(len(blocks.start)):
+            start = int(blocks.start[index])
+            block = data[start : int(blocks.end[index])].tobytes()
+            try:
+                rows = walk_block(block, int(blocks.records[index]), facts_of(blocks, index))
+            except DecodeError:
+                return index
+            store_rows(table, row, rows, start)
+            row += len(rows)
+        return len(blocks.start)
+
+    def walk_window(
+        self, data: Bytes, blocks: Blocks, previous_offset: int, table: RecordTable
+    ) -> Walked:
+        """See `Kernel`."""
+        start = int(blocks.start[0])
+        window = data[start : int(blocks.end[0])].tobytes()
+        count = min(int(blocks.records[0]), table.capacity)
+        rows: list[Row] = []
+        broken = False
+        position = 0
+        try:
+            position = find_records(
+                window, 0, count, facts_of(blocks, 0), previous_offset, rows.append, whole=False
+            )
+        except WindowError as error:
+            position = error.position
+            broken = True
+        store_rows(table, 0, rows, start)
+        return Walked(len(rows), start + position, broken)
+
+    def find_headers(self, data: Bytes, starts: Int32s, counts: Int32s) -> HeaderTable:
+        """See `Kernel`."""
+        view = data.data
+        found: list[tuple[int, int, int, int]] = []
+        for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
+            if count:
+                walk_headers(view, start, count, len(view), found.append)
+        columns = np.array(found, np.int32).reshape(-1, 4).T
+        return HeaderTable(*(np.ascontiguousarray(column) for column in columns))
+
+
+class WindowError(DecodeError):
+    """A record that is none; `position` is where it begins in the window."""
+
+    def __init__(self, problem: str, position: int) -> None:
+        super().__init__(problem)
+        self.position = position
+
+
+def facts_of(blocks: Blocks, index: int) -> BatchFacts:
+    """What the blocks say of one batch."""
+    return BatchFacts(
+        int(blocks.base_offset[index]),
+        int(blocks.last_offset[index]),
+        int(blocks.base_timestamp[index]),
+        int(blocks.max_timestamp[index]) if blocks.append_time[index] else None,
+    )
+
+
+def store_rows(table: RecordTable, row: int, rows: list[Row], start: int) -> None:
+    """Put rows with positions in a block that begins at `start` into the table at `row`."""
+    if not rows:
+        return
+    columns = np.array(rows, np.int64).T
+    columns[[2, 4, 6, 8]] += start
+    end = row + len(rows)
+    table.offset[row:end] = columns[0]
+    table.timestamp[row:end] = columns[1]
+    table.key_start[row:end] = columns[2]
+    table.key_size[row:end] = columns[3]
+    table.value_start[row:end] = columns[4]
+    table.value_size[row:end] = columns[5]
+    table.headers_start[row:end] = columns[6]
+    table.header_count[row:end] = columns[7]
+    table.end[row:end] = columns[8]
+
+
+def walk_block(block: bytes, count: int, facts: BatchFacts) -> list[Row]:
+    """All records of a block.
+
+    Raises:
+        DecodeError: The block is not `count` records and nothing else.
+    """
+    rows: list[Row] = []
+    position = find_records(block, 0, count, facts, facts.base_offset - 1, rows.append, whole=True)
+    if position != len(block):
+        raise DecodeError(f"{len(block) - position} bytes after the last record")
+    return rows
+
+
+def find_records(
+    block: bytes,
+    position: int,
+    count: int,
+    facts: BatchFacts,
+    previous_offset: int,
+    found: Callable[[Row], None],
+    *,
+    whole: bool,
+) -> int:
+    """Find up to `count` records from `position`; give each to `found`.
+
+    Args:
+        block: Records, back to back.
+        position: Where a record begins.
+        count: How many.
+        facts: From the batch's header.
+        previous_offset: Offset of the record before; the next must be above.
+        found: Takes each row, with positions in `block`.
+        whole: Nothing follows: a record that is cut off is broken. Otherwise it ends the walk.
+
+    Returns:
+        Byte after the last record found.
+
+    Raises:
+        WindowError: What is at its `position` is no record.
+    """
+    size = len(block)
+    base_offset, last_offset, base_timestamp, append_timestamp = facts
+    begin = position
+    try:
+        for _ in range(count):
+            begin = position
+            try:
+                length, position = read_varint(block, position)
+            except IndexError:
+                if whole:
+                    raise
+                return begin
+            end = position + length
+            if length < 0:
+                raise DecodeError(f"record of {length} bytes")
+            if end > size:
+                if not whole:
+                    return begin
+                raise DecodeError(f"record of {length} bytes, {size - position} are left")
+            delta, position = read_varlong(block, position + 1)
+            if append_timestamp is not None:
+                timestamp = append_timestamp
+            else:
+                timestamp = (base_timestamp + delta + _SIGN) % _WRAP - _SIGN
+            delta, position = read_varint(block, position)
+            offset = base_offset + delta
+            key_size, key_start = read_varint(block, position)
+            position = _after(key_size, key_start, end)
+            value_size, value_start = read_varint(block, position)
+            position = _after(value_size, value_start, end)
+            headers, headers_start = read_varint(block, position)
+            if headers < 0 or headers * 2 > end - headers_start:
+                raise DecodeError(f"record claims {headers} headers in {end - headers_start} bytes")
+            position = headers_start
+            if headers:
+                position = walk_headers(block, position, headers, end, None)
+            if position != end:
+                raise DecodeError(f"record's length is off by {position - end} bytes")
+            if not previous_offset < offset <= last_offset:
+                raise DecodeError(
+                    f"record has offset {offset}, after {previous_offset} and at most "
+                    f"{last_offset} is possible"
+                )
+            previous_offset = offset
+            found(
+                (
+                    offset,
+                    timestamp,
+                    key_start,
+                    key_size,
+                    value_start,
+                    value_size,
+                    headers_start,
+                    headers,
+                    end,
+                )
+            )
+    except IndexError:
+        raise WindowError("record is cut off", begin) from None
+    except DecodeError as error:
+        raise WindowError(str(error), begin) from None
+    return position
+
+
+def _after(length: int, position: int, end: int) -> int:
+    """Byte after a nullable field that begins at `position`."""
+    if length == -1:
+        return position
+    if length < 0 or position + length > end:
+        raise DecodeError(f"record has a field of {length} bytes, {end - position} are left")
+    return position + length
+
+
+def walk_headers(
+    block: bytes | memoryview,
+    position: int,
+    count: int,
+    end: int,
+    found: Callable[[tuple[int, int, int, int]], None] | None,
+) -> int:
+    """Find a record's headers: (key start, key size, value start, value size); byte after them.
+
+    Raises:
+        DecodeError: A length is wrong. IndexError: `block` ends within.
+    """
+    for _ in range(count):
+        key_size, key_start = read_varint(block, position)
+        if key_size < 0 or key_start + key_size > end:
+            raise DecodeError(f"record header has a key of {key_size} bytes")
+        value_size, value_start = read_varint(block, key_start + key_size)
+        position = _after(value_size, value_start, end)
+        if found is not None:
+            found((key_start, key_size, value_start, value_size))
+    return position
+
+
+__all__ = [
+    "BatchFacts",
+    "PlainKernel",
+    "Row",
+    "WindowError",
+    "facts_of",
+    "find_records",
+    "store_rows",
+    "walk_block",
+    "walk_headers",
+]

@@ -1,0 +1,279 @@
+"""From whole record batches to Arrow rows: the way of the bytes through this package.
+
+    data -> headers as arrays (`batch_table`) -> what is out -> blocks of the rest, decompressed
+         -> where the records lie (`record_table`, a kernel) -> pieces of 2 MiB (`arrow_rows`)
+
+Blocks are taken in groups, a few MiB at a time. One that is not compressed stays where it is.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from pipeline.plan.piece import AbortedRange, PartitionName
+from pipeline.read.aborted_batches import AbortedBatches
+from pipeline.read.arrow_rows import TIMESTAMP_MS_MAX, ArrowRows, BatchValues
+from pipeline.read.batch_table import BatchTable, Int64s, read_batch_table, wanted_batches
+from pipeline.read.kernels import load_kernel
+from pipeline.read.plain_kernel import facts_of, walk_block
+from pipeline.read.record_table import Blocks, Bytes, Kernel, RecordTable
+from protocol.errors import DecodeError
+from protocol.records.batch import CRC_START, HEADER_SIZE, crc32c
+from protocol.records.compression import Codec, decompress
+from protocol.records.record import RECORD_SIZE_MIN
+
+PIECE_BYTES: Final = 2 << 20
+"""Of a record batch that is given out, about."""
+
+BLOCK_MAX: Final = 64 << 20
+"""Most bytes that the records of one batch may decompress to."""
+
+
+class _Group(NamedTuple):
+    """Blocks that are walked at once; `indexes` are their batches in the table."""
+
+    data: Bytes
+    blocks: Blocks
+    indexes: Int64s
+
+
+class RowDecoder:
+    """Decodes the batches of one partition; keeps what can be used again from call to call.
+
+    Not for several threads at a time.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        partition: PartitionName,
+        kernel: Kernel | str | None = None,
+        *,
+        tier: str = "",
+    ) -> None:
+        """Prepare for rows with `columns`.
+
+        Args:
+            columns: Of `row_schema.COLUMNS`; what is not named is not copied.
+            partition: Whose rows.
+            kernel: How records are found, or its name; None: the fastest there is.
+            tier: What the column `tier` says.
+
+        Raises:
+            ValueError: A column or kernel that there is not.
+        """
+        self._kernel = load_kernel(kernel) if kernel is None or isinstance(kernel, str) else kernel
+        self._rows = ArrowRows(columns, partition, self._kernel, tier=tier)
+        self._table = RecordTable(self._kernel.rows_max)
+        self._ranges: Sequence[AbortedRange] = ()
+        self._aborted = AbortedBatches(())
+
+    @property
+    def schema(self) -> Any:
+        """The Arrow schema of what `decode` gives."""
+        return self._rows.schema
+
+    @property
+    def kernel_name(self) -> str:
+        """How records are found."""
+        return self._kernel.name
+
+    def decode(
+        self,
+        data: memoryview,
+        start_offset: int,
+        end_offset: int,
+        aborted: Sequence[AbortedRange] = (),
+        *,
+        read_committed: bool,
+        check_crc: bool = False,
+    ) -> Iterator[Any]:
+        """Give the rows of `data` in order, as Arrow record batches of about 2 MiB.
+
+        Args:
+            data: Whole batches, back to back. Not kept: it may change once all was given.
+            start_offset: First offset wanted.
+            end_offset: Offset after the last one wanted.
+            aborted: Ranges that may concern the data, in any order.
+            read_committed: Leave out what `aborted` names. Control batches are never rows.
+            check_crc: Sum every batch, those that are left out, too: without the sum nobody knows
+                that they may be.
+
+        Raises:
+            BrokenBatchError: A batch is damaged; all rows before it were given.
+        """
+        ranges = self._aborted_batches(aborted) if read_committed else None
+        position = 0
+        after_offset = -1
+        while position < len(data):
+            table = read_batch_table(data, position, after_offset=after_offset)
+            if check_crc:
+                table = _up_to_the_first_bad_sum(data, table)
+            indexes = wanted_batches(table, start_offset, end_offset, ranges)
+            for group in self._groups(data, table, indexes):
+                yield from self._decode_group(table, group, start_offset, end_offset)
+            if table.problem is not None:
+                raise table.problem
+            position = table.next_position
+            after_offset = int(table.last_offset[-1])
+
+    def _aborted_batches(self, ranges: Sequence[AbortedRange]) -> AbortedBatches:
+        # A piece's ranges come with each of its chunks.
+        if ranges is not self._ranges:
+            self._ranges = ranges
+            self._aborted = AbortedBatches(ranges)
+        return self._aborted
+
+    def _groups(self, data: memoryview, table: BatchTable, indexes: Int64s) -> Iterator[_Group]:
+        """Blocks of the batches, as many at once as the kernel likes."""
+        waiting: list[int] = []
+        blocks: list[bytes | memoryview] = []
+        size = rows = 0
+        for index in indexes.tolist():
+            start = int(table.position[index]) + HEADER_SIZE
+            stop = int(table.position[index] + table.size[index])
+            count = int(table.records[index])
+            try:
+                block = _block(int(table.codec[index]), data[start:stop], count)
+            except DecodeError as error:
+                if waiting:
+                    yield _group(table, waiting, blocks)
+                raise table.broken(index, str(error)) from None
+            if waiting and (
+                size + len(block) > self._kernel.group_bytes or rows + count > self._table.capacity
+            ):
+                yield _group(table, waiting, blocks)
+                waiting, blocks = [], []
+                size = rows = 0
+            if count > self._table.capacity:
+                self._table = RecordTable(count)
+            waiting.append(index)
+            blocks.append(block)
+            size += len(block)
+            rows += count
+        if waiting:
+            yield _group(table, waiting, blocks)
+
+    def _decode_group(
+        self, table: BatchTable, group: _Group, start_offset: int, end_offset: int
+    ) -> Iterator[Any]:
+        good = self._kernel.walk(group.data, group.blocks, self._table)
+        indexes = group.indexes[:good]
+        problem = None
+        if good < len(group.indexes):
+            problem = table.broken(int(group.indexes[good]), _reason(group, good))
+        yield from self._pieces(table, group.data, indexes, start_offset, end_offset)
+        if problem is not None:
+            raise problem
+
+    def _pieces(
+        self,
+        table: BatchTable,
+        data: Bytes,
+        indexes: Int64s,
+        start_offset: int,
+        end_offset: int,
+    ) -> Iterator[Any]:
+        """Rows of the batches, which the kernel has found, in pieces."""
+        records = self._table
+        counts = table.records[indexes]
+        rows = int(counts.sum())
+        start, end = np.searchsorted(records.offset[:rows], (start_offset, end_offset)).tolist()
+        if start >= end:
+            return
+        problem = None
+        if self._rows.wants_timestamp:
+            stamps = records.timestamp[start:end]
+            bad = (stamps > TIMESTAMP_MS_MAX) | (stamps < -TIMESTAMP_MS_MAX)
+            if bad.any():
+                row = start + int(bad.argmax())
+                batch = int(np.searchsorted(np.cumsum(counts), row, "right"))
+                problem = table.broken(
+                    int(indexes[batch]),
+                    f"record at offset {records.offset[row]} has timestamp "
+                    f"{records.timestamp[row]} ms, which microseconds cannot say",
+                )
+                end = max(start, int(counts[:batch].sum()))
+        batches = _values_of(table, indexes)
+        batch_of_row = None
+        if not _are_alike(batches):
+            batch_of_row = np.repeat(np.arange(len(indexes)), counts)
+        weights = np.cumsum(self._rows.weigh(records, start, end))
+        row = start
+        while row < end:
+            before = int(weights[row - start - 1]) if row > start else 0
+            stop = start + int(np.searchsorted(weights, before + PIECE_BYTES, "right"))
+            stop = max(stop, row + 1)
+            yield self._rows.make(data, records, row, stop, batches, batch_of_row)
+            row = stop
+        if problem is not None:
+            raise problem
+
+
+def _block(codec: int, payload: memoryview, count: int) -> bytes | memoryview:
+    """A batch's records, decompressed; `protocol.records.record.records_block` without copies."""
+    block: bytes | memoryview = payload
+    if codec != Codec.NONE and payload:
+        block = decompress(codec, payload, max_size=BLOCK_MAX)
+    if count * RECORD_SIZE_MIN > len(block):
+        raise DecodeError(f"batch claims {count} records in {len(block)} bytes")
+    return block
+
+
+def _group(table: BatchTable, indexes: list[int], blocks: list[bytes | memoryview]) -> _Group:
+    chosen = np.array(indexes, np.int64)
+    joined = blocks[0] if len(blocks) == 1 else b"".join(blocks)
+    end = np.cumsum(np.array([len(block) for block in blocks], np.int64))
+    start = end - np.array([len(block) for block in blocks], np.int64)
+    return _Group(
+        np.frombuffer(joined, np.uint8),
+        Blocks(
+            start,
+            end,
+            table.records[chosen],
+            table.base_offset[chosen],
+            table.last_offset[chosen],
+            table.base_timestamp[chosen],
+            table.is_append_time[chosen].astype(np.int64),
+            table.max_timestamp[chosen],
+        ),
+        chosen,
+    )
+
+
+def _reason(group: _Group, index: int) -> str:
+    """What is wrong with a block that a kernel refused, in the words of the plain one."""
+    block = group.data[int(group.blocks.start[index]) : int(group.blocks.end[index])].tobytes()
+    try:
+        walk_block(block, int(group.blocks.records[index]), facts_of(group.blocks, index))
+    except DecodeError as error:
+        return str(error)
+    return "its records are damaged"
+
+
+def _values_of(table: BatchTable, indexes: Int64s) -> BatchValues:
+    return BatchValues(
+        table.records[indexes],
+        table.is_append_time[indexes].astype(np.int64),
+        table.leader_epoch[indexes],
+        table.producer_id[indexes],
+        table.is_transactional[indexes].astype(np.int64),
+    )
+
+
+def _are_alike(batches: BatchValues) -> bool:
+    return all(bool((values == values[0]).all()) for values in batches[1:])
+
+
+def _up_to_the_first_bad_sum(data: memoryview, table: BatchTable) -> BatchTable:
+    bounds = zip(table.position.tolist(), table.size.tolist(), table.crc.tolist(), strict=True)
+    for index, (position, size, claimed) in enumerate(bounds):
+        crc = crc32c(data[position + CRC_START : position + size])
+        if crc != claimed:
+            text = f"its CRC-32C is {crc:#010x}, not {claimed:#010x} as it says"
+            return table.before(index, table.broken(index, text))
+    return table
+
+
+__all__ = ["PIECE_BYTES", "RowDecoder"]
