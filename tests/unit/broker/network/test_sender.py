@@ -101,7 +101,28 @@ def test_pages_missing_in_between_are_noticed(path: Path, monkeypatch: pytest.Mo
     piece = slice_of(path, 0, len(CONTENT))
     warm(piece)
     monkeypatch.setattr(sender_module, "has_holes", lambda *_: True)
+    monkeypatch.setattr(sender_module, "_counted_left", 1)
     assert not is_cached(piece.file.fileno(), 0, len(CONTENT))
+
+
+def test_pages_are_counted_while_slices_are_cold(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counting costs a tenth of sending: not where everything is in memory anyway."""
+    piece = slice_of(path, 0, len(CONTENT))
+    warm(piece)
+    counted: list[object] = []
+    monkeypatch.setattr(sender_module, "has_holes", lambda *asked: counted.append(asked))
+    monkeypatch.setattr(sender_module, "_counted_left", 2)
+    for _ in range(3):
+        assert is_cached(piece.file.fileno(), 0, len(CONTENT))
+    assert len(counted) == 2
+    piece.is_doubted = True
+    sender = Sender(FakeStream())
+    sender.push([piece])
+    assert not sender.flush(), "a thread is to read it"
+    assert is_cached(piece.file.fileno(), 0, len(CONTENT))
+    assert len(counted) == 3
 
 
 def test_cached_pages_are_seen(path: Path) -> None:
