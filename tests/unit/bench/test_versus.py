@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bench.node import VarveNode
 from bench.rows import ROWS, Metric, Row
-from bench.versus import DEFAULT_ROWS, checked_out, without_goals
+from bench.versus import DEFAULT_ROWS, checked_out, in_instructions, without_goals
 
 
 def test_goals_are_no_worse_than_before() -> None:
@@ -19,6 +19,13 @@ def test_goals_are_no_worse_than_before() -> None:
     )
     rate, cpu, told = without_goals(row, 0.05).metrics
     assert (rate.goal, rate.bound, cpu.goal, told.goal) == (0.95, None, 1.05, None)
+
+
+def test_costs_can_be_counted_and_rates_are_left_out_then() -> None:
+    counted = [metric for row in ROWS for metric in in_instructions(row).metrics]
+    costs = [metric for row in ROWS for metric in row.metrics if metric.unit.startswith("CPU ")]
+    assert [metric.name for metric in counted] == [metric.name for metric in costs]
+    assert {metric.unit for metric in counted} >= {"1e3 instructions/req", "1e9 instructions/GB"}
 
 
 def test_default_rows_exist() -> None:
