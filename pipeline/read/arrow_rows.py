@@ -1,7 +1,8 @@
 """Rows as Arrow: where records lie, and what their batch says, become columns.
 
 Bytes are gathered into buffers of their own: a piece must not keep its block alive, and whoever
-gave the block may use its memory again. Constant columns (topic, partition, tier) are made once:
+gave the block may use its memory again. Only a row of megabytes out of a window that lasts points
+into it. Constant columns (topic, partition, tier) are made once:
 Spark takes neither dictionaries nor runs, so a topic's name is in every row.
 """
 
@@ -35,6 +36,9 @@ _FIXED_BYTES: Final = {
     "transactional": 1,
 }
 """Bytes of a row in each column, beside those of the record."""
+
+POINT_BYTES_MIN: Final = 1 << 20
+"""From so many bytes on a field is not copied where that can be avoided."""
 
 HEADER_BYTES: Final = 8
 """Of a header beside those of the record: two offsets."""
@@ -108,6 +112,8 @@ class ArrowRows:
         end: int,
         batches: BatchValues,
         batch_of_row: Int64s | None,
+        *,
+        is_lasting: bool = False,
     ) -> Any:
         """A record batch of the rows start .. end.
 
@@ -118,19 +124,21 @@ class ArrowRows:
             end: After the last row.
             batches: Of the records' batches.
             batch_of_row: Index in `batches` of each row of the table; None: all are alike.
+            is_lasting: `data` never changes, so that a single large row may point into it.
         """
+        points = is_lasting and end - start == 1
         arrays = []
         for name in self._columns:
             if name == "key":
-                array = self._gather(data, table.key_start, table.key_size, start, end)
+                array = _gather(data, table.key_start, table.key_size, start, end, points)
             elif name == "value":
-                array = self._gather(data, table.value_start, table.value_size, start, end)
+                array = _gather(data, table.value_start, table.value_size, start, end, points)
             elif name == "offset":
                 array = _copied(pa.int64(), table.offset[start:end])
             elif name == "timestamp":
                 array = _owned(self.schema.field(name).type, table.timestamp[start:end] * 1000)
             elif name == "headers":
-                array = self._headers(data, table, start, end)
+                array = self._headers(data, table, start, end, points)
             elif name in {"topic", "tier", "partition"}:
                 array = self._constant(name, end - start)
             else:
@@ -170,7 +178,7 @@ class ArrowRows:
             return pa.array(rows)
         return _owned(self.schema.field(name).type, rows)
 
-    def _headers(self, data: Bytes, table: RecordTable, start: int, end: int) -> Any:
+    def _headers(self, data: Bytes, table: RecordTable, start: int, end: int, points: bool) -> Any:
         counts = table.header_count[start:end]
         rows = end - start
         offsets = np.zeros(rows + 1, np.int32)
@@ -187,8 +195,10 @@ class ArrowRows:
         np.cumsum(counts, out=offsets[1:])
         found = self._kernel.find_headers(data, table.headers_start[start:end], counts)
         total = len(found.key_start)
-        keys = _as_text(self._gather(data, found.key_start, found.key_size, 0, total))
-        values = self._gather(data, found.value_start, found.value_size, 0, total)
+        keys = _as_text(
+            _gather(data, found.key_start, found.key_size, 0, total, points and total == 1)
+        )
+        values = _gather(data, found.value_start, found.value_size, 0, total, points and total == 1)
         pairs = pa.StructArray.from_arrays([keys, values], fields=list(HEADER_TYPE))
         return pa.Array.from_buffers(
             self.schema.field("headers").type,
@@ -197,9 +207,18 @@ class ArrowRows:
             children=[pairs],
         )
 
-    def _gather(self, data: Bytes, starts: Int32s, sizes: Int32s, start: int, end: int) -> Any:
-        """The bytes at starts[start:end] as an Arrow binary array; size -1 is null."""
-        return take_bytes(data, starts[start:end], sizes[start:end])
+
+def _gather(data: Bytes, starts: Int32s, sizes: Int32s, start: int, end: int, points: bool) -> Any:
+    """The bytes at starts[start:end] as an Arrow binary array; size -1 is null.
+
+    `points`: there is one, and if it is large it may point into `data`.
+    """
+    if points and sizes[start] >= POINT_BYTES_MIN:
+        first = int(starts[start])
+        content = pa.py_buffer(data[first : first + int(sizes[start])])
+        offsets = pa.py_buffer(np.array([0, sizes[start]], np.int32))
+        return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, content])
+    return take_bytes(data, starts[start:end], sizes[start:end])
 
 
 def take_bytes(data: Bytes, starts: Int32s, sizes: Int32s) -> Any:

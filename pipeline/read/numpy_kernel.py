@@ -14,14 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.read.plain_kernel import (
-    PlainKernel,
-    Row,
-    facts_of,
-    find_records,
-    store_rows,
-    walk_headers,
-)
+from pipeline.read.plain_kernel import PlainKernel, facts_of, walk_headers, walk_rest
 from pipeline.read.record_table import (
     Blocks,
     Bytes,
@@ -44,7 +37,6 @@ class NumpyKernel:
 
     name = "numpy"
     group_bytes = 8 << 20
-    rows_max = 128 * 1024
 
     def __init__(self) -> None:
         self._plain = PlainKernel()
@@ -141,21 +133,19 @@ class _Lanes:
     def finish(self, lane: int, step: int, position: Int64s, previous: Int64s) -> bool:
         """Find the rest of a batch, one by one; whether it is well formed."""
         start, end = int(position[lane]), int(self.blocks.end[lane])
-        rows: list[Row] = []
         try:
-            at = find_records(
+            walk_rest(
                 self._data[start:end].tobytes(),
-                0,
+                start,
                 int(self.blocks.records[lane]) - step,
                 facts_of(self.blocks, lane),
                 int(previous[lane]),
-                rows.append,
-                whole=True,
+                self._table,
+                int(self._first_row[lane]) + step,
             )
         except DecodeError:
             return False
-        store_rows(self._table, int(self._first_row[lane]) + step, rows, start)
-        position[lane] = start + at
+        position[lane] = end
         return True
 
 

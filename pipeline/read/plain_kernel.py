@@ -1,7 +1,7 @@
 """The kernel in plain Python: slow, and the one that can say what is wrong with a record."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from protocol.records.varint import read_varint, read_varlong
 
 Row = tuple[int, int, int, int, int, int, int, int, int]
 """One row of a `RecordTable`, in the order of its attributes."""
+
+ROWS_AT_ONCE: Final = 4096
+"""Kept as Python's numbers until they are in a table: 2 MB."""
 
 _WRAP = 1 << 64
 _SIGN = 1 << 63
@@ -30,7 +33,6 @@ class PlainKernel:
 
     name = "plain"
     group_bytes = 1 << 20
-    rows_max = 16 * 1024
 
     def walk(self, data: Bytes, blocks: Blocks, table: RecordTable) -> int:
         """See `Kernel`."""
@@ -38,12 +40,13 @@ class PlainKernel:
         for index in range(len(blocks.start)):
             start = int(blocks.start[index])
             block = data[start : int(blocks.end[index])].tobytes()
+            records = int(blocks.records[index])
+            facts = facts_of(blocks, index)
             try:
-                rows = walk_block(block, int(blocks.records[index]), facts_of(blocks, index))
+                walk_rest(block, start, records, facts, facts.base_offset - 1, table, row)
             except DecodeError:
                 return index
-            store_rows(table, row, rows, start)
-            row += len(rows)
+            row += records
         return len(blocks.start)
 
     def walk_window(
@@ -53,18 +56,25 @@ class PlainKernel:
         start = int(blocks.start[0])
         window = data[start : int(blocks.end[0])].tobytes()
         count = min(int(blocks.records[0]), table.capacity)
-        rows: list[Row] = []
+        facts = facts_of(blocks, 0)
+        found = position = 0
         broken = False
-        position = 0
-        try:
-            position = find_records(
-                window, 0, count, facts_of(blocks, 0), previous_offset, rows.append, whole=False
-            )
-        except WindowError as error:
-            position = error.position
-            broken = True
-        store_rows(table, 0, rows, start)
-        return Walked(len(rows), start + position, broken)
+        while found < count and not broken:
+            rows: list[Row] = []
+            wanted = min(count - found, ROWS_AT_ONCE)
+            try:
+                position = find_records(
+                    window, position, wanted, facts, previous_offset, rows.append, whole=False
+                )
+            except WindowError as error:
+                position = error.position
+                broken = True
+            store_rows(table, found, rows, start)
+            found += len(rows)
+            if len(rows) < wanted:
+                break
+            previous_offset = rows[-1][0]
+        return Walked(found, start + position, broken)
 
     def find_headers(self, data: Bytes, starts: Int32s, counts: Int32s) -> HeaderTable:
         """See `Kernel`."""
@@ -113,17 +123,42 @@ def store_rows(table: RecordTable, row: int, rows: list[Row], start: int) -> Non
     table.end[row:end] = columns[8]
 
 
-def walk_block(block: bytes, count: int, facts: BatchFacts) -> list[Row]:
-    """All records of a block.
+def walk_rest(
+    block: bytes,
+    start: int,
+    count: int,
+    facts: BatchFacts,
+    previous_offset: int,
+    table: RecordTable,
+    row: int,
+) -> None:
+    """Find the last `count` records of a block, of which `block` is what they lie in.
+
+    Args:
+        block: From a record's beginning to the block's end.
+        start: Where that is in the kernel's data.
+        count: Records.
+        facts: From the batch's header.
+        previous_offset: Of the record before.
+        table: Takes them, from `row`.
+        row: See there.
 
     Raises:
-        DecodeError: The block is not `count` records and nothing else.
+        DecodeError: The bytes are not `count` records and nothing else.
     """
-    rows: list[Row] = []
-    position = find_records(block, 0, count, facts, facts.base_offset - 1, rows.append, whole=True)
+    position = 0
+    while count:
+        rows: list[Row] = []
+        wanted = min(count, ROWS_AT_ONCE)
+        position = find_records(
+            block, position, wanted, facts, previous_offset, rows.append, whole=True
+        )
+        store_rows(table, row, rows, start)
+        row += wanted
+        count -= wanted
+        previous_offset = rows[-1][0]
     if position != len(block):
         raise DecodeError(f"{len(block) - position} bytes after the last record")
-    return rows
 
 
 def find_records(
@@ -257,6 +292,6 @@ __all__ = [
     "facts_of",
     "find_records",
     "store_rows",
-    "walk_block",
     "walk_headers",
+    "walk_rest",
 ]

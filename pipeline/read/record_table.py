@@ -95,8 +95,7 @@ class Kernel(Protocol):
 
     Attributes:
         name: `compiled`, `numpy` or `plain`.
-        group_bytes: Blocks that it likes to be given at once.
-        rows_max: Most records it likes to be given at once.
+        group_bytes: Blocks that it likes to be given at once, at least one of `BLOCK_MAX`.
     """
 
     @property
@@ -106,11 +105,6 @@ class Kernel(Protocol):
 
     @property
     def group_bytes(self) -> int:
-        """As said."""
-        ...
-
-    @property
-    def rows_max(self) -> int:
         """As said."""
         ...
 

@@ -3,7 +3,9 @@
     data -> headers as arrays (`batch_table`) -> what is out -> blocks of the rest, decompressed
          -> where the records lie (`record_table`, a kernel) -> pieces of 2 MiB (`arrow_rows`)
 
-Blocks are taken in groups, a few MiB at a time. One that is not compressed stays where it is.
+Blocks are taken in groups, a few MiB at a time. A batch of more than 8 MiB or 131,072 records is
+taken by itself, through windows (`record_window`), so that memory is bounded whatever a batch
+decompresses to. Which way a batch goes depends on itself alone: it is the same for every kernel.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,9 +17,11 @@ from pipeline.plan.piece import AbortedRange, PartitionName
 from pipeline.read.aborted_batches import AbortedBatches
 from pipeline.read.arrow_rows import TIMESTAMP_MS_MAX, ArrowRows, BatchValues
 from pipeline.read.batch_table import BatchTable, Int64s, read_batch_table, wanted_batches
+from pipeline.read.inflate import inflate
 from pipeline.read.kernels import load_kernel
-from pipeline.read.plain_kernel import facts_of, walk_block
+from pipeline.read.plain_kernel import BatchFacts, facts_of, walk_rest
 from pipeline.read.record_table import Blocks, Bytes, Kernel, RecordTable
+from pipeline.read.record_window import RecordWindows
 from protocol.errors import DecodeError
 from protocol.records.batch import CRC_START, HEADER_SIZE, crc32c
 from protocol.records.compression import Codec, decompress
@@ -26,8 +30,11 @@ from protocol.records.record import RECORD_SIZE_MIN
 PIECE_BYTES: Final = 2 << 20
 """Of a record batch that is given out, about."""
 
-BLOCK_MAX: Final = 64 << 20
-"""Most bytes that the records of one batch may decompress to."""
+BLOCK_MAX: Final = 8 << 20
+"""Most bytes of a batch's records, decompressed, that are walked without windows."""
+
+ROWS_MAX: Final = 128 * 1024
+"""Most records that are walked at once: their table has 5.5 MB."""
 
 
 class _Group(NamedTuple):
@@ -65,7 +72,7 @@ class RowDecoder:
         """
         self._kernel = load_kernel(kernel) if kernel is None or isinstance(kernel, str) else kernel
         self._rows = ArrowRows(columns, partition, self._kernel, tier=tier)
-        self._table = RecordTable(self._kernel.rows_max)
+        self._table = RecordTable(ROWS_MAX)
         self._ranges: Sequence[AbortedRange] = ()
         self._aborted = AbortedBatches(())
 
@@ -112,7 +119,10 @@ class RowDecoder:
                 table = _up_to_the_first_bad_sum(data, table)
             indexes = wanted_batches(table, start_offset, end_offset, ranges)
             for group in self._groups(data, table, indexes):
-                yield from self._decode_group(table, group, start_offset, end_offset)
+                if isinstance(group, _Group):
+                    yield from self._decode_group(table, group, start_offset, end_offset)
+                else:
+                    yield from self._decode_large(data, table, group, start_offset, end_offset)
             if table.problem is not None:
                 raise table.problem
             position = table.next_position
@@ -125,8 +135,10 @@ class RowDecoder:
             self._aborted = AbortedBatches(ranges)
         return self._aborted
 
-    def _groups(self, data: memoryview, table: BatchTable, indexes: Int64s) -> Iterator[_Group]:
-        """Blocks of the batches, as many at once as the kernel likes."""
+    def _groups(
+        self, data: memoryview, table: BatchTable, indexes: Int64s
+    ) -> Iterator[_Group | int]:
+        """Blocks of the batches, as many at once as the kernel likes; of a large one the index."""
         waiting: list[int] = []
         blocks: list[bytes | memoryview] = []
         size = rows = 0
@@ -141,13 +153,16 @@ class RowDecoder:
                     yield _group(table, waiting, blocks)
                 raise table.broken(index, str(error)) from None
             if waiting and (
-                size + len(block) > self._kernel.group_bytes or rows + count > self._table.capacity
+                block is None
+                or size + len(block) > self._kernel.group_bytes
+                or rows + count > ROWS_MAX
             ):
                 yield _group(table, waiting, blocks)
                 waiting, blocks = [], []
                 size = rows = 0
-            if count > self._table.capacity:
-                self._table = RecordTable(count)
+            if block is None:
+                yield index
+                continue
             waiting.append(index)
             blocks.append(block)
             size += len(block)
@@ -163,21 +178,53 @@ class RowDecoder:
         problem = None
         if good < len(group.indexes):
             problem = table.broken(int(group.indexes[good]), _reason(group, good))
-        yield from self._pieces(table, group.data, indexes, start_offset, end_offset)
+        counts = table.records[indexes]
+        yield from self._pieces(table, group.data, indexes, counts, start_offset, end_offset)
         if problem is not None:
             raise problem
+
+    def _decode_large(
+        self, data: memoryview, table: BatchTable, index: int, start_offset: int, end_offset: int
+    ) -> Iterator[Any]:
+        begin = int(table.position[index])
+        payload = data[begin + HEADER_SIZE : begin + int(table.size[index])]
+        facts = BatchFacts(
+            int(table.base_offset[index]),
+            int(table.last_offset[index]),
+            int(table.base_timestamp[index]),
+            int(table.max_timestamp[index]) if table.is_append_time[index] else None,
+        )
+        try:
+            pieces = inflate(int(table.codec[index]), payload)
+            records = int(table.records[index])
+            for window, rows in RecordWindows(pieces, facts, records, self._kernel, self._table):
+                yield from self._pieces(
+                    table,
+                    window,
+                    np.array([index], np.int64),
+                    np.array([rows], np.int64),
+                    start_offset,
+                    end_offset,
+                    is_lasting=True,
+                )
+                # A window with a large record is let go before the next one is filled.
+                del window
+        except DecodeError as error:
+            raise table.broken(index, str(error)) from None
 
     def _pieces(
         self,
         table: BatchTable,
         data: Bytes,
         indexes: Int64s,
+        counts: Int64s,
         start_offset: int,
         end_offset: int,
+        *,
+        is_lasting: bool = False,
     ) -> Iterator[Any]:
-        """Rows of the batches, which the kernel has found, in pieces."""
+        """Rows of the batches, `counts` of each, which the kernel has found, in pieces."""
         records = self._table
-        counts = table.records[indexes]
         rows = int(counts.sum())
         start, end = np.searchsorted(records.offset[:rows], (start_offset, end_offset)).tolist()
         if start >= end:
@@ -205,20 +252,33 @@ class RowDecoder:
             before = int(weights[row - start - 1]) if row > start else 0
             stop = start + int(np.searchsorted(weights, before + PIECE_BYTES, "right"))
             stop = max(stop, row + 1)
-            yield self._rows.make(data, records, row, stop, batches, batch_of_row)
+            yield self._rows.make(
+                data, records, row, stop, batches, batch_of_row, is_lasting=is_lasting
+            )
             row = stop
         if problem is not None:
             raise problem
 
 
-def _block(codec: int, payload: memoryview, count: int) -> bytes | memoryview:
-    """A batch's records, decompressed; `protocol.records.record.records_block` without copies."""
+def _block(codec: int, payload: memoryview, count: int) -> bytes | memoryview | None:
+    """A batch's records, decompressed. None: they are too many, too large, or damaged.
+
+    What is damaged goes through windows, too, where it is found again and named.
+
+    Raises:
+        DecodeError: The block cannot hold so many records.
+    """
     block: bytes | memoryview = payload
     if codec != Codec.NONE and payload:
-        block = decompress(codec, payload, max_size=BLOCK_MAX)
+        try:
+            block = decompress(codec, payload, max_size=BLOCK_MAX)
+        except DecodeError:
+            return None
+    if len(block) > BLOCK_MAX:
+        return None
     if count * RECORD_SIZE_MIN > len(block):
         raise DecodeError(f"batch claims {count} records in {len(block)} bytes")
-    return block
+    return block if count <= ROWS_MAX else None
 
 
 def _group(table: BatchTable, indexes: list[int], blocks: list[bytes | memoryview]) -> _Group:
@@ -246,7 +306,9 @@ def _reason(group: _Group, index: int) -> str:
     """What is wrong with a block that a kernel refused, in the words of the plain one."""
     block = group.data[int(group.blocks.start[index]) : int(group.blocks.end[index])].tobytes()
     try:
-        walk_block(block, int(group.blocks.records[index]), facts_of(group.blocks, index))
+        facts = facts_of(group.blocks, index)
+        records = int(group.blocks.records[index])
+        walk_rest(block, 0, records, facts, facts.base_offset - 1, RecordTable(records), 0)
     except DecodeError as error:
         return str(error)
     return "its records are damaged"

@@ -10,7 +10,7 @@ Source: Kafka, ByteUtils.java; Protocol Buffers' sint32 and sint64.
 from protocol.errors import DecodeError
 
 
-def read_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
+def read_varint(data: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
     """Decode a signed 32-bit varint: (value, position after).
 
     Raises:
@@ -33,7 +33,7 @@ def read_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
     return (value >> 1) ^ -(value & 1), position
 
 
-def read_varlong(data: bytes | memoryview, position: int) -> tuple[int, int]:
+def read_varlong(data: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
     """Decode a signed 64-bit varint: (value, position after); raises as `read_varint`."""
     value = 0
     shift = 0
