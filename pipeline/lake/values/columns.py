@@ -56,6 +56,33 @@ def column_name(field: str) -> str:
     return _PREFIX + field if bare in RESERVED else field
 
 
+def field_name(column: str) -> str:
+    """The field that a column of a table was made of: the other way round."""
+    bare = column.removeprefix(_PREFIX)
+    return bare if bare != column and column_name(bare) == column else column
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """A column's type as rows are made, whatever form of it a reader of tables gives."""
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(plain_type(field.type)) for field in kind])
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_list_view(kind):
+        field = kind.value_field
+        return pa.list_(pa.field("item", plain_type(field.type), nullable=field.nullable))
+    if pa.types.is_map(kind):
+        return pa.map_(plain_type(kind.key_type), plain_type(kind.item_type))
+    if pa.types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    binary = (pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
+    if any(is_binary(kind) for is_binary in binary):
+        return pa.binary()
+    if pa.types.is_timestamp(kind):
+        return TIMESTAMP if kind.tz is not None else pa.timestamp("us")
+    return kind
+
+
 def value_columns(fields: Iterable[pa.Field]) -> pa.Schema:
     """The columns that the fields of a value become.
 
