@@ -218,6 +218,8 @@ class BucketWorld:
         segments = log.segment_facts()
         for segment, following in pairwise(segments):
             end = following.base_offset
+            if end <= log.log_start_offset:
+                continue
             epochs = log.leader_epochs.entries_in_range(segment.base_offset, end)
             epochs[0] = (epochs[0][0], segment.base_offset)
             index = segment.transaction_index
