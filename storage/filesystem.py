@@ -166,6 +166,10 @@ class Filesystem(Protocol):
         """Atomic; replaces `target`. Durable after `sync_directory` of the folder."""
         ...
 
+    def link(self, source: str, target: str) -> None:
+        """Give a file a second name, atomically; DiskError with EEXIST when `target` is there."""
+        ...
+
     def unlink(self, path: str, *, missing_ok: bool = False) -> None:
         """Remove a name; open files stay readable."""
         ...
@@ -529,6 +533,13 @@ class LocalFilesystem:
             os.replace(source, target)
         except OSError as error:
             _fail(error, source, f"rename to {target}")
+
+    def link(self, source: str, target: str) -> None:
+        """Give a file a second name that nothing has yet."""
+        try:
+            os.link(source, target)
+        except OSError as error:
+            _fail(error, source, f"link as {target}")
 
     def unlink(self, path: str, *, missing_ok: bool = False) -> None:
         """Remove a name."""

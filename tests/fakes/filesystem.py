@@ -403,6 +403,16 @@ class FakeFilesystem:
             to_parent.changed()
         self.after("rename", source)
 
+    def link(self, source: str, target: str) -> None:
+        self.before("link", target)
+        inode = self._file(source, "link")
+        parent, name = self._parent(target, "link")
+        if name in parent.entries:
+            raise DiskError("cannot link (File exists)", target, errno.EEXIST)
+        parent.entries[name] = inode
+        parent.changed()
+        self.after("link", target)
+
     def unlink(self, path: str, *, missing_ok: bool = False) -> None:
         self.before("unlink", path)
         parent = self._find(os.path.dirname(path))

@@ -101,6 +101,19 @@ def test_an_open_file_survives_rename_and_unlink(disk: Disk) -> None:
     file.close()
 
 
+def test_a_link_takes_no_name_that_is_taken(disk: Disk) -> None:
+    """Of several that want one name, exactly one gets it: that is what a link is used for."""
+    filesystem, root = disk
+    filesystem.replace_bytes(f"{root}/mine", b"mine")
+    filesystem.replace_bytes(f"{root}/other", b"other")
+    filesystem.link(f"{root}/mine", f"{root}/name")
+    with pytest.raises(DiskError) as refused:
+        filesystem.link(f"{root}/other", f"{root}/name")
+    assert refused.value.errno == errno.EEXIST
+    filesystem.unlink(f"{root}/mine")
+    assert filesystem.read_bytes(f"{root}/name") == b"mine"
+
+
 def test_folders_are_made_listed_and_removed(disk: Disk) -> None:
     """Parents come along; sizes are those of the files."""
     filesystem, root = disk
