@@ -118,6 +118,10 @@ TESTED_ELSEWHERE = {
     "broker/metrics/transactions.py": "tests/scenarios/test_metrics.py",
     "broker/metrics/remote.py": "tests/scenarios/test_remote_storage.py",
     "broker/remote/remote_storage.py": "tests/scenarios/test_remote_storage.py",
+    # Where a table's files lie, and what a table promises: each kind by one suite.
+    "pipeline/lake/directory_store.py": "tests/contract/test_table_store.py",
+    "pipeline/lake/s3_store.py": "tests/contract/test_table_store.py",
+    "pipeline/lake/sinks/base.py": "tests/contract/test_table_sink.py",
 }
 """Folders and modules without a test module of their own, and what tests them instead."""
 
