@@ -1,0 +1,102 @@
+"""A Parquet file of a table: its name, and what a commit has to know of it.
+
+A name tells what is inside, so that who repeats the work of a stored plan makes the same files:
+
+    <folder>[<field>=<value>/...]
+        part-<topic>-<topic id>-<partition>-<start>-<end>-<fingerprint>-<n>.parquet
+
+    topic         at most its first 100 characters
+    topic id      8 hexadecimal digits: a topic made anew begins again at offset 0
+    start, end    of the task that wrote it, 20 digits each
+    fingerprint   of all that decides what the bytes are (`pipeline.lake.batch_plan`)
+    n             a task may write several
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+TOPIC_CHARACTERS: Final = 100
+"""Of a name, which must fit the 255 bytes of a file system."""
+
+NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
+
+
+class DataFile(NamedTuple):
+    """One file; travels from a task to the commit.
+
+    Attributes:
+        key: Below the table's folder.
+        size: Bytes.
+        rows: In it.
+        partition: Of the topic.
+        first_offset, last_offset: Of its rows, both inclusive.
+        min_timestamp_us, max_timestamp_us: Of its rows.
+        values: Of the fields the table is parted by, as text, in the table's order.
+    """
+
+    key: str
+    size: int
+    rows: int
+    partition: int
+    first_offset: int
+    last_offset: int
+    min_timestamp_us: int
+    max_timestamp_us: int
+    values: tuple[tuple[str, str], ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """For a commit object."""
+        return {**self._asdict(), "values": dict(self.values)}
+
+
+def data_file_from_json(found: Mapping[str, Any]) -> DataFile:
+    """What `as_json` gave; KeyError, TypeError or ValueError where it is something else."""
+    numbers = {name: int(found[name]) for name in DataFile._fields if name not in ("key", "values")}
+    values = tuple((str(name), str(value)) for name, value in found["values"].items())
+    return DataFile(key=str(found["key"]), values=values, **numbers)
+
+
+_NAME: Final = re.compile(
+    r"part-.+-(?P<id>[0-9a-f]{8})-(?P<partition>\d+)-(?P<start>\d{20})-(?P<end>\d{20})"
+    r"-[0-9a-f]{8}-\d+\.parquet"
+)
+
+
+class NamedRange(NamedTuple):
+    """What a file's name tells of its rows; exclusive end."""
+
+    topic_id_start: str
+    partition: int
+    start: int
+    end: int
+
+
+def range_of(key: str) -> NamedRange | None:
+    """What a file's name tells; None: it is not one of a job's."""
+    match = _NAME.fullmatch(key.rpartition("/")[2])
+    if match is None:
+        return None
+    return NamedRange(match["id"], int(match["partition"]), int(match["start"]), int(match["end"]))
+
+
+class FileNames(NamedTuple):
+    """Names of the files of one task."""
+
+    folder: str
+    topic: str
+    topic_id: UUID
+    partition: int
+    start: int
+    end: int
+    fingerprint: str
+
+    def key(self, values: tuple[tuple[str, str], ...], number: int) -> str:
+        """Of the task's file `number`, in the folder of the values it is parted by."""
+        parts = "".join(f"{name}={value or NO_VALUE}/" for name, value in values)
+        return (
+            f"{self.folder}{parts}part-{self.topic[:TOPIC_CHARACTERS]}-{self.topic_id.hex[:8]}"
+            f"-{self.partition}-{self.start:020d}-{self.end:020d}-{self.fingerprint}"
+            f"-{number:03d}.parquet"
+        )
