@@ -1,0 +1,122 @@
+"""What a table must be able to do for a job to be exactly once: one step for files and offsets.
+
+    look    ->  the offsets in the table, and which state of it they were read from
+    commit  ->  files and new offsets, if that state is still the last; else CommitConflictError
+
+Nothing retries a commit by itself: who was overtaken looks again, since its rows may be in the
+table by now.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.lake.data_file import DataFile, range_of
+from pipeline.lake.errors import ForeignTableError
+from pipeline.lake.progress import Progress
+from pipeline.lake.table_store import TableStore
+
+
+class TableView(NamedTuple):
+    """A table at one moment.
+
+    Attributes:
+        progress: What of the topic it holds; None: nothing yet.
+        schema: Its columns; None: there is no table.
+        state: Which state of the table this is, in the sink's own terms.
+    """
+
+    progress: Progress | None
+    schema: pa.Schema | None
+    state: object
+
+
+class Sink(Protocol):
+    """A table that a job keeps. Blocking calls.
+
+    Attributes:
+        name: For people.
+        folder: In front of the keys of data files; empty or with a `/` at the end.
+        keeps_partition_columns: Whether files hold columns that the table is parted by.
+    """
+
+    name: str
+    folder: str
+    keeps_partition_columns: bool
+
+    @property
+    def store(self) -> TableStore:
+        """Where its files lie; for Iceberg only once there is a table."""
+        ...
+
+    def look(self) -> TableView:
+        """The table now.
+
+        Raises:
+            ForeignTableError: Another job keeps it.
+            TableUnavailableError: Store or catalog do not answer.
+        """
+        ...
+
+    def create(self, schema: pa.Schema, progress: Progress) -> None:
+        """Make the table, empty, or begin to keep one that is there and nobody keeps.
+
+        With `progress` of another topic id than the table's: go on with the new incarnation.
+        """
+        ...
+
+    def commit(
+        self,
+        view: TableView,
+        schema: pa.Schema,
+        files: Sequence[DataFile],
+        progress: Progress,
+        remove: Sequence[str] = (),
+    ) -> None:
+        """Files and offsets in one step; see the module.
+
+        Args:
+            view: What was looked at last.
+            schema: All columns, those of the table first; columns that it lacks are added.
+            files: To add; may be none.
+            progress: To be found by the next look.
+            remove: Keys of files that leave the table in the same step.
+
+        Raises:
+            CommitConflictError: Somebody committed since; nothing was done.
+            TableUnavailableError: It may or may not be done: look.
+        """
+        ...
+
+    def keys(self, view: TableView) -> Sequence[str]:
+        """Keys of the files that are the table, in no order."""
+        ...
+
+
+def offsets_of(
+    sink: Sink, view: TableView, topic_id: UUID, partition: int, start: int, end: int
+) -> tuple[int, ...]:
+    """Offsets of [start, end) that a table has rows of, ascending.
+
+    Looks into files whose names tell that they may have some, so not into compacted ones.
+    """
+    found: set[int] = set()
+    for key in sink.keys(view):
+        named = range_of(key)
+        if (
+            named is None
+            or named.partition != partition
+            or named.topic_id_start != topic_id.hex[:8]
+            or named.end <= start
+            or named.start >= end
+        ):
+            continue
+        data = sink.store.get(key)
+        if data is None:
+            raise ForeignTableError(f"{sink.name}: {key} is of the table, and is not there")
+        rows = pq.read_table(pa.BufferReader(data), columns=["offset"])
+        found.update(o for o in rows.column("offset").to_pylist() if start <= o < end)
+    return tuple(sorted(found))

@@ -1,0 +1,305 @@
+"""A Delta table through deltalake: offsets are application transactions of the rows' commit.
+
+    app id                                     version
+    varve/<job>/<topic id>                     number of the batch
+    varve/<job>/<topic id>/<partition>         next offset
+    varve/<job>/<topic id>/partitions          1 + the highest partition that ever was in a commit
+
+    table property    varve.job, varve.topic, varve.topicId: who keeps the table, of which topic
+    commit metadata   varve.progress: the same for people, in the table's history
+
+Unlike a commit's metadata, transactions are in Delta's checkpoints, so they outlive the cleaning of
+its log. A version of 0 is a number like others: None means that there is none.
+
+`max_commit_retries=0`: deltalake would otherwise put a commit behind another one's by itself.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+from uuid import UUID
+
+import pyarrow as pa
+
+from pipeline.lake.config import PartitionField, StoreConfig
+from pipeline.lake.data_file import DataFile
+from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
+from pipeline.lake.progress import KEY, Progress, encode_progress
+from pipeline.lake.sinks.base import TableView
+from pipeline.lake.table_store import TableStore
+from storage.clock import Clock, SystemClock
+
+JOB: Final = "varve.job"
+TOPIC: Final = "varve.topic"
+TOPIC_ID: Final = "varve.topicId"
+
+
+def partition_column(field: PartitionField) -> pa.Field | None:
+    """The column that stands for a field a table is parted by; None where it has one already."""
+    if field.transform == "identity":
+        return None
+    return pa.field(field.name, pa.date32() if field.transform == "day" else pa.string())
+
+
+class DeltaSink:
+    """`Sink` of a Delta table; see the module."""
+
+    keeps_partition_columns = False
+    folder = ""
+
+    def __init__(
+        self,
+        store: TableStore,
+        job: str,
+        partition_by: Sequence[PartitionField] = (),
+        options: Mapping[str, str] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """`options`: of deltalake for the store, see `storage_options`."""
+        self.name = store.uri
+        self.store = store
+        self._job = job
+        self._partition_by = tuple(partition_by)
+        self._options = dict(options or {})
+        self._clock = SystemClock() if clock is None else clock
+
+    # -- looking ---------------------------------------------------------------------------------
+
+    def look(self) -> TableView:
+        """The newest version."""
+        table = self._open()
+        if table is None:
+            return TableView(None, None, None)
+        return TableView(self._progress(table), self._schema(table), table)
+
+    def _open(self) -> Any:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError, TableNotFoundError
+
+        try:
+            return DeltaTable(self.name, storage_options=self._options)
+        except TableNotFoundError:
+            return None
+        except (DeltaError, OSError) as error:
+            raise TableUnavailableError(f"{self.name}: {error}") from error
+
+    def _schema(self, table: Any) -> pa.Schema:
+        schema = pa.schema(table.schema().to_arrow())
+        made = {c.name for f in self._partition_by if (c := partition_column(f)) is not None}
+        return pa.schema([field for field in schema if field.name not in made])
+
+    def _progress(self, table: Any) -> Progress | None:
+        known = table.metadata().configuration
+        if TOPIC_ID not in known:
+            return None
+        if known.get(JOB) != self._job:
+            raise ForeignTableError(
+                f"{self.name} is kept by the job {known.get(JOB)}, not by {self._job}"
+            )
+        app = self._app(UUID(known[TOPIC_ID]))
+        count = table.transaction_version(f"{app}/partitions")
+        offsets = {}
+        for partition in range(0 if count is None else count):
+            offset = table.transaction_version(f"{app}/{partition}")
+            if offset is not None:
+                offsets[partition] = offset
+        batch = table.transaction_version(app)
+        return Progress(
+            self._job,
+            known.get(TOPIC, ""),
+            UUID(known[TOPIC_ID]),
+            0 if batch is None else batch,
+            offsets,
+        )
+
+    def _app(self, topic_id: UUID) -> str:
+        return f"varve/{self._job}/{topic_id}"
+
+    def keys(self, view: TableView) -> Sequence[str]:
+        """As the version that was looked at has them."""
+        if view.state is None:
+            return ()
+        table: Any = view.state
+        return tuple(pa.table(table.get_add_actions()).column("path").to_pylist())
+
+    # -- committing ------------------------------------------------------------------------------
+
+    def create(self, schema: pa.Schema, progress: Progress) -> None:
+        """Version 0, or the table's properties."""
+        from deltalake import DeltaTable
+
+        properties = {
+            JOB: self._job,
+            TOPIC: progress.topic,
+            TOPIC_ID: str(progress.topic_id),
+        }
+        table = self._open()
+        if table is None:
+            columns = [c for f in self._partition_by if (c := partition_column(f)) is not None]
+            with _refusals(self.name):
+                DeltaTable.create(
+                    self.name,
+                    pa.schema([*schema, *columns]),
+                    mode="error",
+                    partition_by=[field.name for field in self._partition_by],
+                    configuration=properties,
+                    raise_if_key_not_exists=False,
+                    storage_options=self._options,
+                    commit_properties=self._commit(),
+                )
+            return
+        known = self._progress(table)
+        if known is None or known.topic_id != progress.topic_id:
+            self._check_parting(table)
+            with _refusals(self.name):
+                table.alter.set_table_properties(
+                    properties, raise_if_not_exists=False, commit_properties=self._commit()
+                )
+
+    def _check_parting(self, table: Any) -> None:
+        wanted = [field.name for field in self._partition_by]
+        if list(table.metadata().partition_columns) != wanted:
+            raise ForeignTableError(
+                f"{self.name} is parted by {list(table.metadata().partition_columns)}, "
+                f"the job says {wanted}"
+            )
+
+    def commit(
+        self,
+        view: TableView,
+        schema: pa.Schema,
+        files: Sequence[DataFile],
+        progress: Progress,
+        remove: Sequence[str] = (),
+    ) -> None:
+        """One version of the table; one more before it where columns are added."""
+        from deltalake.transaction import Transaction
+
+        table: Any = view.state
+        self._check_parting(table)
+        self._add_columns(table, schema)
+        app = self._app(progress.topic_id)
+        before = {} if view.progress is None else view.progress.offsets
+        transactions = [
+            Transaction(f"{app}/{partition}", offset)
+            for partition, offset in sorted(progress.offsets.items())
+            if before.get(partition) != offset
+        ]
+        transactions.append(Transaction(app, progress.batch))
+        transactions.append(Transaction(f"{app}/partitions", max(progress.offsets, default=-1) + 1))
+        actions = [self._add(file) for file in files]
+        actions += self._removals(table, remove)
+        with _refusals(self.name):
+            table.create_write_transaction(
+                actions,
+                mode="append",
+                schema=table.schema(),
+                partition_by=[field.name for field in self._partition_by],
+                commit_properties=self._commit(
+                    custom_metadata={KEY: encode_progress(progress)}, app_transactions=transactions
+                ),
+            )
+
+    def _commit(self, **more: Any) -> Any:
+        from deltalake import CommitProperties
+
+        return CommitProperties(max_commit_retries=0, **more)
+
+    def _add_columns(self, table: Any, schema: pa.Schema) -> None:
+        from deltalake import Schema
+
+        known = {field.name for field in table.schema().fields}
+        new = [field for field in Schema.from_arrow(schema).fields if field.name not in known]
+        if new:
+            with _refusals(self.name):
+                table.alter.add_columns(new, commit_properties=self._commit())
+
+    def _add(self, file: DataFile) -> Any:
+        from deltalake.transaction import AddAction
+
+        return AddAction(
+            path=file.key,
+            size=file.size,
+            partition_values=dict(file.values),
+            modification_time=file.max_timestamp_us // 1000,
+            data_change=True,
+            stats=json.dumps(self._stats(file)),
+        )
+
+    def _stats(self, file: DataFile) -> dict[str, Any]:
+        parted = {field.name for field in self._partition_by}
+        least: dict[str, Any] = {"offset": file.first_offset}
+        most: dict[str, Any] = {"offset": file.last_offset}
+        if "partition" not in parted:
+            least["partition"] = most["partition"] = file.partition
+        return {"numRecords": file.rows, "minValues": least, "maxValues": most, "nullCount": {}}
+
+    def _removals(self, table: Any, keys: Sequence[str]) -> list[Any]:
+        if not keys:
+            return []
+        from deltalake.transaction import RemoveAction
+
+        gone = set(keys)
+        found = pa.table(table.get_add_actions(flatten=False)).to_pylist()
+        return [
+            RemoveAction(
+                path=add["path"],
+                data_change=True,
+                deletion_timestamp=self._clock.now_ms(),
+                size=add["size_bytes"],
+                partition_values={k: _text(v) for k, v in (add.get("partition") or {}).items()},
+            )
+            for add in found
+            if add["path"] in gone
+        ]
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+@contextmanager
+def _refusals(name: str) -> Iterator[None]:
+    """Turns deltalake's errors into ours."""
+    from deltalake.exceptions import CommitFailedError, DeltaError
+
+    try:
+        yield
+    except CommitFailedError as error:
+        raise CommitConflictError(f"{name}: {error}") from error
+    except (DeltaError, OSError) as error:
+        raise TableUnavailableError(f"{name}: {error}") from error
+
+
+def storage_options(location: str, store: StoreConfig) -> dict[str, str]:
+    """What deltalake needs to reach the table's store; secrets included."""
+    if not location.startswith("s3://"):
+        return {}
+    options = {"AWS_REGION": store.region or "us-east-1"}
+    if store.endpoint:
+        options["AWS_ENDPOINT_URL"] = store.endpoint
+        if store.endpoint.startswith("http://"):
+            options["AWS_ALLOW_HTTP"] = "true"
+    if not store.path_style and store.endpoint:
+        options["AWS_VIRTUAL_HOSTED_STYLE_REQUEST"] = "true"
+    access = access_keys(store)
+    if access is not None:
+        options["AWS_ACCESS_KEY_ID"], options["AWS_SECRET_ACCESS_KEY"], token = access
+        if token:
+            options["AWS_SESSION_TOKEN"] = token
+    return options
+
+
+def access_keys(store: StoreConfig) -> tuple[str, str, str | None] | None:
+    """Key id, secret and token as the settings or their file say; None: the machine's own way."""
+    if store.secret_access_key is not None:
+        return store.access_key_id, store.secret_access_key.get_secret_value(), None
+    if store.credentials_file or store.profile:
+        from pipeline.lake.s3_store import botocore_session
+
+        found = botocore_session(store).get_credentials()
+        if found is not None:
+            frozen = found.get_frozen_credentials()
+            return str(frozen.access_key), str(frozen.secret_key), frozen.token
+    return None

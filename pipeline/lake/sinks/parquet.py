@@ -1,0 +1,238 @@
+"""A Parquet table: files, and commit objects that say which of them are the table.
+
+    <table>/_varve/commits/<number, 20 digits>.json       put if absent: the number is the fence
+    <table>/_varve/checkpoints/<number, 20 digits>.json   all files up to that commit
+
+    commit      {"version": 1, "attempt": "...", "progress": {...}, "schema": "...",
+                 "add": [file], "remove": [key]}
+    checkpoint  {"version": 1, "progress": {...}, "schema": "...", "files": [file]}
+
+`attempt` is another one each time: of two jobs that commit the same, one is told that it did not.
+`schema` is Arrow's IPC form in base64; a file is `DataFile.as_json`. `committed_files` is what an
+exact reader takes. One that lists the folder sees each row once, too, since whatever is repeated
+makes the same files; it sees rows of a batch before the batch is committed.
+"""
+
+import base64
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from pipeline.lake.data_file import DataFile, data_file_from_json
+from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
+from pipeline.lake.progress import Progress, decode_progress, encode_progress
+from pipeline.lake.sinks.base import TableView
+from pipeline.lake.table_store import TableStore
+from storage.randomness import Randomness
+
+VERSION: Final = 1
+
+COMMITS: Final = "_varve/commits/"
+CHECKPOINTS: Final = "_varve/checkpoints/"
+PROBE: Final = "_varve/probe"
+
+CHECKPOINT_EVERY: Final = 50
+"""Commits from one checkpoint to the next."""
+
+CHECKPOINTS_KEPT: Final = 2
+
+
+class ParquetState(NamedTuple):
+    """The table at commit `number`; -1: there is none."""
+
+    number: int
+    files: Mapping[str, DataFile]
+
+
+class ParquetSink:
+    """`Sink` of Parquet files; see the module."""
+
+    keeps_partition_columns = False
+    folder = ""
+
+    def __init__(self, store: TableStore, job: str, randomness: Randomness) -> None:
+        self.name = store.uri
+        self.store = store
+        self._job = job
+        self._randomness = randomness
+        self._known: TableView | None = None
+        self._probed = False
+
+    def look(self) -> TableView:
+        """The last commit, from the last checkpoint or the last look on."""
+        view = read_table(self.store, self._known)
+        if view.progress is not None and view.progress.job != self._job:
+            raise ForeignTableError(
+                f"{self.name} is kept by the job {view.progress.job}, not by {self._job}"
+            )
+        self._known = view
+        return view
+
+    def create(self, schema: pa.Schema, progress: Progress) -> None:
+        """A commit without files."""
+        self._probe()
+        view = self.look()
+        if view.progress is not None and view.progress.topic_id == progress.topic_id:
+            return
+        self.commit(view, _widened(view.schema, schema), (), progress)
+
+    def _probe(self) -> None:
+        """A store that takes a second put would let two jobs commit at once."""
+        if self._probed:
+            return
+        self.store.put_if_absent(PROBE, b"the first put")
+        if self.store.put_if_absent(PROBE, b"a second put, which a commit relies on to fail"):
+            raise ForeignTableError(
+                f"{self.name}: the store ignores If-None-Match, so commits of two jobs could not "
+                "be told apart; take Delta or Iceberg there"
+            )
+        self._probed = True
+
+    def commit(
+        self,
+        view: TableView,
+        schema: pa.Schema,
+        files: Sequence[DataFile],
+        progress: Progress,
+        remove: Sequence[str] = (),
+    ) -> None:
+        """Put the next number, if it is absent. Objects of removed files stay."""
+        state = view.state
+        assert isinstance(state, ParquetState)
+        number = state.number + 1
+        commit = {
+            "version": VERSION,
+            "attempt": self._randomness.uuid4().hex,
+            "progress": json.loads(encode_progress(progress)),
+            "schema": _encode_schema(schema),
+            "add": [file.as_json() for file in files],
+            "remove": list(remove),
+        }
+        if not self.store.put_if_absent(_commit_key(number), json.dumps(commit).encode()):
+            raise CommitConflictError(f"{self.name}: somebody else made commit {number}")
+        after = ParquetState(number, _applied(state.files, files, remove))
+        self._known = TableView(progress, schema, after)
+        if number % CHECKPOINT_EVERY == 0 and number:
+            self._checkpoint(self._known)
+
+    def keys(self, view: TableView) -> Sequence[str]:
+        """As the commits say."""
+        assert isinstance(view.state, ParquetState)
+        return tuple(view.state.files)
+
+    def _checkpoint(self, view: TableView) -> None:
+        """Only saves time: one that fails is made with a later commit."""
+        state, progress = view.state, view.progress
+        assert isinstance(state, ParquetState)
+        assert progress is not None
+        checkpoint = {
+            "version": VERSION,
+            "progress": json.loads(encode_progress(progress)),
+            "schema": _encode_schema(view.schema),
+            "files": [file.as_json() for file in state.files.values()],
+        }
+        try:
+            self.store.put(_checkpoint_key(state.number), json.dumps(checkpoint).encode())
+            kept = [file.key for file in self.store.list(CHECKPOINTS)]
+            self.store.delete(kept[:-CHECKPOINTS_KEPT])
+        except TableUnavailableError:
+            return
+
+
+def committed_files(store: TableStore) -> tuple[DataFile, ...]:
+    """The files that are the table, in no order."""
+    state = read_table(store).state
+    assert isinstance(state, ParquetState)
+    return tuple(state.files.values())
+
+
+def read_table(store: TableStore, known: TableView | None = None) -> TableView:
+    """The table as its commits tell; `known` saves reading again what an earlier look has read."""
+    if known is None:
+        known = _last_checkpoint(store)
+    progress, schema, state = known
+    assert isinstance(state, ParquetState)
+    number, files = state.number, state.files
+    for stored in store.list(COMMITS, after=_commit_key(number) if number >= 0 else ""):
+        number += 1
+        if stored.key != _commit_key(number):
+            raise ForeignTableError(f"{store.uri}: commit {number} is missing")
+        commit = _read_json(store, stored.key)
+        try:
+            add = [data_file_from_json(file) for file in commit["add"]]
+            remove = [str(key) for key in commit["remove"]]
+            schema = _decode_schema(commit["schema"])
+            progress = decode_progress(json.dumps(commit["progress"]))
+        except (KeyError, TypeError, ValueError, pa.ArrowInvalid) as error:
+            raise _damaged(store, stored.key, error) from error
+        files = _applied(files, add, remove)
+    return TableView(progress, schema, ParquetState(number, files))
+
+
+def _last_checkpoint(store: TableStore) -> TableView:
+    keys = [file.key for file in store.list(CHECKPOINTS)]
+    if not keys:
+        return TableView(None, None, ParquetState(-1, {}))
+    found = _read_json(store, keys[-1])
+    try:
+        number = int(keys[-1].removeprefix(CHECKPOINTS).removesuffix(".json"))
+        files = [data_file_from_json(file) for file in found["files"]]
+        schema = _decode_schema(found["schema"])
+        progress = decode_progress(json.dumps(found["progress"]))
+    except (KeyError, TypeError, ValueError, pa.ArrowInvalid) as error:
+        raise _damaged(store, keys[-1], error) from error
+    return TableView(progress, schema, ParquetState(number, {file.key: file for file in files}))
+
+
+def _applied(
+    files: Mapping[str, DataFile], add: Iterable[DataFile], remove: Iterable[str]
+) -> Mapping[str, DataFile]:
+    gone = frozenset(remove)
+    kept = {key: file for key, file in files.items() if key not in gone}
+    return {**kept, **{file.key: file for file in add}}
+
+
+def _widened(first: pa.Schema | None, second: pa.Schema) -> pa.Schema:
+    if first is None:
+        return second
+    return pa.unify_schemas([first, second], promote_options="permissive")
+
+
+def _read_json(store: TableStore, key: str) -> Mapping[str, Any]:
+    data = store.get(key)
+    if data is None:
+        raise ForeignTableError(f"{store.uri}: {key} is listed and cannot be read")
+    try:
+        found = json.loads(data)
+        if found["version"] != VERSION:
+            raise ForeignTableError(
+                f"{store.uri}: {key} has version {found['version']}, this job knows {VERSION}"
+            )
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(store, key, error) from error
+    else:
+        checked: Mapping[str, Any] = found
+        return checked
+
+
+def _damaged(store: TableStore, key: str, error: Exception) -> ForeignTableError:
+    return ForeignTableError(f"{store.uri}: {key} is damaged: {error}")
+
+
+def _commit_key(number: int) -> str:
+    return f"{COMMITS}{number:020d}.json"
+
+
+def _checkpoint_key(number: int) -> str:
+    return f"{CHECKPOINTS}{number:020d}.json"
+
+
+def _encode_schema(schema: pa.Schema | None) -> str:
+    assert schema is not None
+    return base64.b64encode(schema.serialize().to_pybytes()).decode()
+
+
+def _decode_schema(text: str) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))

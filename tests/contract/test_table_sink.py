@@ -1,0 +1,230 @@
+"""What every table promises a job: files and offsets in one step, or nothing."""
+
+from collections.abc import Callable
+from pathlib import Path
+from uuid import UUID
+
+import pyarrow as pa
+import pytest
+
+from pipeline.lake.config import parse_partition_field
+from pipeline.lake.data_file import DataFile, FileNames
+from pipeline.lake.errors import CommitConflictError, ForeignTableError
+from pipeline.lake.file_writer import FileWriter, WriterOptions
+from pipeline.lake.progress import Progress
+from pipeline.lake.sinks.base import Sink, offsets_of
+from tests.fakes.lake_tables import KINDS, coordinates, open_sink, read_table
+
+TOPIC_ID = UUID("6f2b5a52-7b9b-4d6c-8d36-0b57f0d2a111")
+OTHER_ID = UUID("00000000-7b9b-4d6c-8d36-0b57f0d2a111")
+BEGUN = Progress("orders-lake", "orders", TOPIC_ID, 0, {})
+PARTED = ("day(timestamp)", "partition")
+
+SCHEMA = pa.schema(
+    [
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("timestamp", pa.timestamp("us", tz="UTC")),
+        pa.field("value", pa.binary()),
+    ]
+)
+
+Open = Callable[..., Sink]
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def opened(kind: str, tmp_path: Path) -> Open:
+    def again(**options: object) -> Sink:
+        return open_sink(kind, tmp_path, **options)  # type: ignore[arg-type]  # the test's own names
+
+    return again
+
+
+def rows(partition: int, start: int, end: int, schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
+    offsets = list(range(start, end))
+    columns = {
+        "topic": ["orders"] * len(offsets),
+        "partition": [partition] * len(offsets),
+        "offset": offsets,
+        "timestamp": [offset * 3_600_000_000 for offset in offsets],
+        "value": [b"v%d" % offset for offset in offsets],
+        "extra": offsets,
+    }
+    return pa.record_batch([pa.array(columns[f.name], f.type) for f in schema], schema=schema)
+
+
+def write(
+    sink: Sink,
+    partition: int,
+    start: int,
+    end: int,
+    *,
+    schema: pa.Schema = SCHEMA,
+    parted: tuple[str, ...] = (),
+) -> tuple[DataFile, ...]:
+    names = FileNames(sink.folder, "orders", TOPIC_ID, partition, start, end, "0a1b2c3d")
+    fields = tuple(parse_partition_field(one) for one in parted)
+    options = WriterOptions(fields, sink.keeps_partition_columns)
+    writer = FileWriter(sink.store, names, options)
+    writer.write(rows(partition, start, end, schema), 100)
+    return writer.finish()
+
+
+def begun(sink: Sink) -> Sink:
+    sink.create(SCHEMA, BEGUN)
+    return sink
+
+
+def test_a_table_that_is_not_there_has_nothing(opened: Open) -> None:
+    view = opened().look()
+    assert (view.progress, view.schema) == (None, None)
+
+
+def test_a_new_table_is_empty_and_knows_its_topic(opened: Open) -> None:
+    begun(opened())
+    view = opened().look()
+    assert view.progress == BEGUN
+    assert view.schema is not None
+    assert view.schema.names == SCHEMA.names
+    assert view.schema.types == SCHEMA.types
+
+
+def test_made_twice_it_is_one_table(opened: Open) -> None:
+    """Who was killed behind the making makes it again."""
+    begun(opened())
+    begun(opened())
+    assert opened().look().progress == BEGUN
+
+
+def test_rows_and_offsets_come_together(opened: Open, kind: str, tmp_path: Path) -> None:
+    sink = begun(opened())
+    after = BEGUN.advanced({0: 10, 1: 3})
+    files = write(sink, 0, 0, 10) + write(sink, 1, 0, 3)
+    assert read_table(kind, tmp_path).num_rows == 0
+    sink.commit(sink.look(), SCHEMA, files, after)
+    assert opened().look().progress == after
+    table = read_table(kind, tmp_path)
+    assert coordinates(table) == [(0, o) for o in range(10)] + [(1, o) for o in range(3)]
+    assert sorted(table.column("value").to_pylist())[0] == b"v0"
+
+
+def test_an_offset_of_0_is_an_offset(opened: Open) -> None:
+    """And not the absence of one: 0 is false in Python."""
+    sink = begun(opened())
+    after = BEGUN._replace(batch=0, offsets={0: 0})
+    sink.commit(sink.look(), SCHEMA, (), after)
+    progress = opened().look().progress
+    assert progress is not None
+    assert progress.offsets == {0: 0}
+
+
+def test_offsets_without_rows_are_kept(opened: Open, kind: str, tmp_path: Path) -> None:
+    """A range may hold nothing but markers and aborted records."""
+    sink = begun(opened())
+    sink.commit(sink.look(), SCHEMA, (), BEGUN.advanced({0: 7}))
+    assert opened().look().progress == BEGUN.advanced({0: 7})
+    assert read_table(kind, tmp_path).num_rows == 0
+
+
+def test_a_commit_on_an_old_look_is_refused(opened: Open, kind: str, tmp_path: Path) -> None:
+    """Two jobs at once: the second one's rows would be there twice."""
+    first, second = begun(opened()), opened()
+    mine, yours = first.look(), second.look()
+    files = write(first, 0, 0, 10)
+    first.commit(mine, SCHEMA, files, BEGUN.advanced({0: 10}))
+    with pytest.raises(CommitConflictError):
+        second.commit(yours, SCHEMA, files, BEGUN.advanced({0: 10}))
+    with pytest.raises(CommitConflictError):
+        first.commit(mine, SCHEMA, files, BEGUN.advanced({0: 10}))
+    assert coordinates(read_table(kind, tmp_path)) == [(0, o) for o in range(10)]
+    assert second.look().progress == BEGUN.advanced({0: 10})
+
+
+def test_a_table_goes_on_batch_by_batch(opened: Open, kind: str, tmp_path: Path) -> None:
+    """Also over the checkpoints that a table makes of its log."""
+    progress = BEGUN
+    sink = begun(opened())
+    for batch in range(12):
+        files = write(sink, 0, batch * 5, batch * 5 + 5)
+        progress = progress.advanced({0: batch * 5 + 5})
+        sink.commit(sink.look(), SCHEMA, files, progress)
+        sink = opened() if batch % 3 == 0 else sink
+        assert sink.look().progress == progress
+    assert coordinates(read_table(kind, tmp_path)) == [(0, o) for o in range(60)]
+    assert len(sink.keys(sink.look())) == 12
+
+
+def test_columns_are_added_with_the_rows_that_have_them(
+    opened: Open, kind: str, tmp_path: Path
+) -> None:
+    sink = begun(opened())
+    sink.commit(sink.look(), SCHEMA, write(sink, 0, 0, 2), BEGUN.advanced({0: 2}))
+    wider = SCHEMA.append(pa.field("extra", pa.int64()))
+    files = write(sink, 0, 2, 4, schema=wider)
+    sink.commit(sink.look(), wider, files, BEGUN.advanced({0: 2}).advanced({0: 4}))
+    schema = opened().look().schema
+    assert schema is not None
+    assert schema.names == wider.names
+    table = read_table(kind, tmp_path).sort_by("offset")
+    assert table.column("extra").to_pylist() == [None, None, 2, 3]
+
+
+def test_a_parted_table_has_all_columns_and_prunes(opened: Open, kind: str, tmp_path: Path) -> None:
+    sink = begun(opened(partition_by=PARTED))
+    files = write(sink, 3, 0, 30, parted=PARTED)
+    assert len(files) == 2
+    sink.commit(sink.look(), SCHEMA, files, BEGUN.advanced({3: 30}))
+    assert opened(partition_by=PARTED).look().progress == BEGUN.advanced({3: 30})
+    if kind != "parquet":
+        assert coordinates(read_table(kind, tmp_path)) == [(3, o) for o in range(30)]
+    view = opened(partition_by=PARTED).look()
+    assert view.schema is not None
+    assert "timestamp_day" not in view.schema.names
+
+
+def test_a_job_does_not_touch_the_table_of_another(opened: Open) -> None:
+    begun(opened())
+    with pytest.raises(ForeignTableError, match="kept by the job orders-lake"):
+        opened(job="other").look()
+
+
+def test_a_topic_made_anew_begins_without_offsets(opened: Open, kind: str, tmp_path: Path) -> None:
+    """The rows of the one before stay."""
+    sink = begun(opened())
+    sink.commit(sink.look(), SCHEMA, write(sink, 0, 0, 3), BEGUN.advanced({0: 3}))
+    anew = BEGUN._replace(topic_id=OTHER_ID)
+    sink.create(SCHEMA, anew)
+    sink.create(SCHEMA, anew)
+    assert opened().look().progress == anew
+    assert read_table(kind, tmp_path).num_rows == 3
+
+
+def test_a_file_leaves_in_the_step_in_which_another_comes(
+    opened: Open, kind: str, tmp_path: Path
+) -> None:
+    """Compaction and keyed tables rely on it."""
+    sink = begun(opened())
+    old = write(sink, 0, 0, 3) + write(sink, 0, 3, 5)
+    sink.commit(sink.look(), SCHEMA, old, BEGUN.advanced({0: 5}))
+    new = write(sink, 0, 0, 5)
+    progress = BEGUN.advanced({0: 5}).advanced({})
+    sink.commit(sink.look(), SCHEMA, new, progress, remove=[file.key for file in old])
+    assert coordinates(read_table(kind, tmp_path)) == [(0, o) for o in range(5)]
+    assert list(sink.keys(sink.look())) == [file.key for file in new]
+    assert opened().look().progress == progress
+
+
+def test_a_table_tells_which_offsets_it_has(opened: Open) -> None:
+    sink = begun(opened())
+    files = write(sink, 0, 0, 3) + write(sink, 0, 5, 9) + write(sink, 1, 0, 9)
+    sink.commit(sink.look(), SCHEMA, files, BEGUN.advanced({0: 9, 1: 9}))
+    view = sink.look()
+    assert offsets_of(sink, view, TOPIC_ID, 0, 1, 7) == (1, 2, 5, 6)
+    assert offsets_of(sink, view, OTHER_ID, 0, 1, 7) == ()

@@ -1,0 +1,96 @@
+"""Delta tables: where offsets are, and what outlives the cleaning of the log."""
+
+from pathlib import Path
+from uuid import UUID
+
+import pyarrow as pa
+import pytest
+
+from pipeline.lake.config import StoreConfig, parse_partition_field
+from pipeline.lake.errors import ForeignTableError, TableUnavailableError
+from pipeline.lake.progress import Progress
+from pipeline.lake.sinks.delta import DeltaSink, partition_column, storage_options
+from tests.fakes.lake_tables import open_directory, open_sink
+
+TOPIC_ID = UUID(int=7)
+BEGUN = Progress("orders-lake", "orders", TOPIC_ID, 0, {})
+SCHEMA = pa.schema([("partition", pa.int32()), ("offset", pa.int64())])
+
+
+def test_offsets_outlive_the_log_that_committed_them(tmp_path: Path) -> None:
+    """A commit's metadata is gone with its log file; transactions are in every checkpoint."""
+    from deltalake import DeltaTable
+
+    sink = open_sink("delta", tmp_path)
+    sink.create(SCHEMA, BEGUN)
+    after = BEGUN.advanced({0: 0, 5: 120})
+    sink.commit(sink.look(), SCHEMA, (), after)
+    table = DeltaTable(str(tmp_path / "orders"))
+    table.create_checkpoint()
+    for old in (tmp_path / "orders" / "_delta_log").glob("*.json"):
+        old.unlink()
+    assert open_sink("delta", tmp_path).look().progress == after
+
+
+def test_a_table_that_nobody_keeps_is_taken_on(tmp_path: Path) -> None:
+    """Its rows stay; its columns must be what the job writes, or are added."""
+    from deltalake import write_deltalake
+
+    rows = pa.table({"partition": pa.array([9], pa.int32()), "offset": [1]})
+    write_deltalake(str(tmp_path / "orders"), rows)
+    sink = open_sink("delta", tmp_path)
+    assert sink.look().progress is None
+    sink.create(SCHEMA, BEGUN)
+    assert sink.look().progress == BEGUN
+
+
+def test_other_partition_columns_are_refused(tmp_path: Path) -> None:
+    sink = open_sink("delta", tmp_path)
+    sink.create(SCHEMA, BEGUN)
+    other = open_sink("delta", tmp_path, partition_by=["partition"])
+    with pytest.raises(ForeignTableError, match="is parted by"):
+        other.commit(other.look(), SCHEMA, (), BEGUN.advanced({0: 1}))
+
+
+def test_a_log_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    sink = open_sink("delta", tmp_path)
+    sink.create(SCHEMA, BEGUN)
+    (tmp_path / "orders" / "_delta_log" / f"{0:020d}.json").write_text("{no json")
+    with pytest.raises(TableUnavailableError):
+        open_sink("delta", tmp_path).look()
+
+
+def test_a_time_has_a_column_of_its_own() -> None:
+    assert partition_column(parse_partition_field("partition")) is None
+    assert partition_column(parse_partition_field("day(timestamp)")) == pa.field(
+        "timestamp_day", pa.date32()
+    )
+    assert partition_column(parse_partition_field("hour(timestamp)")) == pa.field(
+        "timestamp_hour", pa.string()
+    )
+
+
+def test_a_store_is_reached_as_the_settings_say(tmp_path: Path) -> None:
+    options = StoreConfig.model_validate(
+        {
+            "endpoint": "http://localhost:9000",
+            "path_style": True,
+            "access_key_id": "a",
+            "secret_access_key": "b",
+        }
+    )
+    assert storage_options("file:///x", options) == {}
+    found = storage_options("s3://b/t", options)
+    assert found["AWS_ENDPOINT_URL"] == "http://localhost:9000"
+    assert found["AWS_ALLOW_HTTP"] == "true"
+    assert (found["AWS_ACCESS_KEY_ID"], found["AWS_SECRET_ACCESS_KEY"]) == ("a", "b")
+    credentials = tmp_path / "credentials"
+    credentials.write_text("[lake]\naws_access_key_id = c\naws_secret_access_key = d\n")
+    file = StoreConfig(credentials_file=str(credentials), profile="lake")
+    assert storage_options("s3://b/t", file)["AWS_SECRET_ACCESS_KEY"] == "d"
+
+
+def test_secrets_are_in_no_text_of_a_sink(tmp_path: Path) -> None:
+    sink = DeltaSink(open_directory(str(tmp_path)), "job", (), {"AWS_SECRET_ACCESS_KEY": "hush"})
+    assert "hush" not in repr(sink)
+    assert "hush" not in sink.name
