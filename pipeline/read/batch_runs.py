@@ -3,8 +3,9 @@
     memory    [....][batch][batch][bat        what is whole is a run; the rest is carried
     memory                      [bat|ch][batch] ...
 
-A batch of which more is left than is carried is joined in memory of its own. Structure is looked at
-as far as lengths go; what is in a batch is the decoder's.
+A batch that is larger than what is ever carried gets memory of its own: rows may point into that
+for as long as they like. Structure is looked at as far as lengths go; what is in a batch is the
+decoder's.
 
 Where the bucket has no sums of chunks (another program wrote it), batches are compared with their
 own. Those leave out the base offset, the length and the leader epoch, so it is also looked at
@@ -16,7 +17,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from pipeline.read.chunk_stream import CARRY_BYTES_MAX, LogBytes
-from pipeline.read.read_errors import DamagedDataError, ReadError
+from pipeline.read.read_errors import DamagedBatchError, ReadError
 from protocol.records.batch import (
     CRC_POSITION,
     CRC_START,
@@ -79,8 +80,8 @@ def batch_runs(
         bounds: Compare batches with their own sums, and offsets with these.
 
     Raises:
-        DamagedDataError: There is no batch where one should be; its `log_position` is where, and
-            all before was yielded. Else as `LogBytes.next`.
+        DamagedBatchError: There is no batch where one should be; all before was yielded.
+        DamagedDataError: And others, as `LogBytes.next`.
         ReadError: A batch has more than BATCH_BYTES_MAX bytes.
     """
     cutter = _Cutter(key, end_position, bounds)
@@ -94,28 +95,25 @@ def batch_runs(
             if cutter.damage is not None:
                 raise cutter.damage
             rest = data[end:]
-            if len(rest) <= CARRY_BYTES_MAX:
+            if len(rest) < LOG_OVERHEAD or cutter.size_at(rest, position) <= CARRY_BYTES_MAX:
                 break
-            # A large batch, which began here.
-            joined = bytearray(cutter.size_at(rest, position))
-            view = memoryview(joined)
-            view[: len(rest)] = rest
-            filled = len(rest)
-            data = _NOTHING
-            while filled < len(view):
+            view = memoryview(bytearray(cutter.size_at(rest, position)))
+            filled = 0
+            data = rest
+            while True:
+                count = min(len(view) - filled, len(data))
+                view[filled : filled + count] = data[:count]
+                filled += count
+                if filled == len(view):
+                    break
                 more = stream.next(_NOTHING)
                 if more is None:
                     raise cutter.broken(position, "the log ends within a batch")
-                count = min(len(view) - filled, len(more))
-                view[filled : filled + count] = more[:count]
-                filled += count
-                data = more[count:]
-            cutter.whole_bytes(view, position)
-            if cutter.damage is not None:
-                raise cutter.damage
-            yield cutter.run(view, position)
+                data = more
+            data = data[count:]
+            yield cutter.large_run(view, position)
             position += len(view)
-            del joined, view
+            del view
     if rest:
         raise cutter.broken(position, "the log ends within a batch")
 
@@ -124,16 +122,16 @@ class _Cutter:
     """Finds batches by their lengths; `damage` is what stands where it found no further one."""
 
     def __init__(self, key: str, end_position: int, bounds: OffsetBounds | None) -> None:
-        self.damage: DamagedDataError | None = None
+        self.damage: DamagedBatchError | None = None
         self._key = key
         self._end = end_position
         self._bounds = bounds
         self._least = 0 if bounds is None else bounds.start
         self._last = 0
 
-    def broken(self, position: int, problem: str) -> DamagedDataError:
-        text = f"{problem} (byte {position} of the segment's log)"
-        return DamagedDataError(self._key, position, text, position, position + 1)
+    def broken(self, position: int, problem: str) -> DamagedBatchError:
+        """The error for a batch."""
+        return DamagedBatchError(self._key, position, problem, position, position + 1)
 
     def size_at(self, data: memoryview, position: int) -> int:
         """Bytes of the batch that begins `data`, whose length is there."""
@@ -151,13 +149,13 @@ class _Cutter:
         return size
 
     def whole_bytes(self, data: memoryview, position: int) -> int:
-        """How many bytes of `data` are whole batches, up to the first that is damaged."""
+        """How many bytes of `data` are whole batches, up to the first that is large or damaged."""
         at = 0
         left = len(data)
         try:
             while left >= LOG_OVERHEAD:
                 size = _length(data, at + _LENGTH_POSITION)[0] + LOG_OVERHEAD
-                if size > left or size < HEADER_SIZE:
+                if size > left or not HEADER_SIZE <= size <= CARRY_BYTES_MAX:
                     self.size_at(data[at:], position + at)
                     break
                 if self._bounds is not None:
@@ -165,13 +163,21 @@ class _Cutter:
                 self._last = at
                 at += size
                 left -= size
-        except DamagedDataError as error:
+        except DamagedBatchError as error:
             self.damage = error
         return at
 
     def run(self, data: memoryview, position: int) -> BatchRun:
+        """Of what `whole_bytes` has looked at."""
         last = _offset(data, self._last)[0] + _delta(data, self._last + _DELTA_POSITION)[0]
         return BatchRun(position, data, _offset(data, 0)[0], last + 1)
+
+    def large_run(self, data: memoryview, position: int) -> BatchRun:
+        """Of one batch that is whole now."""
+        if self._bounds is not None:
+            self._compare(data, position, self._bounds)
+        self._last = 0
+        return self.run(data, position)
 
     def _compare(self, batch: memoryview, position: int, bounds: OffsetBounds) -> None:
         if batch[MAGIC_POSITION] != MAGIC:

@@ -2,12 +2,13 @@
 
     ReadError
     ├── DamagedDataError      bytes that are not those that were written: object and position
+    │   └── DamagedBatchError    no batch, or a broken one, where one should be
     └── LostOffsetsError      offsets that are nowhere any more: topic, partition, offsets
 
 They cross from workers to drivers, so each can be pickled. None has a secret.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from typing_extensions import override
 
@@ -42,10 +43,39 @@ class DamagedDataError(ReadError):
         self.log_end = log_end
 
     @override
-    def __reduce__(self) -> tuple[type["DamagedDataError"], tuple[str, int, str, int, int]]:
+    def __reduce__(self) -> Any:
         """Errors cross from process to process."""
         arguments = (self.key, self.position, self.problem, self.log_position, self.log_end)
         return type(self), arguments
+
+
+class DamagedBatchError(DamagedDataError):
+    """No batch, or a broken one, where one should be; its `log_position` is where.
+
+    Attributes:
+        told: What is wrong, without where.
+        next_position: Where in the segment's log the next batch begins for certain, -1: unknown.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        position: int,
+        problem: str,
+        log_position: int,
+        log_end: int,
+        next_position: int = -1,
+    ) -> None:
+        text = f"{problem} (byte {log_position} of the segment's log)"
+        super().__init__(key, position, text, log_position, log_end)
+        self.told = problem
+        self.next_position = next_position
+
+    @override
+    def __reduce__(self) -> Any:
+        """Errors cross from process to process."""
+        first = (self.key, self.position, self.told, self.log_position)
+        return type(self), (*first, self.log_end, self.next_position)
 
 
 class LostOffsetsError(ReadError):
@@ -70,6 +100,6 @@ class LostOffsetsError(ReadError):
         self.reason = reason
 
     @override
-    def __reduce__(self) -> tuple[type["LostOffsetsError"], tuple[PartitionName, int, int, str]]:
+    def __reduce__(self) -> Any:
         """Errors cross from process to process."""
         return type(self), (self.partition, self.start_offset, self.end_offset, self.reason)

@@ -5,12 +5,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from pipeline.plan.piece import AbortedRange, PartitionName, RemotePiece
+from pipeline.plan.bucket import Bucket
+from pipeline.plan.piece import PartitionName, RemotePiece
 from pipeline.read.byte_source import StoreBytes
+from pipeline.read.open_buckets import LentBucket
 from pipeline.read.open_segment import OpenSegment, open_segment
 from pipeline.read.store_thread import StoreThread
-from tests.unit.tiered.segments import TOPIC, Segment
+from protocol.records.batch import HEADER_SIZE
+from protocol.records.builder import build_batch
+from protocol.records.compression import Codec
+from storage.randomness import SeededRandomness
+from storage.uuid_text import format_uuid
+from tests.fakes.clock import ManualClock
+from tests.fakes.object_store import StoredObject
+from tests.fakes.plugin_writer import PluginKey, PluginSegment, plugin_objects
+from tests.unit.tiered.segments import FIRST_TIME_MS, TOPIC, Segment, make_segment
 from tests.unit.tiered.tier_worlds import PlainKeyRing, TierWorld, tier_world
+from tiered.encryption import DataKey
 from tiered.key_ring import KeyRing
 from tiered.manifest_memory import ManifestMemory
 from tiered.segment_metadata import RemoteLogSegmentMetadata
@@ -33,10 +44,6 @@ def piece_of(metadata: RemoteLogSegmentMetadata, **changes: Any) -> RemotePiece:
     return whole._replace(**changes)
 
 
-def aborted(producer_id: int, first: int, last: int) -> AbortedRange:
-    return AbortedRange(producer_id, first, last)
-
-
 class SegmentWorld:
     """A bucket, and a thread for its calls.
 
@@ -49,6 +56,18 @@ class SegmentWorld:
         self.tier = tier
         self.store = tier.store
         self.manifests = ManifestMemory()
+        self.bucket = Bucket(
+            self.store,
+            self.key_ring,
+            filesystem=tier.disk,
+            clock=ManualClock(),
+            randomness=SeededRandomness(3),
+        )
+
+    @property
+    def lent(self) -> LentBucket:
+        """As `OpenBuckets` would lend it."""
+        return LentBucket(self.bucket, self.thread, self.manifests)
 
     @property
     def key_ring(self) -> KeyRing:
@@ -74,7 +93,69 @@ class SegmentWorld:
 def segment_world(**settings: Any) -> Iterator[SegmentWorld]:
     """A new one; `settings` are FormatSettings."""
     thread = StoreThread()
+    world = SegmentWorld(thread, tier_world(**settings))
     try:
-        yield SegmentWorld(thread, tier_world(**settings))
+        yield world
     finally:
+        thread.run(world.bucket.close())
         thread.close()
+
+
+def record_segment(
+    batches: int = 30,
+    *,
+    records: int = 10,
+    value_bytes: int = 30,
+    codec: Codec = Codec.NONE,
+    **changes: Any,
+) -> Segment:
+    """A segment of real records: key, value and a header each."""
+    payloads = []
+    for number in range(batches):
+        contents = [
+            (
+                b"key-%d" % at,
+                (b"%d/%d " % (number, at) * value_bytes)[:value_bytes],
+                [("h", b"x")],
+                FIRST_TIME_MS,
+            )
+            for at in range(records)
+        ]
+        payloads.append(bytes(build_batch(contents, codec=codec)[HEADER_SIZE:]))
+    return make_segment(payloads, records=records, codec=codec, **changes)
+
+
+def plugin_objects_of(
+    world: SegmentWorld,
+    segment: Segment,
+    *,
+    chunk_size: int,
+    compression: bool = False,
+    encryption: bool = False,
+) -> RemotePiece:
+    """Put a segment into the bucket as Aiven's plugin would; the piece is all of it."""
+    found = segment.metadata
+    key = None
+    if encryption:
+        key = PluginKey(b"k" * 32, b"a" * 32, "none:d3JhcHBlZA==")
+        world.key_ring.keys[key.aad] = DataKey(key.key, key.aad)  # type: ignore[attr-defined]  # the fake ring
+    objects = plugin_objects(
+        PluginSegment(
+            found.partition.topic,
+            format_uuid(found.partition.topic_id),
+            found.partition.partition,
+            format_uuid(found.id),
+            found.start_offset,
+            found.end_offset,
+            found.max_timestamp_ms,
+            dict(found.segment_leader_epochs),
+        ),
+        bytes(segment.log),
+        {kind.value: bytes(data) for kind, data in segment.parts.items()},
+        chunk_size=chunk_size,
+        compression=compression,
+        encryption=key,
+    )
+    for name, data in objects.items():
+        world.store.objects[name] = StoredObject(data, 0)
+    return piece_of(found)

@@ -1,0 +1,28 @@
+"""Which brokers are asked, and how patiently."""
+
+from typing import NamedTuple
+
+
+class BrokerOptions(NamedTuple):
+    """Pickled to executors; there is no secret in it.
+
+    Attributes:
+        bootstrap_servers: `host:port,host:port`, as `kafka.bootstrap.servers`.
+        client_id: Shown by the broker, and what its quotas go by.
+        connect_timeout_ms: Until a connection is made.
+        request_timeout_ms: Until an answer is there.
+        retry_timeout_ms: How long errors that pass by themselves (a leader that changes, a broker
+            that starts) are tried again, from the first one on.
+        retry_backoff_ms: Between two attempts, doubled up to ten times as much.
+        fetch_max_wait_ms: How long a broker may wait for records that are not there yet.
+        fetch_max_bytes: Of one answer; a batch that is larger comes all the same.
+    """
+
+    bootstrap_servers: str
+    client_id: str = "varve-pipeline"
+    connect_timeout_ms: int = 5_000
+    request_timeout_ms: int = 30_000
+    retry_timeout_ms: int = 60_000
+    retry_backoff_ms: int = 100
+    fetch_max_wait_ms: int = 500
+    fetch_max_bytes: int = 8 * 1024 * 1024

@@ -1,0 +1,179 @@
+"""Rows of a piece, on an executor: the bucket, and whoever else may have them when it has not.
+
+                 object is gone                   nothing there          no broker, or not there
+    the segment ────────────────> a fresh listing ────────────> broker ─────────────> lost
+
+A listing is asked once: of a segment that retention or a new copy has removed meanwhile another
+copy may have the offsets. What is lost is an error, or with failOnDataLoss=false left out and told
+in one warning.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from pipeline.plan.bucket import BucketOptions
+from pipeline.plan.bucket_log import read_bucket_log
+from pipeline.plan.errors import TopicError
+from pipeline.plan.listing import TopicSelection
+from pipeline.plan.piece import BrokerPiece, Piece, RemotePiece
+from pipeline.plan.splits import pieces
+from pipeline.read.broker_options import BrokerOptions
+from pipeline.read.loss import LossReport
+from pipeline.read.open_buckets import LentBucket, OpenBuckets
+from pipeline.read.read_errors import LostOffsetsError, ReadError
+from pipeline.read.row_decoder import RowDecoder
+from pipeline.read.row_schema import KAFKA_COLUMNS
+from pipeline.read.segment_rows import SegmentRows
+from storage.filesystem import Filesystem, LocalFilesystem
+from tiered.errors import ObjectNotFoundError
+
+BUCKET_TIER: Final = "bucket"
+
+
+class ReadOptions(NamedTuple):
+    """How pieces are read. Pickled to executors; its text has no secret.
+
+    Attributes:
+        bucket: For remote pieces.
+        broker: For broker pieces, and for what the bucket has lost.
+        columns: Of `row_schema.COLUMNS`; what is not named is not copied.
+        read_committed: Leave out aborted transactions.
+        fail_on_data_loss: What cannot be read is an error, not left out with a warning.
+        kernel: Which decoder of records, by name; None: the fastest there is.
+    """
+
+    bucket: BucketOptions | None = None
+    broker: BrokerOptions | None = None
+    columns: tuple[str, ...] = KAFKA_COLUMNS[:-1]
+    read_committed: bool = False
+    fail_on_data_loss: bool = True
+    kernel: str | None = None
+
+
+def read_piece(piece: Piece, options: ReadOptions) -> Iterator[Any]:
+    """Rows of a piece in the order of their offsets, as `pyarrow.RecordBatch`es of about 2 MiB.
+
+    Every byte was compared with a sum. Buckets stay open for the next piece; a worker reads one
+    piece at a time.
+
+    Raises:
+        DamagedDataError: Bytes are not those that were written.
+        LostOffsetsError: Offsets that were planned are nowhere any more.
+        PlanError: The bucket cannot be opened.
+        ReadError: The options do not say where the piece is.
+        RemoteStorageError: The store cannot be read, after its deadlines and retries.
+    """
+    return PieceReader(options, _BUCKETS, LocalFilesystem()).rows(piece)
+
+
+_BUCKETS: Final = OpenBuckets()
+"""Of this process."""
+
+
+class PieceReader:
+    """Reads pieces, one after the other; see the module."""
+
+    def __init__(
+        self,
+        options: ReadOptions,
+        buckets: OpenBuckets,
+        filesystem: Filesystem,
+    ) -> None:
+        self._options = options
+        self._buckets = buckets
+        self._filesystem = filesystem
+
+    def rows(self, piece: Piece) -> Iterator[Any]:
+        """As `read_piece`."""
+        loss = LossReport(piece.partition)
+        try:
+            if isinstance(piece, RemotePiece):
+                yield from self._remote(piece, loss)
+            else:
+                yield from self._broker(piece, loss)
+        finally:
+            loss.tell()
+
+    def _remote(self, piece: RemotePiece, loss: LossReport) -> Iterator[Any]:
+        lent = self._lend(piece)
+        first = self._segment(piece, lent, loss)
+        try:
+            yield from first.rows()
+        except ObjectNotFoundError as error:
+            lent.manifests.forget(piece.segment_id)
+            gone = error
+        else:
+            return
+        reached = first.next_offset
+        for other in self._listed_anew(piece, lent, reached):
+            if other.start_offset > reached:
+                yield from self._elsewhere(piece, reached, other.start_offset, gone, loss)
+            rows = self._segment(other, lent, loss)
+            try:
+                yield from rows.rows()
+            except ObjectNotFoundError as error:
+                lent.manifests.forget(other.segment_id)
+                gone = error
+            reached = max(reached, rows.next_offset)
+        if reached < piece.end_offset:
+            yield from self._elsewhere(piece, reached, piece.end_offset, gone, loss)
+
+    def _lend(self, piece: Piece) -> LentBucket:
+        if self._options.bucket is None:
+            name = f"{piece.partition.topic}-{piece.partition.partition}"
+            raise ReadError(f"{name}: a piece of a bucket, and no bucket is given")
+        return self._buckets.lend(self._options.bucket)
+
+    def _segment(self, piece: RemotePiece, lent: LentBucket, loss: LossReport) -> SegmentRows:
+        options = self._options
+        return SegmentRows(
+            piece,
+            lent,
+            RowDecoder(options.columns, piece.partition, options.kernel, tier=BUCKET_TIER),
+            self._filesystem,
+            None if options.fail_on_data_loss else loss,
+            read_committed=options.read_committed,
+        )
+
+    def _listed_anew(self, piece: RemotePiece, lent: LentBucket, start: int) -> list[RemotePiece]:
+        """What the bucket has of the piece's offsets from `start` on, as of now."""
+        bucket, thread, _ = lent
+        topic, topic_id, number = piece.partition
+        selection = TopicSelection(partitions={topic: frozenset({number})})
+        try:
+            found = thread.run(read_bucket_log(bucket, selection, topic_id)).get(topic)
+            log = None if found is None else found.partitions.get(number)
+            if log is None:
+                return []
+            call = pieces(
+                bucket,
+                log,
+                start,
+                piece.end_offset,
+                read_committed=self._options.read_committed,
+            )
+            return thread.run(call)
+        except (TopicError, ObjectNotFoundError):
+            return []
+
+    def _elsewhere(
+        self,
+        piece: RemotePiece,
+        start: int,
+        end: int,
+        gone: ObjectNotFoundError,
+        loss: LossReport,
+    ) -> Iterator[Any]:
+        """Offsets that the bucket has lost."""
+        if self._options.broker is not None:
+            yield from self._broker(BrokerPiece(piece.partition, -1, start, end), loss)
+        elif self._options.fail_on_data_loss:
+            raise LostOffsetsError(piece.partition, start, end, str(gone)) from gone
+        else:
+            loss.add(start, end, str(gone))
+
+    def _broker(self, piece: BrokerPiece, loss: LossReport) -> Iterator[Any]:
+        if self._options.broker is None:
+            name = f"{piece.partition.topic}-{piece.partition.partition}"
+            raise ReadError(f"{name}: a piece of a broker, and no broker is given")
+        raise ReadError(f"{piece.partition.topic}: rows of a broker cannot be read yet")
