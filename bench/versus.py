@@ -23,12 +23,16 @@ from pathlib import Path
 from typing_extensions import override
 
 from bench import runner as abab
+from bench.group_rows import GROUP_ROWS
 from bench.instructions import billions
 from bench.node import REPOSITORY, VarveNode
 from bench.process import measure_cost_by
 from bench.report import RowResult, write
-from bench.rows import ROWS, Bench, Metric, Row
+from bench.rows import ROWS as LOCAL_ROWS
+from bench.rows import Bench, Metric, Row
+from bench.transaction_rows import TRANSACTION_ROWS
 
+ROWS = (*LOCAL_ROWS, *GROUP_ROWS, *TRANSACTION_ROWS)
 RESULTS = Path(__file__).parent / "results"
 DEFAULT_ROWS = (
     "produce-1m,produce-16k-1,produce-16k-4,produce-100-pipelined,produce-100-ping-pong,"

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from bench.node import VarveNode
-from bench.rows import ROWS, Metric, Row
-from bench.versus import DEFAULT_ROWS, checked_out, in_instructions, without_goals
+from bench.rows import Metric, Row
+from bench.versus import DEFAULT_ROWS, ROWS, checked_out, in_instructions, without_goals
 
 
 def test_goals_are_no_worse_than_before() -> None:
