@@ -16,12 +16,13 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from storage.clock import cpu_wait_ms
 from storage.directory_pace import LATE_MS, NEVER, WATCHED_BYTES, DirectoryPace
-from storage.dirty_pages import dirty_room
+from storage.dirty_pages import device_of, dirty_room
 from storage.errors import DiskError
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class DirectoryWriter:
         clock: "Clock",
         name: str,
         disk: "Disk | None" = None,
-        room: Callable[[], int | None] = dirty_room,
+        room: Callable[[], int | None] = lambda: None,
     ) -> None:
         """Begin with nothing written.
 
@@ -234,7 +235,11 @@ class DirectoryWriters:
         """`disk`: threads; None: nobody watches what the disks take."""
         self._by_directory = {
             path: DirectoryWriter(
-                loop, clock, f"writer-{number}", None if disk is None else disk.of(path)
+                loop,
+                clock,
+                f"writer-{number}",
+                None if disk is None else disk.of(path),
+                partial(dirty_room, device_of(path)),
             )
             for number, path in enumerate(log_dirs)
         }

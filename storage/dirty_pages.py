@@ -8,11 +8,14 @@ whoever writes is put to sleep, some 10 to 200 ms a time (balance_dirty_pages: `
                                   nr_dirty_background_threshold, in pages
     /sys/fs/cgroup/memory.max     bytes, or `max`: there is no limit
     /sys/fs/cgroup/memory.stat    file_dirty, file_writeback, in bytes
+    /sys/class/bdi/<major>:<minor>/strict_limit   1: the device has a limit of its own, as FUSE's,
+                                                  which holds at once: nothing is known then
 
 Of a container's share only the least is counted on: `vm.dirty_background_ratio`'s default, a tenth.
 """
 
 import mmap
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
@@ -21,6 +24,8 @@ _VMSTAT: Final = "/proc/vmstat"
 _LIMIT: Final = "/sys/fs/cgroup/memory.max"
 _STAT: Final = "/sys/fs/cgroup/memory.stat"
 CONTAINER_SHARE: Final = 10
+
+_STRICT: Final = "/sys/class/bdi/{}:{}/strict_limit"
 
 ReadText = Callable[[str], str]
 """A small file of the system's; raises OSError."""
@@ -32,11 +37,26 @@ def read_text(path: str) -> str:
         return file.read()
 
 
-def dirty_room(read: ReadText = read_text) -> int | None:
+def device_of(directory: str) -> int:
+    """Number of the device a folder lies on, 0 if it cannot be told."""
+    try:
+        return os.stat(directory).st_dev
+    except OSError:
+        return 0
+
+
+def dirty_room(device: int, read: ReadText = read_text) -> int | None:
     """Bytes that may be written before anybody is made to wait; None: the system does not tell.
 
     Takes some 0.1 ms: for threads.
+
+    Args:
+        device: Where they are written to (`device_of`).
+        read: Of the system.
     """
+    with suppress(OSError):
+        if read(_STRICT.format(os.major(device), os.minor(device))).strip() != "0":
+            return None
     try:
         pages = _numbers(read(_VMSTAT))
         free_run = (pages["nr_dirty_threshold"] + pages["nr_dirty_background_threshold"]) // 2

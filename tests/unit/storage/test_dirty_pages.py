@@ -1,10 +1,12 @@
 """How much may be written before the kernel makes writers wait."""
 
 import mmap
+import os
+from pathlib import Path
 
 import pytest
 
-from storage.dirty_pages import dirty_room
+from storage.dirty_pages import device_of, dirty_room
 
 PAGE = mmap.PAGESIZE
 MACHINE = (
@@ -19,7 +21,7 @@ def room_of(files: dict[str, str]) -> int | None:
             raise FileNotFoundError(path)
         return files[path]
 
-    return dirty_room(read)
+    return dirty_room(os.makedev(8, 16), read)
 
 
 def test_writers_wait_from_the_middle_of_the_thresholds_on() -> None:
@@ -46,6 +48,14 @@ def test_a_container_may_have_less() -> None:
     assert room_of({**files, "/sys/fs/cgroup/memory.max": "max\n"}) == (1500 - 120) * PAGE
 
 
-def test_this_machine_tells_or_does_not() -> None:
-    room = dirty_room()
+def test_a_device_with_a_limit_of_its_own_is_not_guessed() -> None:
+    strict = "/sys/class/bdi/8:16/strict_limit"
+    assert room_of({"/proc/vmstat": MACHINE, strict: "1\n"}) is None
+    assert room_of({"/proc/vmstat": MACHINE, strict: "0\n"}) == (1500 - 120) * PAGE
+
+
+def test_this_machine_tells_or_does_not(tmp_path: Path) -> None:
+    assert device_of(str(tmp_path)) == tmp_path.stat().st_dev
+    assert device_of(str(tmp_path / "missing")) == 0
+    room = dirty_room(device_of(str(tmp_path)))
     assert room is None or room >= 0
