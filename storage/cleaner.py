@@ -33,15 +33,14 @@ from typing import Final
 
 from typing_extensions import override
 
-from protocol.records.batch import BatchHeader, read_header
-from protocol.records.builder import rebuild_batch
-from protocol.records.control import ControlType, parse_control_type
-from protocol.records.record import Record, iterate_records
+from protocol.records.batch import BatchHeader
+from storage.batch_filter import BatchFilter, control_type_of
 from storage.batch_scan import scan_headers
 from storage.checked_batches import read_checked_batches
 from storage.cleaned_segment import CleanedSegment
 from storage.cleaner_transactions import CleanedTransactions
 from storage.cleaning import CleanerStats, CleaningJob, CleansLogs, PutInPlace, SegmentSize, never
+from storage.dirty_part import DirtyPart
 from storage.filesystem import Filesystem
 from storage.log_files import (
     LOG_SUFFIX,
@@ -49,7 +48,7 @@ from storage.log_files import (
     TRANSACTION_INDEX_SUFFIX,
     log_file_name,
 )
-from storage.offset_map import BYTES_PER_ENTRY, OffsetMap
+from storage.offset_map import BYTES_PER_ENTRY, RECENT_SHARE, OffsetMap
 from storage.segment_groups import group_segments
 from storage.transaction_index import AbortedTxn, TransactionIndex
 
@@ -58,13 +57,6 @@ DEDUPE_BUFFER_LOAD_FACTOR: Final = 0.9
 
 READ_BYTES: Final = 512 * 1024
 """Default of `log.cleaner.io.buffer.size`; a larger batch is read alone."""
-
-DECOMPRESSED_SIZE_MAX: Final = 256 << 20
-"""Largest batch the cleaner unpacks, in bytes; above it the partition is uncleanable.
-
-Far above what honest producers reach with `max.message.bytes` of 1 MiB, far below what would take
-a broker down.
-"""
 
 
 def _unthrottled(_size: int, _check_done: Callable[[], None]) -> None:
@@ -114,7 +106,7 @@ class Cleaner(CleansLogs):
         # Every key a different one: more slots than that are never needed. Hashes touch all of a
         # map's pages, so a map that is too large costs its whole size.
         wanted = int(records_count / self._load_factor * BYTES_PER_ENTRY) + 1024
-        offset_map = OffsetMap(min(self._map_bytes, wanted))
+        offset_map = OffsetMap(min(self._map_bytes, wanted), self._map_bytes // RECENT_SHARE)
         return offset_map, max(int(offset_map.slots * self._load_factor) - 1, 1)
 
 
@@ -132,21 +124,21 @@ class _Run:
         self._filesystem = cleaner._filesystem
         self._job = job
         self._put_in_place = put_in_place
-        self._now_ms = job.now_ms
         self._upper_bound = job.first_uncleanable_offset
         self._check_done = check_done
         self._stats = CleanerStats()
         self._transactions = CleanedTransactions()
         self._aborted: list[AbortedTxn] = []
-        self._map = OffsetMap(0)
+        self._dirty = DirtyPart(OffsetMap(0), 0, 0, self._stats)
 
     def run(self) -> CleanerStats:
         job = self._job
         segments = job.segments
         self._aborted = self._read_aborted(segments)
         self._transactions.add_aborted(self._aborted)
-        self._build_map(segments, job.first_dirty_offset)
-        end_offset = self._map.latest_offset + 1
+        self._read_dirty(segments, job.first_dirty_offset)
+        offset_map = self._dirty.map
+        end_offset = offset_map.latest_offset + 1
         self._stats.start_offset = job.first_dirty_offset
         self._stats.end_offset = max(end_offset, job.first_dirty_offset)
         groups = group_segments(
@@ -157,14 +149,15 @@ class _Run:
             index_sizes=self._index_size,
             first_uncleanable_offset=self._upper_bound,
         )
+        batches = BatchFilter(job, self._dirty, self._transactions, self._stats)
         for group in groups:
-            self._clean_group(group)
-        self._stats.map_fill = len(self._map) / self._map.slots
+            self._clean_group(group, batches)
+        self._stats.map_fill = len(offset_map) / offset_map.slots
         return self._stats
 
     def close(self) -> None:
         """Give the map's memory back."""
-        self._map.close()
+        self._dirty.map.close()
 
     def _path(self, base_offset: int, kind: str) -> str:
         return join(self._job.directory, log_file_name(base_offset, kind))
@@ -184,28 +177,30 @@ class _Run:
         path = self._path(segment.base_offset, OFFSET_INDEX_SUFFIX)
         return self._filesystem.file_size(path) if self._filesystem.exists(path) else 0
 
-    # -- the map -----------------------------------------------------------------------------
+    # -- the dirty part ----------------------------------------------------------------------
 
-    def _build_map(self, segments: Sequence[SegmentSize], start: int) -> None:
+    def _read_dirty(self, segments: Sequence[SegmentSize], start: int) -> None:
         end = self._upper_bound
         dirty = [
             (segment, min(following.base_offset, end))
             for segment, following in pairwise(segments)
             if following.base_offset > start and segment.base_offset < end
         ]
-        self._map.close()
-        self._map, keys_max = self._cleaner.new_map(
+        self.close()
+        offset_map, keys_max = self._cleaner.new_map(
             sum(self._count_records(segment, start) for segment, _ in dirty)
         )
+        self._dirty = DirtyPart(offset_map, keys_max, start, self._stats)
         transactions = CleanedTransactions()
         transactions.add_aborted(
             txn for txn in self._aborted if txn.last_offset >= start and txn.first_offset < end
         )
         for segment, segment_end in dirty:
-            if self._map_segment(segment, start, keys_max, transactions):
-                return
+            if self._map_segment(segment, transactions):
+                break
             # Offsets may be missing at the end of a compacted segment.
-            self._map.latest_offset = max(self._map.latest_offset, segment_end - 1)
+            offset_map.latest_offset = max(offset_map.latest_offset, segment_end - 1)
+        self._dirty.finish()
 
     def _count_records(self, segment: SegmentSize, start: int) -> int:
         """Data records of a segment in batches that reach `start`, by the batches' headers."""
@@ -217,34 +212,19 @@ class _Run:
                 if header.last_offset >= start and not header.is_control
             )
 
-    def _map_segment(
-        self,
-        segment: SegmentSize,
-        start: int,
-        keys_max: int,
-        transactions: CleanedTransactions,
-    ) -> bool:
+    def _map_segment(self, segment: SegmentSize, transactions: CleanedTransactions) -> bool:
         """Read one segment into the map; True when the map is full."""
-        offset_map = self._map
+        dirty = self._dirty
         path = self._path(segment.base_offset, LOG_SUFFIX)
         for header, batch in self._read_batches(path, segment.size):
-            if header.last_offset < start:
+            if header.last_offset < dirty.start:
                 # Transactions that began there are known by the index; data ones may be committed.
                 continue
             if header.is_control:
-                transactions.on_control_batch(header, _control_type(header, batch))
-            elif not transactions.on_data_batch(header):
-                for record in iterate_records(batch, max_size=DECOMPRESSED_SIZE_MAX):
-                    self._stats.map_records_read += 1
-                    if record.key is not None and record.offset >= start:
-                        if len(offset_map) >= keys_max:
-                            # All before it are in: go on from here in the next run.
-                            offset_map.latest_offset = max(
-                                offset_map.latest_offset, record.offset - 1
-                            )
-                            return True
-                        offset_map.put(record.key, record.offset)
-            offset_map.latest_offset = header.last_offset
+                transactions.on_control_batch(header, control_type_of(header, batch))
+            elif not transactions.on_data_batch(header) and dirty.add(header, batch):
+                return True
+            dirty.map.latest_offset = header.last_offset
         return False
 
     def _read_aborted(self, segments: Sequence[SegmentSize]) -> list[AbortedTxn]:
@@ -257,7 +237,7 @@ class _Run:
 
     # -- the segments ------------------------------------------------------------------------
 
-    def _clean_group(self, group: Sequence[SegmentSize]) -> None:
+    def _clean_group(self, group: Sequence[SegmentSize], batches: BatchFilter) -> None:
         base_offset = group[0].base_offset
         replaced = [segment.base_offset for segment in group]
         cleaned = CleanedSegment(
@@ -265,12 +245,11 @@ class _Run:
         )
         try:
             self._transactions.keep_aborted = cleaned.append_aborted
-            last_records = self._job.last_records
             for segment in group:
                 path = self._path(segment.base_offset, LOG_SUFFIX)
                 for header, batch in self._read_batches(path, segment.size):
                     self._stats.bytes_read += len(batch)
-                    kept = self._filter(header, batch, last_records)
+                    kept = batches.filter(header, batch)
                     if kept is not None:
                         cleaned.append(*kept)
             cleaned.finish()
@@ -280,75 +259,3 @@ class _Run:
             raise
         self._stats.bytes_written += cleaned.size
         self._put_in_place(base_offset, replaced)
-
-    def _filter(
-        self, header: BatchHeader, batch: memoryview, last_records: dict[int, tuple[int, int]]
-    ) -> tuple[BatchHeader, bytearray | memoryview] | None:
-        """What stays of a batch: it, another in its place, or None."""
-        horizon = header.delete_horizon_ms
-        marker_is_useless = False
-        if header.is_control:
-            control_type = _control_type(header, batch)
-            marker_is_useless = self._transactions.on_control_batch(header, control_type)
-            discard = marker_is_useless and horizon is not None and horizon <= self._now_ms
-        else:
-            discard = self._transactions.on_data_batch(header)
-        keep_empty = (
-            self._is_last_of_producer(header, last_records)
-            or header.next_offset == self._upper_bound
-        )
-        if discard:
-            self._stats.records_read += max(header.records_count, 0)
-            return self._emptied(header) if keep_empty else None
-        records = list(iterate_records(batch, max_size=DECOMPRESSED_SIZE_MAX))
-        if header.is_control:
-            retained = records
-        else:
-            retained = [record for record in records if self._keeps(record, horizon)]
-        self._stats.records_read += len(records)
-        self._stats.records_kept += len(retained)
-        if not retained:
-            return self._emptied(header) if keep_empty else None
-        sets_horizon = horizon is None and (
-            marker_is_useless or any(record.value is None for record in retained)
-        )
-        if len(retained) == len(records) and not sets_horizon:
-            return header, batch
-        if sets_horizon:
-            horizon = self._now_ms + self._job.delete_retention_ms
-        rebuilt = rebuild_batch(header, retained, delete_horizon_ms=horizon)
-        return read_header(rebuilt), rebuilt
-
-    def _keeps(self, record: Record, horizon: int | None) -> bool:
-        if record.offset > self._map.latest_offset:
-            return True
-        if record.key is None:
-            self._stats.records_without_key += 1
-            return False
-        if record.offset < self._map.get(record.key):
-            return False
-        return record.value is not None or horizon is None or self._now_ms < horizon
-
-    def _emptied(self, header: BatchHeader) -> tuple[BatchHeader, bytearray]:
-        rebuilt = rebuild_batch(header, ())
-        return read_header(rebuilt), rebuilt
-
-    def _is_last_of_producer(
-        self, header: BatchHeader, last_records: dict[int, tuple[int, int]]
-    ) -> bool:
-        if header.producer_id < 0 or header.producer_id not in last_records:
-            return False
-        last_data_offset, epoch = last_records[header.producer_id]
-        if last_data_offset >= 0:
-            return header.last_offset == last_data_offset
-        # Only a marker is known of the producer: it holds the epoch that fences older ones.
-        return header.is_control and header.producer_epoch == epoch
-
-
-def _control_type(header: BatchHeader, batch: memoryview) -> int | None:
-    """Type of the marker in a control batch, None when compaction has taken the record."""
-    if header.records_count <= 0:
-        return None
-    for record in iterate_records(batch, max_size=64 * 1024):
-        return int(parse_control_type(record.key))
-    return int(ControlType.UNKNOWN)

@@ -24,17 +24,13 @@ from protocol.records.batch import (
 )
 from protocol.records.compression import Codec, compress
 from protocol.records.record import Record
-from protocol.records.varint import encode_varint
+from protocol.records.varint import VARINTS, VARINTS_END, encode_varint
 
 Header = tuple[str, bytes | None]
 
 _UP_TO_SUM: Final = Struct(">qiibI")
 _SUMMED: Final = Struct(">hiqqqhii")
 """A batch's header in two parts: up to the CRC, and what the CRC covers."""
-
-_TABLE_SIZE: Final = 1024
-_VARINTS: Final = tuple(map(encode_varint, range(_TABLE_SIZE)))
-"""Lengths and deltas of nearly all records that a broker writes itself."""
 
 
 def build_batch(
@@ -116,11 +112,19 @@ def build_plain_batch(
         if value is None:
             value_size, value = b"\x01", b""
         else:
-            value_size = _varint(len(value))
+            value_size = encode_varint(len(value))
         body = b"".join(
-            (b"\x00\x00", _varint(delta), _varint(len(key)), key, value_size, value, b"\x00")
+            (
+                b"\x00\x00",
+                encode_varint(delta),
+                encode_varint(len(key)),
+                key,
+                value_size,
+                value,
+                b"\x00",
+            )
         )
-        pieces += (_varint(len(body)), body)
+        pieces += (encode_varint(len(body)), body)
     tail = b"".join(pieces)
     length = HEADER_SIZE - LOG_OVERHEAD - _SUMMED.size + len(tail)
     out = bytearray(_UP_TO_SUM.pack(0, length, -1, MAGIC, crc32c(tail)))
@@ -151,24 +155,57 @@ def rebuild_batch(
     """
     if delete_horizon_ms is None:
         delete_horizon_ms = header.delete_horizon_ms
-    attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT)
+    base_timestamp = NO_TIMESTAMP
+    max_timestamp = header.max_timestamp
     if records:
-        attributes |= header.codec if codec is None else int(codec)
-    base_timestamp = records[0].timestamp if records else NO_TIMESTAMP
-    if delete_horizon_ms is not None and records:
-        attributes |= DELETE_HORIZON_BIT
-        base_timestamp = delete_horizon_ms
-    if header.is_log_append_time or not records:
-        max_timestamp = header.max_timestamp
-    else:
-        max_timestamp = max(record.timestamp for record in records)
-    if not records:
-        base_timestamp = NO_TIMESTAMP
+        base_timestamp = records[0].timestamp if delete_horizon_ms is None else delete_horizon_ms
+        if not header.is_log_append_time:
+            max_timestamp = max(record.timestamp for record in records)
     block = bytearray()
     for offset, timestamp, key, value, headers in records:
         append_record(
             block, offset - header.base_offset, timestamp - base_timestamp, key, value, headers
         )
+    return reassemble(
+        header,
+        block,
+        len(records),
+        codec=header.codec if codec is None else codec,
+        has_horizon=delete_horizon_ms is not None,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        level=level,
+    )
+
+
+def reassemble(
+    header: BatchHeader,
+    block: bytes | bytearray,
+    count: int,
+    *,
+    codec: int,
+    has_horizon: bool,
+    base_timestamp: int,
+    max_timestamp: int,
+    level: int | None = None,
+) -> bytearray:
+    """Put a block of records into a batch in place of another: see `rebuild_batch`.
+
+    Args:
+        header: Header of the batch as it was.
+        block: Uncompressed; time deltas are from `base_timestamp`.
+        count: Records in it.
+        codec: A `compression.Codec`.
+        has_horizon: Whether `base_timestamp` is the delete horizon. An empty batch has none.
+        base_timestamp: Milliseconds; -1 without records.
+        max_timestamp: Milliseconds.
+        level: Compression level, None for the codec's default.
+    """
+    attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT)
+    if count:
+        attributes |= int(codec)
+        if has_horizon:
+            attributes |= DELETE_HORIZON_BIT
     return _assemble(
         header.base_offset,
         header.leader_epoch,
@@ -180,7 +217,7 @@ def rebuild_batch(
             header.producer_id,
             header.producer_epoch,
             header.base_sequence,
-            len(records),
+            count,
         ),
         block,
         level,
@@ -201,40 +238,37 @@ def append_record(
         key_size, key = b"\x01", b""
     else:
         size = len(key)
-        key_size = _VARINTS[size] if size < _TABLE_SIZE else encode_varint(size)
+        key_size = VARINTS[size] if size < VARINTS_END else encode_varint(size)
     if value is None:
         value_size, value = b"\x01", b""
     else:
         size = len(value)
-        value_size = _VARINTS[size] if size < _TABLE_SIZE else encode_varint(size)
+        value_size = VARINTS[size] if size < VARINTS_END else encode_varint(size)
     body = b"".join(
         (
             b"\x00",  # attributes
-            _varint(timestamp_delta) if timestamp_delta else b"\x00",
-            _varint(offset_delta) if offset_delta else b"\x00",
+            encode_varint(timestamp_delta) if timestamp_delta else b"\x00",
+            encode_varint(offset_delta) if offset_delta else b"\x00",
             key_size,
             key,
             value_size,
             value,
-            _headers(headers) if headers else b"\x00",
+            encode_headers(headers) if headers else b"\x00",
         )
     )
     size = len(body)
-    block += _VARINTS[size] if size < _TABLE_SIZE else encode_varint(size)
+    block += VARINTS[size] if size < VARINTS_END else encode_varint(size)
     block += body
 
 
-def _varint(value: int) -> bytes:
-    return _VARINTS[value] if 0 <= value < _TABLE_SIZE else encode_varint(value)
-
-
-def _headers(headers: Iterable[Header]) -> bytes:
+def encode_headers(headers: Iterable[Header]) -> bytes:
+    """A record's headers, their number first."""
     pairs = tuple(headers)
-    pieces = [_varint(len(pairs))]
+    pieces = [encode_varint(len(pairs))]
     for name, content in pairs:
         raw = name.encode()
-        pieces += (_varint(len(raw)), raw)
-        pieces += (b"\x01",) if content is None else (_varint(len(content)), content)
+        pieces += (encode_varint(len(raw)), raw)
+        pieces += (b"\x01",) if content is None else (encode_varint(len(content)), content)
     return b"".join(pieces)
 
 
@@ -242,7 +276,7 @@ def _assemble(
     base_offset: int,
     leader_epoch: int,
     summed: tuple[int, int, int, int, int, int, int, int],
-    block: bytearray,
+    block: bytes | bytearray,
     level: int | None,
 ) -> bytearray:
     """Header and block, compressed as the attributes say; length and CRC are worked out.

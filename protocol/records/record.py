@@ -171,7 +171,7 @@ def iterate_records(batch: memoryview, *, max_size: int) -> Iterator[Record]:
                     value = block[position : position + length]
                     position += length
             if block[position]:
-                headers, position = _read_headers(block, position, end)
+                headers, position = read_headers(block, position, end)
             else:
                 headers = ()
                 position += 1
@@ -193,7 +193,13 @@ def _read_bytes(block: bytes, position: int, length: int, end: int) -> tuple[byt
     return block[position : position + length], position + length
 
 
-def _read_headers(block: bytes, position: int, end: int) -> tuple[Headers, int]:
+def read_headers(block: bytes, position: int, end: int) -> tuple[Headers, int]:
+    """(headers, position after) where they begin at `position` of a record that ends at `end`.
+
+    Raises:
+        DecodeError: They are damaged.
+        IndexError: The block ends within.
+    """
     count, position = read_varint(block, position)
     if count < 0 or count * 2 > end - position:
         raise DecodeError(f"record claims {count} headers in {end - position} bytes")

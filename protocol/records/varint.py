@@ -7,6 +7,8 @@
 Source: Kafka, ByteUtils.java; Protocol Buffers' sint32 and sint64.
 """
 
+from typing import Final
+
 from protocol.errors import DecodeError
 
 
@@ -60,8 +62,17 @@ def append_varint(out: bytearray, value: int) -> None:
     out.append(value)
 
 
-def encode_varint(value: int) -> bytes:
-    """A signed varint of at most 64 bits, by itself."""
+def _encode(value: int) -> bytes:
     out = bytearray()
     append_varint(out, value)
     return bytes(out)
+
+
+VARINTS_END: Final = 1024
+VARINTS: Final = tuple(map(_encode, range(VARINTS_END)))
+"""Lengths and deltas of nearly all records that a broker writes itself."""
+
+
+def encode_varint(value: int) -> bytes:
+    """A signed varint of at most 64 bits, by itself."""
+    return VARINTS[value] if 0 <= value < VARINTS_END else _encode(value)

@@ -1,33 +1,69 @@
 """Key to latest offset in fixed memory."""
 
 import tracemalloc
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.offset_map import BYTES_PER_ENTRY, OffsetMap
+from storage import offset_map as module
+from storage.offset_map import BYTES_PER_ENTRY, RECENT_KEY_BYTES, OffsetMap, hash_for
+
+LONG = b"x" * RECENT_KEY_BYTES
+FEW = st.sampled_from((b"", b"a", b"b", b"c", b"d", b"e"))
+KEYS = FEW | st.binary(max_size=2) | FEW.map(lambda key: LONG + key)
+PUTS = st.lists(st.lists(st.tuples(KEYS, st.integers(0, 2**62)), max_size=6), max_size=12)
 
 
-@given(st.lists(st.tuples(st.binary(max_size=3), st.integers(0, 2**62)), max_size=60))
-def test_is_a_dictionary(puts: list[tuple[bytes, int]]) -> None:
-    """Also when nearly full, with probes that wrap around."""
-    offset_map = OffsetMap(BYTES_PER_ENTRY * 64)
-    model: dict[bytes, int] = {}
-    for key, offset in puts:
-        offset_map.put(key, offset)
-        model[key] = offset
-    assert len(offset_map) == len(model)
-    for key, offset in model.items():
-        assert offset_map.get(key) == offset
-    assert offset_map.get(b"never put") == -1
+@pytest.mark.parametrize("hash_of", [hash_for("siphash13", 64), hash_for("fnv", 64)])
+@pytest.mark.parametrize("recent", [0, 3, 20, 1000])
+@given(puts=PUTS, singly=st.sets(st.integers(0, 11)), looks=st.sets(st.integers(0, 11)))
+def test_is_a_dictionary(
+    hash_of: Callable[[bytes], tuple[int, int]],
+    recent: int,
+    puts: list[list[tuple[bytes, int]]],
+    singly: set[int],
+    looks: set[int],
+) -> None:
+    """Whether keys are kept or spilled, are long or short, come in batches or one by one.
+
+    Also when nearly full, with probes that wrap around.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_hash", hash_of)
+        offset_map = OffsetMap(BYTES_PER_ENTRY * 80, recent * 256)
+        model: dict[bytes, int] = {}
+        for at, batch in enumerate(puts):
+            if at in singly:
+                for key, offset in batch:
+                    offset_map.put(key, offset)
+            else:
+                offset_map.put_all([key for key, _ in batch], [offset for _, offset in batch])
+            model.update(batch)
+            if at in looks:
+                assert len(offset_map) == len(model)
+                assert offset_map.get_all(list(model)) == list(model.values())
+        assert sorted(o for some in offset_map.offsets() for o in some) == sorted(model.values())
+        assert offset_map.has_room(0, len(offset_map))
+        assert not offset_map.has_room(1, len(offset_map))
+        assert len(offset_map) == len(model)
+        for key, offset in model.items():
+            assert offset_map.get(key) == offset
+        assert offset_map.get(b"never put") == -1
+        assert offset_map.get(LONG + b"never put") == -1
+        others = [b"never put", LONG + b"never put"]
+        assert not offset_map.is_disjoint([*others, *model]) or not model
+        assert OffsetMap(0).is_disjoint(others)
 
 
 def test_offset_zero_is_an_offset() -> None:
     """And no empty slot."""
-    offset_map = OffsetMap(1 << 10)
-    offset_map.put(b"a", 0)
-    assert offset_map.get(b"a") == 0
+    for recent_bytes in (0, 1 << 10):
+        offset_map = OffsetMap(1 << 10, recent_bytes)
+        offset_map.put(b"a", 0)
+        assert offset_map.get(b"a") == 0
+        assert len(offset_map) == 1
 
 
 def test_full_map_refuses() -> None:
@@ -53,5 +89,30 @@ def test_memory_is_what_was_asked_for() -> None:
         tracemalloc.stop()
     assert used < 20_000
     offset_map.close()
-    with pytest.raises(ValueError, match="closed"):
+    with pytest.raises(ValueError, match="released"):
         offset_map.get(b"1")
+
+
+def test_memory_of_recent_keys_is_bounded() -> None:
+    """Of the longest that are kept: an eighth of the slots' memory, and one batch."""
+    offset_map = OffsetMap(8 << 20)
+    most = 0
+    tracemalloc.start()
+    try:
+        for batch in range(100):
+            keys = [b"%0*d" % (RECENT_KEY_BYTES, batch * 100 + index) for index in range(100)]
+            offset_map.put_all(keys, range(batch * 100, batch * 100 + 100))
+            most = max(most, tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert most < 1.1 * (8 << 20) / 8 + 100 * 512
+    assert len(offset_map) == 10_000
+
+
+def test_the_two_halves_of_a_hash_differ() -> None:
+    """Of all keys, else they would be 64 bits."""
+    for algorithm in ("siphash13", "fnv"):
+        hash_of = hash_for(algorithm, 64)
+        found = [hash_of(b"%d" % index) for index in range(1_000)]
+        assert len({first ^ second for first, second in found}) == 1_000
+    assert hash_for("siphash24", 32) is hash_for("fnv", 64)
