@@ -191,11 +191,16 @@ def _cut(spans: Iterable[Span], budget: int, task_bytes: int) -> Iterator[tuple[
             yield start, end
             start, filled = -1, 0
         while position < span.end:
-            taken = _taken(span, position, min(task_bytes - filled, budget - spent))
-            if taken == 0 and spent >= budget and end >= 0:
+            task_room, room = task_bytes - filled, budget - spent
+            taken = _taken(span, position, min(task_room, room))
+            if taken == 0 and room <= task_room and end >= 0:
                 if start >= 0:
                     yield start, end
                 return
+            if taken == 0 and start >= 0:
+                yield start, end
+                start, filled = -1, 0
+                continue
             taken = max(1, taken)
             start = position if start < 0 else start
             size = _size(span, position, position + taken)

@@ -1,0 +1,51 @@
+"""Tasks in processes of this machine, without Spark: for tests, and for tables of one machine.
+
+The same tasks, the same commit; only who runs them differs. A worker that dies takes its batch with
+it, which is then repeated.
+"""
+
+import multiprocessing
+from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+from pipeline.lake.errors import TaskFailedError
+from pipeline.lake.task import ReadPiece, Task, TaskResult, TaskSpec, run_task
+
+
+class LocalRunner:
+    """`Runner` without Spark; see the module."""
+
+    def __init__(self, read_piece: ReadPiece, workers: int = 0) -> None:
+        """`workers`: processes, each with one task at a time; 0: in this one, one by one."""
+        self._read_piece = read_piece
+        self._workers = workers
+        self._pool: ProcessPoolExecutor | None = None
+
+    def run(self, tasks: Sequence[Task], spec: TaskSpec) -> Sequence[TaskResult]:
+        """In any order; the results are in that of the tasks."""
+        if self._workers == 0:
+            return [run_task(task, spec, self._read_piece) for task in tasks]
+        if self._pool is None:
+            # Not forked: this process may have threads, of which a fork would copy the locks only.
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._workers, mp_context=context)
+        waiting: list[Future[TaskResult]] = []
+        try:
+            waiting.extend(
+                self._pool.submit(run_task, task, spec, self._read_piece) for task in tasks
+            )
+            return [future.result() for future in waiting]
+        except BrokenProcessPool as error:
+            self._pool.shutdown(wait=False)
+            self._pool = None
+            raise TaskFailedError("a worker process ended in the middle of its task") from error
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def close(self) -> None:
+        """End the processes; a task under way is waited for."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
