@@ -1,34 +1,25 @@
 """What a bucket says of topics: which incarnation, which partitions, and the log of each.
 
-    list ─> per topic the latest incarnation ─> per partition the manifests of its segments
-    ─> the newest one's leader epochs and producer snapshot ─> `layout`, `tail`
+    folders ─> topics and their ids ─> per topic the incarnation asked for, else the latest
+            ─> its partitions ─> `partition_read`
 
 Segments that Aiven's plugin wrote count like our own: nothing here needs what only ours have.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from pipeline.plan.bucket import Bucket
 from pipeline.plan.errors import TopicError
+from pipeline.plan.history import read_summary
 from pipeline.plan.in_parallel import PARTITIONS_AT_A_TIME, in_parallel
-from pipeline.plan.layout import FoundSegment, lay_out, newest_first
-from pipeline.plan.listing import (
-    KEYS,
-    Listed,
-    ListedPartition,
-    TopicSelection,
-    list_partitions,
-)
-from pipeline.plan.manifests import ManifestFacts, read_manifest, read_manifests
-from pipeline.plan.partition_log import DamagedObject, PartitionLog
+from pipeline.plan.listing import TopicSelection, find_partitions, find_topics, list_partition
+from pipeline.plan.manifests import ManifestFacts, read_manifest
+from pipeline.plan.partition_log import PartitionLog
+from pipeline.plan.partition_read import follow_partition, read_partition
 from pipeline.plan.piece import PartitionName
-from pipeline.plan.tail import stable_end
-from storage.checkpoints import decode_epochs
-from storage.errors import CorruptFileError
-from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
-from tiered.tier import SideFile
+from tiered.history import HistoryState
 
 ALL_TOPICS: Final = TopicSelection()
 
@@ -38,10 +29,10 @@ class BucketTopic(NamedTuple):
 
     Attributes:
         name, topic_id: Which incarnation.
-        partition_count: As the latest manifest has it, at least one more than the greatest
-            partition found. A partition of which nothing was copied yet is not in `partitions`.
+        partition_count: As was last told, at least one more than the greatest partition found. A
+            partition of which nothing was copied yet is not in `partitions`.
         partitions: Logs by number, ascending.
-        other_ids: Earlier incarnations that are in the bucket as well.
+        other_ids: Other incarnations that are in the bucket as well.
     """
 
     name: str
@@ -55,9 +46,18 @@ class BucketTopic(NamedTuple):
         """Sentences about what cannot be read."""
         return [problem for log in self.partitions.values() for problem in log.problems]
 
+    @property
+    def is_deleting(self) -> bool:
+        """It is being deleted: what is left of it is no log."""
+        return any(log.is_deleting for log in self.partitions.values())
+
 
 async def read_bucket_log(
-    bucket: Bucket, selection: TopicSelection = ALL_TOPICS, topic_id: UUID | None = None
+    bucket: Bucket,
+    selection: TopicSelection = ALL_TOPICS,
+    topic_id: UUID | None = None,
+    *,
+    use_history: bool = True,
 ) -> dict[str, BucketTopic]:
     """The topics wanted, by name; one of which the bucket has nothing is not in it.
 
@@ -65,135 +65,111 @@ async def read_bucket_log(
         bucket: Where.
         selection: Which topics and partitions.
         topic_id: This incarnation; None: the latest of each.
+        use_history: See `read_partition`.
 
     Raises:
         TopicError: No topic wanted has that id; names those there are.
         RemoteStorageError: The bucket cannot be read now.
     """
-    listed = {
-        topic: partitions
-        for topic, partitions in (await list_partitions(bucket, selection.prefixes())).items()
-        if selection.has_topic(topic[0])
-    }
-    chosen = await _incarnations(bucket, listed, topic_id)
+    ids: dict[str, list[UUID]] = {}
+    for name, id_ in await find_topics(bucket, selection):
+        ids.setdefault(name, []).append(id_)
+    if topic_id is not None:
+        chosen = {name: topic_id for name, there in ids.items() if topic_id in there}
+        if ids and not chosen:
+            there = ", ".join(f"{name} {id_}" for name, some in sorted(ids.items()) for id_ in some)
+            raise TopicError(f"no topic with id {topic_id} is in {bucket.store.name}: {there}")
+    else:
+        chosen = {name: await _latest(bucket, name, there) for name, there in ids.items()}
     topics = {}
     for name, chosen_id in sorted(chosen.items()):
-        partitions = listed[name, chosen_id]
-        others = tuple(id_ for topic, id_ in listed if topic == name and id_ != chosen_id)
-        topics[name] = await _read_topic(bucket, name, chosen_id, partitions, selection, others)
+        topic = await _read_topic(bucket, name, chosen_id, selection, use_history=use_history)
+        others = tuple(id_ for id_ in ids[name] if id_ != chosen_id)
+        topics[name] = topic._replace(other_ids=others)
     return topics
 
 
-async def _incarnations(bucket: Bucket, listed: Listed, topic_id: UUID | None) -> dict[str, UUID]:
-    """Of each topic the one asked for, else the one that was copied to last."""
-    if topic_id is not None:
-        fitting = {name: id_ for name, id_ in listed if id_ == topic_id}
-        if listed and not fitting:
-            there = ", ".join(sorted(f"{name} {id_}" for name, id_ in listed))
-            raise TopicError(f"no topic with id {topic_id} is in {bucket.store.name}: {there}")
-        return fitting
-    by_name: dict[str, list[UUID]] = {}
-    for name, id_ in listed:
-        by_name.setdefault(name, []).append(id_)
-    chosen = {}
-    for name, ids in by_name.items():
-        last = ids[0]
-        if len(ids) > 1:
-            times = {id_: await _last_copied_ms(bucket, listed[name, id_]) for id_ in ids}
-            last = max(ids, key=lambda id_: (times[id_], id_))
-        chosen[name] = last
-    return chosen
-
-
-async def _last_copied_ms(bucket: Bucket, partitions: Mapping[int, ListedPartition]) -> int:
-    """When an incarnation was copied to last, by the last segment of each partition."""
-    times = [-1]
-    for listed in partitions.values():
-        for one in reversed(listed.segments):
-            facts = await read_manifest(bucket, one)
-            if isinstance(facts, ManifestFacts):
-                times.append(facts.segment.created_ms)
-                break
-    return max(times)
-
-
-async def _read_topic(
-    bucket: Bucket,
-    name: str,
-    topic_id: UUID,
-    listed: Mapping[int, ListedPartition],
-    selection: TopicSelection,
-    others: tuple[UUID, ...],
+async def follow_topic(
+    bucket: Bucket, topic: BucketTopic, selection: TopicSelection = ALL_TOPICS
 ) -> BucketTopic:
-    wanted = sorted(number for number in listed if selection.has_partition(name, number))
+    """A topic that was read before, as it is now, of the same incarnation; new partitions too.
 
-    async def read(number: int) -> tuple[PartitionLog, int]:
-        partition = PartitionName(name, topic_id, number)
-        return await read_partition(bucket, partition, listed[number])
-
-    logs = await in_parallel(wanted, read, PARTITIONS_AT_A_TIME)
-    counts = [max(listed) + 1, *(count for _, count in logs)]
-    return BucketTopic(
-        name,
-        topic_id,
-        max(counts),
-        {number: log for number, (log, _) in zip(wanted, logs, strict=True)},
-        others,
-    )
-
-
-async def read_partition(
-    bucket: Bucket, partition: PartitionName, listed: ListedPartition
-) -> tuple[PartitionLog, int]:
-    """A partition's log from its listed segments, and how many partitions its topic had then.
+    Costs a request, and one for each partition of which there is nothing new.
 
     Raises:
         RemoteStorageError: The bucket cannot be read now.
     """
-    facts, damaged = await read_manifests(bucket, listed.segments)
-    topics = {one.segment.whole.id: one.topic for one in facts}
-    waiting = newest_first([one.segment for one in facts])
-    while waiting:
-        newest = waiting.pop(0)
-        try:
-            epochs, snapshot = await _history_of(bucket, newest)
-            laid = lay_out(newest, waiting, epochs)
-            stable = stable_end(snapshot, laid.log_start_offset, laid.end_offset)
-        except ObjectNotFoundError:
-            continue  # removed after it was listed
-        except (CorruptRemoteDataError, CorruptFileError) as error:
-            damaged.append(_damaged(newest, error))
-            continue
-        log = PartitionLog(
-            partition,
-            laid.log_start_offset,
-            laid.end_offset,
-            stable,
-            laid.leader_epochs,
-            laid.segments,
-            laid.gaps,
-            tuple(damaged),
-            topics[newest.whole.id].cluster_id,
-            newest.whole.id,
-        )
-        return log, max(one.partitions for one in topics.values())
-    return PartitionLog(partition, 0, 0, 0, damaged=tuple(damaged)), 0
-
-
-async def _history_of(bucket: Bucket, newest: FoundSegment) -> tuple[list[tuple[int, int]], bytes]:
-    """Leader epochs of the log up to a segment's end, and the producer snapshot there."""
-    keys = KEYS.segment_keys(newest.whole)
-    opened = await bucket.reader.opened(newest.whole, keys)
-    kinds = (SideFile.PRODUCER_SNAPSHOT, SideFile.LEADER_EPOCH)
-    files = await bucket.reader.read_side_files(opened, keys, kinds)
-    return decode_epochs(files[SideFile.LEADER_EPOCH], keys.indexes), files[
-        SideFile.PRODUCER_SNAPSHOT
-    ]
-
-
-def _damaged(one: FoundSegment, error: CorruptRemoteDataError | CorruptFileError) -> DamagedObject:
-    if isinstance(error, CorruptRemoteDataError):
-        return DamagedObject(error.key, error.position, error.problem, one.whole.start_offset)
-    return DamagedObject(
-        KEYS.segment_keys(one.whole).indexes, -1, str(error), one.whole.start_offset
+    numbers = await find_partitions(bucket, topic.name, topic.topic_id)
+    # Partitions whose last object has gone are looked at once more, so that this is told.
+    wanted = sorted(
+        {*topic.partitions, *(n for n in numbers if selection.has_partition(topic.name, n))}
     )
+
+    async def follow(number: int) -> PartitionLog:
+        log = topic.partitions.get(number)
+        if log is not None:
+            return await follow_partition(bucket, log)
+        return await read_partition(bucket, PartitionName(topic.name, topic.topic_id, number))
+
+    logs = await in_parallel(wanted, follow, PARTITIONS_AT_A_TIME)
+    followed = _topic(topic.name, topic.topic_id, numbers, wanted, logs)
+    count = max(followed.partition_count, topic.partition_count)
+    return followed._replace(partition_count=count, other_ids=topic.other_ids)
+
+
+async def _read_topic(
+    bucket: Bucket, name: str, topic_id: UUID, selection: TopicSelection, *, use_history: bool
+) -> BucketTopic:
+    numbers = await find_partitions(bucket, name, topic_id)
+    wanted = [number for number in numbers if selection.has_partition(name, number)]
+
+    async def read(number: int) -> PartitionLog:
+        partition = PartitionName(name, topic_id, number)
+        return await read_partition(bucket, partition, use_history=use_history)
+
+    logs = await in_parallel(wanted, read, PARTITIONS_AT_A_TIME)
+    topic = _topic(name, topic_id, numbers, wanted, logs)
+    if not logs and numbers:
+        # None of those wanted is there; how many there are is still to be told.
+        told = (await read(numbers[-1])).partition_count
+        topic = topic._replace(partition_count=max(topic.partition_count, told))
+    return topic
+
+
+def _topic(
+    name: str,
+    topic_id: UUID,
+    numbers: Sequence[int],
+    wanted: Sequence[int],
+    logs: Sequence[PartitionLog],
+) -> BucketTopic:
+    counts = [*(number + 1 for number in numbers), *(log.partition_count for log in logs)]
+    return BucketTopic(name, topic_id, max(counts, default=0), dict(zip(wanted, logs, strict=True)))
+
+
+async def _latest(bucket: Bucket, name: str, ids: Sequence[UUID]) -> UUID:
+    """Of several incarnations one that is not being deleted, and was written to last."""
+    if len(ids) == 1:
+        return ids[0]
+    ranks = {id_: await _last_written(bucket, name, id_) for id_ in ids}
+    return max(ids, key=lambda id_: (ranks[id_], id_))
+
+
+async def _last_written(bucket: Bucket, name: str, topic_id: UUID) -> tuple[bool, int]:
+    """Whether a topic is live, and when it was written to, by histories and last segments."""
+
+    async def of_partition(number: int) -> tuple[bool, int]:
+        partition = PartitionName(name, topic_id, number)
+        summary, _ = await read_summary(bucket, partition)
+        if summary is not None:
+            return summary.state is HistoryState.LIVE, summary.written_ms
+        listed = await list_partition(bucket, partition)
+        for one in reversed(listed.segments):
+            facts = await read_manifest(bucket, one)
+            if isinstance(facts, ManifestFacts):
+                return True, facts.segment.created_ms
+        return True, -1
+
+    numbers = await find_partitions(bucket, name, topic_id)
+    told = await in_parallel(numbers, of_partition, PARTITIONS_AT_A_TIME)
+    return all(is_live for is_live, _ in told), max((time for _, time in told), default=-1)

@@ -1,4 +1,4 @@
-"""What a listing tells of the segments of a bucket, before any manifest is read.
+"""What listings tell of a bucket: topics and partitions by their folders, segments by their names.
 
     orders-<id>/0/00000000000000000000-<id>.indexes
     orders-<id>/0/00000000000000000000-<id>.log
@@ -6,18 +6,20 @@
     orders-<id>/0/varve-history
 
 Names are in the order of offsets, and a segment's three lie side by side, so a listing is read in
-one pass and nothing is kept of it but one entry for each segment.
+one pass, from any offset on, and nothing is kept of it but one entry for each segment.
 """
 
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from pipeline.plan.bucket import Bucket
-from tiered.object_keys import HISTORY_NAME, ObjectKeys, ObjectSuffix
-from tiered.object_store.base import ObjectInfo
+from pipeline.plan.piece import PartitionName
+from storage.uuid_text import parse_uuid
+from tiered.object_keys import ObjectKeys, ObjectSuffix
+from tiered.object_store.base import ObjectPage
 from tiered.segment_metadata import RemoteLogSegmentId, TopicIdPartition
 
 KEYS: Final = ObjectKeys()
@@ -26,6 +28,9 @@ MISSING: Final = -1
 """Size of an object that was not listed."""
 
 _MANIFEST_SUFFIX: Final = f".{ObjectSuffix.MANIFEST}"
+_TOPIC: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<topic_id>[A-Za-z0-9_-]{22})/")
+_PARTITION: Final = re.compile(r"0|[1-9][0-9]{0,9}")
+_INT32_MAX: Final = (1 << 31) - 1
 
 
 class TopicSelection(NamedTuple):
@@ -71,24 +76,56 @@ class ListedSegment(NamedTuple):
     indexes_size: int
 
 
+class HistoryStamp(NamedTuple):
+    """What a listing tells of a history object; another one is another content."""
+
+    size: int
+    modified_ms: int
+
+
 @dataclass(slots=True)
 class ListedPartition:
     """What was listed of a partition; `segments` in the order of their names."""
 
     segments: list[ListedSegment] = field(default_factory=list)
-    has_history: bool = False
+    history: HistoryStamp | None = None
 
 
-Listed = dict[tuple[str, UUID], dict[int, ListedPartition]]
-"""By topic and its id, then by partition."""
+async def find_topics(bucket: Bucket, selection: TopicSelection) -> list[tuple[str, UUID]]:
+    """Topics wanted and their ids, each incarnation by itself; by name."""
+    topics = set()
+    for prefix in selection.prefixes():
+        async for page in _pages(bucket, prefix, folders=True):
+            for folder in page.folders:
+                topic = _topic_of(folder)
+                if topic is not None and selection.has_topic(topic[0]):
+                    topics.add(topic)
+    return sorted(topics)
 
 
-async def list_partitions(bucket: Bucket, prefixes: Iterable[str]) -> Listed:
-    """All segments and history objects below prefixes that do not overlap."""
-    listed: Listed = {}
-    for prefix in prefixes:
-        stem, sizes = "", {".log": MISSING, ".indexes": MISSING}
-        async for found in walk(bucket, prefix):
+async def find_partitions(bucket: Bucket, topic: str, topic_id: UUID) -> list[int]:
+    """Partitions of which there is any object, ascending."""
+    prefix = KEYS.topic_prefix(topic, topic_id)
+    numbers = []
+    async for page in _pages(bucket, prefix, folders=True):
+        for folder in page.folders:
+            name = folder[len(prefix) : -1]
+            if _PARTITION.fullmatch(name) and int(name) <= _INT32_MAX:
+                numbers.append(int(name))
+    return sorted(numbers)
+
+
+async def list_partition(
+    bucket: Bucket, partition: PartitionName, from_offset: int = 0
+) -> ListedPartition:
+    """Segments that begin at an offset or later, and the history object."""
+    name = TopicIdPartition(partition.topic_id, partition.topic, partition.partition)
+    prefix = KEYS.partition_prefix(name)
+    after = f"{prefix}{from_offset:020d}" if from_offset else ""
+    listed = ListedPartition()
+    stem, sizes = "", {".log": MISSING, ".indexes": MISSING}
+    async for page in _pages(bucket, prefix, after=after):
+        for found in page.objects:
             before, dot, suffix = found.key.rpartition(".")
             if before != stem:
                 stem, sizes = before, {".log": MISSING, ".indexes": MISSING}
@@ -97,8 +134,7 @@ async def list_partitions(bucket: Bucket, prefixes: Iterable[str]) -> Listed:
             elif dot + suffix == _MANIFEST_SUFFIX:
                 parsed = KEYS.parse(found.key)
                 if parsed is not None:
-                    of = _partition_of(listed, parsed.segment_id.partition)
-                    of.segments.append(
+                    listed.segments.append(
                         ListedSegment(
                             parsed.segment_id,
                             parsed.start_offset,
@@ -107,25 +143,36 @@ async def list_partitions(bucket: Bucket, prefixes: Iterable[str]) -> Listed:
                             sizes[".indexes"],
                         )
                     )
-            elif found.key.endswith(HISTORY_NAME):
-                partition = KEYS.parse_history(found.key)
-                if partition is not None:
-                    _partition_of(listed, partition).has_history = True
+            elif KEYS.parse_history(found.key) == name:
+                listed.history = HistoryStamp(found.size, found.modified_ms)
     return listed
 
 
-async def walk(bucket: Bucket, prefix: str) -> AsyncIterator[ObjectInfo]:
-    """All objects below a prefix, in the order of their names."""
+async def _pages(
+    bucket: Bucket, prefix: str, *, after: str = "", folders: bool = False
+) -> AsyncIterator[ObjectPage]:
     continuation: str | None = None
     while True:
-        page = await bucket.store.list(prefix, continuation=continuation)
-        for found in page.objects:
-            yield found
+        page = await bucket.store.list(
+            prefix, after=after, folders=folders, continuation=continuation
+        )
+        yield page
         continuation = page.continuation
         if continuation is None:
             return
 
 
-def _partition_of(listed: Listed, partition: TopicIdPartition) -> ListedPartition:
-    of_topic = listed.setdefault((partition.topic, partition.topic_id), {})
-    return of_topic.setdefault(partition.partition, ListedPartition())
+def _topic_of(folder: str) -> tuple[str, UUID] | None:
+    match = _TOPIC.fullmatch(folder)
+    if match is None:
+        return None
+    try:
+        topic_id = parse_uuid(match["topic_id"])
+    except ValueError:
+        return None
+    # The last character of an identifier has bits to spare: several texts are read as one.
+    return (
+        (match["topic"], topic_id)
+        if KEYS.topic_prefix(match["topic"], topic_id) == folder
+        else None
+    )

@@ -8,11 +8,14 @@ read_committed: up to the stable end, when there is no broker to ask for what fo
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 from uuid import UUID
 
 from pipeline.plan.layout import Gap, LaidSegment
+from pipeline.plan.listing import HistoryStamp
 from pipeline.plan.piece import PartitionName
+from tiered.history import HistoryState, HistorySummary
 
 
 class DamagedObject(NamedTuple):
@@ -45,7 +48,11 @@ class PartitionLog(NamedTuple):
         damaged: Objects that could not be read; what others do not have either is a gap, or lies
             beyond the end.
         cluster_id: Whose manifest decided; "" where another program copied it.
+        partition_count: Of the topic, as was last told; 0: nobody has.
         newest_id: The segment that decided; None without segments.
+        summary: Of the history object, as it was read; None without one.
+        history_stamp: Of the history object that counts in here, None: not known which.
+        listed_ids: Of the segments at the end that a listing told.
     """
 
     partition: PartitionName
@@ -57,7 +64,16 @@ class PartitionLog(NamedTuple):
     gaps: tuple[Gap, ...] = ()
     damaged: tuple[DamagedObject, ...] = ()
     cluster_id: str = ""
+    partition_count: int = 0
     newest_id: UUID | None = None
+    summary: HistorySummary | None = None
+    history_stamp: HistoryStamp | None = None
+    listed_ids: AbstractSet[UUID] = frozenset()
+
+    @property
+    def is_deleting(self) -> bool:
+        """The topic is being deleted: what is left of it is no log."""
+        return self.summary is not None and self.summary.state is HistoryState.DELETING
 
     @property
     def problems(self) -> list[str]:

@@ -9,7 +9,8 @@ await world.copy(leader)                        what is closed and not copied ye
 log = await world.log()                         as the planner sees it
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -18,6 +19,7 @@ from pipeline.plan.bucket import Bucket
 from pipeline.plan.bucket_log import BucketTopic, read_bucket_log
 from pipeline.plan.listing import TopicSelection
 from pipeline.plan.partition_log import PartitionLog
+from pipeline.plan.piece import PartitionName
 from protocol.records.batch import iterate_batches
 from storage.checkpoints import encode_epochs
 from storage.log import Log
@@ -25,7 +27,7 @@ from storage.randomness import SeededRandomness
 from storage.transaction_marker import TransactionMarker
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
-from tests.fakes.object_store import MemoryObjectStore
+from tests.fakes.object_store import MemoryObjectStore, StoredObject
 from tests.unit.storage.log_model import (
     NOW_MS,
     TOPIC_ID,
@@ -36,11 +38,13 @@ from tests.unit.storage.log_model import (
     small_segments,
 )
 from tests.unit.tiered.tier_worlds import PlainKeyRing
+from tiered.history import HistoryState, HistorySummary, PartitionHistory, encode_history
 from tiered.object_keys import ObjectKeys
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
     RemoteLogSegmentMetadata,
     SegmentEpoch,
+    SegmentState,
     TopicIdPartition,
 )
 from tiered.settings import FormatSettings
@@ -48,6 +52,7 @@ from tiered.storage_manager import RemoteStorageManager
 from tiered.tier import SegmentFiles, TopicFacts
 
 PARTITION = TopicIdPartition(TOPIC_ID, "t", 0)
+NAME = PartitionName("t", TOPIC_ID, 0)
 SEGMENT_BYTES = 1 << 20
 """Segments are rolled by hand."""
 
@@ -247,6 +252,39 @@ class BucketWorld:
                 ),
                 files,
             )
+
+    def write_history(
+        self,
+        replica: Replica,
+        copied: Iterable[RemoteLogSegmentMetadata],
+        **changes: Any,
+    ) -> HistorySummary:
+        """What the leader of the partition keeps beside its segments."""
+        log_start = replica.log.log_start_offset
+        segments = tuple(
+            replace(one, state=SegmentState.COPY_SEGMENT_FINISHED)
+            for one in sorted(copied, key=lambda one: one.start_offset)
+            if one.end_offset >= log_start
+        )
+        end = max([log_start, *(one.end_offset + 1 for one in segments)])
+        epochs = [entry for entry in replica.log.leader_epochs.entries() if entry[1] < end]
+        summary = HistorySummary(
+            PARTITION,
+            "cluster",
+            1,
+            HistoryState.LIVE,
+            epochs[-1][0] if epochs else 0,
+            int(self.clock.now_ms()),
+            log_start,
+            end,
+            min([end, *(max(first - 1, log_start) for first in replica.open.values())]),
+            tuple(epochs),
+        )._replace(**changes)
+        key = ObjectKeys().history_key(PARTITION)
+        data = encode_history(PartitionHistory(summary, segments))
+        self.store.objects[key] = StoredObject(data, int(self.clock.now_ms()))
+        self.clock.advance(1)
+        return summary
 
     async def topics(self, *names: str, topic_id: UUID | None = None) -> dict[str, BucketTopic]:
         return await read_bucket_log(self.bucket, TopicSelection(names), topic_id)

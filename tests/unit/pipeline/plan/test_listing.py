@@ -1,42 +1,79 @@
-from pipeline.plan.listing import MISSING, TopicSelection, list_partitions
+from uuid import UUID
+
+import pytest
+
+from pipeline.plan.listing import (
+    MISSING,
+    HistoryStamp,
+    TopicSelection,
+    find_partitions,
+    find_topics,
+    list_partition,
+)
 from tests.fakes.object_store import StoredObject
-from tests.unit.pipeline.plan.bucket_world import PARTITION, BucketWorld
+from tests.unit.pipeline.plan.bucket_world import NAME, BucketWorld
+
+TOPIC = "t-AAAAAAAAAAAAAAAAAAAABw"
+"""Folder of topic `t` with id 7."""
 
 
-async def test_of_each_manifest_the_sizes_of_what_lies_beside_it_are_known() -> None:
-    world = BucketWorld(page_max=2)
+@pytest.mark.parametrize("page_max", [1, 2, 1000])
+async def test_of_each_manifest_the_sizes_of_what_lies_beside_it_are_known(page_max: int) -> None:
+    world = BucketWorld(page_max=page_max)
     leader = world.replica("a")
-    for _ in range(3):
+    for _ in range(4):
         leader.write(3)
         leader.roll()
-    first, second, third = await world.copy(leader)
+    first, second, third, fourth = await world.copy(leader)
     world.remove(second, ".log")
     world.remove(third, ".rsm-manifest")
-    listed = await list_partitions(world.bucket, ["t-"])
-    segments = listed["t", PARTITION.topic_id][0].segments
-    assert [one.segment_id for one in segments] == [first.segment_id, second.segment_id]
-    assert segments[0].log_size == first.segment_size_bytes
-    assert segments[0].indexes_size > 0
-    assert (segments[1].log_size, segments[1].start_offset) == (MISSING, 3)
+    world.store.objects[f"{TOPIC}/0/varve-history"] = StoredObject(b"1234", 77)
+    listed = await list_partition(world.bucket, NAME)
+    ids = [one.segment_id for one in listed.segments]
+    assert ids == [first.segment_id, second.segment_id, fourth.segment_id]
+    assert listed.segments[0].log_size == first.segment_size_bytes
+    assert listed.segments[0].indexes_size > 0
+    assert (listed.segments[1].log_size, listed.segments[1].start_offset) == (MISSING, 3)
+    assert listed.history == HistoryStamp(4, 77)
+    later = await list_partition(world.bucket, NAME, 4)
+    assert [one.segment_id for one in later.segments] == [fourth.segment_id]
+    assert [one.start_offset for one in (await list_partition(world.bucket, NAME, 9)).segments] == [
+        9
+    ]
 
 
-async def test_histories_are_seen_and_other_things_are_not() -> None:
+async def test_what_is_no_topic_or_partition_is_not_seen() -> None:
     world = BucketWorld()
-    topic = "t-AAAAAAAAAAAAAAAAAAAABw"
     for key in (
-        f"{topic}/4/varve-history",
-        f"{topic}/x/varve-history",
-        f"{topic}/5/other",
-        f"{topic}/5/00000000000000000000-AAAAAAAAAAAAAAAAAAAABw.rsm-manifest.tmp",
+        f"{TOPIC}/4/varve-history",
+        f"{TOPIC}/x/varve-history",
+        f"{TOPIC}/05/other",
+        f"{TOPIC}/99999999999/other",
+        f"{TOPIC}/12/00000000000000000000-AAAAAAAAAAAAAAAAAAAABw.rsm-manifest",
+        f"{TOPIC}/12/00000000000000000000-AAAAAAAAAAAAAAAAAAAABw.rsm-manifest.tmp",
+        f"{TOPIC}/12/other",
+        "t-AAAAAAAAAAAAAAAAAAAABx/0/spare-bits",
+        "t-tooshort/0/x",
         "varve-history",
         "claim",
     ):
         world.store.objects[key] = StoredObject(b"", 0)
-    listed = await list_partitions(world.bucket, [""])
-    assert {key: {*partitions} for key, partitions in listed.items()} == {
-        ("t", PARTITION.topic_id): {4}
-    }
-    assert listed["t", PARTITION.topic_id][4].has_history
+    assert await find_topics(world.bucket, TopicSelection()) == [("t", UUID(int=7))]
+    assert await find_partitions(world.bucket, "t", UUID(int=7)) == [4, 12]
+    listed = await list_partition(world.bucket, NAME._replace(partition=12))
+    assert [one.start_offset for one in listed.segments] == [0]
+    assert listed.history is None
+
+
+async def test_topics_cost_a_request_for_a_thousand() -> None:
+    """However many segments they have."""
+    world = BucketWorld()
+    for number in range(50):
+        key = f"{TOPIC}/{number % 3}/{number:020d}-AAAAAAAAAAAAAAAAAAAABw.log"
+        world.store.objects[key] = StoredObject(b"", 0)
+    await find_topics(world.bucket, TopicSelection())
+    await find_partitions(world.bucket, "t", UUID(int=7))
+    assert world.store.log == [("list", ""), ("list", f"{TOPIC}/")]
 
 
 def test_a_selection_tells_what_it_wants() -> None:

@@ -1,13 +1,12 @@
-from pipeline.plan.listing import ListedSegment, list_partitions
+from pipeline.plan.listing import ListedSegment, list_partition
 from pipeline.plan.manifests import ManifestFacts, read_manifest, read_manifests
 from pipeline.plan.partition_log import DamagedObject
 from tests.fakes.object_store import Fault
-from tests.unit.pipeline.plan.bucket_world import PARTITION, BucketWorld
+from tests.unit.pipeline.plan.bucket_world import NAME, BucketWorld
 
 
 async def listed_segments(world: BucketWorld) -> list[ListedSegment]:
-    listed = await list_partitions(world.bucket, ["t-"])
-    return listed["t", PARTITION.topic_id][0].segments
+    return (await list_partition(world.bucket, NAME)).segments
 
 
 async def two_segments() -> BucketWorld:

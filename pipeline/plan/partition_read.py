@@ -1,0 +1,259 @@
+"""Reading what a bucket has of one partition: by its history object, by listing, or what is new.
+
+    read_partition     history, and a listing of its end; else all is listed
+    follow_partition   a log that is known, and what has come since: one request where nothing has
+
+A new leader may copy segments that begin before the last one's start, so a listing of the end goes
+back by some segments: as many as cost no second request.
+
+Either way the newest segment decides, with the leader epochs and the producer snapshot that were
+stored with it; what is known beside it is only believed as far as it fits (`history`).
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from pipeline.plan.bucket import Bucket
+from pipeline.plan.history import continues, read_history, read_summary
+from pipeline.plan.layout import FoundSegment, Gap, Layout, found, lay_out, newest_first
+from pipeline.plan.listing import KEYS, ListedPartition, list_partition
+from pipeline.plan.manifests import read_manifests
+from pipeline.plan.partition_log import DamagedObject, PartitionLog
+from pipeline.plan.piece import PartitionName
+from pipeline.plan.tail import stable_end
+from storage.checkpoints import decode_epochs
+from storage.errors import CorruptFileError
+from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
+from tiered.history import HistorySummary
+from tiered.segment_metadata import RemoteLogSegmentMetadata
+from tiered.tier import SideFile, TopicFacts
+
+LISTED_BACK: Final = 300
+"""Segments at the end of a history that are listed with what follows: three objects each, and a
+part of a listing has a thousand."""
+
+FOLLOWED_BACK: Final = 30
+"""Likewise of a log that is followed, time and again."""
+
+
+class _Known(NamedTuple):
+    """A log that somebody has told of.
+
+    Attributes:
+        segments: Some or all of it, at least one; ascending by start offset.
+        leader_epochs: Of it.
+        end_offset: Of the segments, exclusive.
+        gaps: That it had.
+        damaged: That could not be read.
+    """
+
+    segments: Sequence[FoundSegment]
+    leader_epochs: Sequence[tuple[int, int]]
+    end_offset: int
+    gaps: tuple[Gap, ...] = ()
+    damaged: tuple[DamagedObject, ...] = ()
+
+
+class _Decided(NamedTuple):
+    """What the newest readable segment makes of those that were found."""
+
+    newest: FoundSegment
+    leader_epochs: Sequence[tuple[int, int]]
+    stable_end_offset: int
+    topic: TopicFacts
+    layout: Layout
+
+
+async def read_partition(
+    bucket: Bucket, partition: PartitionName, *, use_history: bool = True
+) -> PartitionLog:
+    """A partition's log, of which nothing is known yet.
+
+    Args:
+        bucket: Where.
+        partition: Which.
+        use_history: Believe the history's segments; else all is listed. Its log start counts in
+            any case.
+
+    Raises:
+        RemoteStorageError: The bucket cannot be read now.
+    """
+    history, damaged = await read_history(bucket, partition)
+    summary = None if history is None else history.summary
+    if history is not None and history.segments and use_history:
+        known = _Known(
+            [found(one, one.event_timestamp_ms) for one in history.segments],
+            history.summary.leader_epochs,
+            max(one.end_offset for one in history.segments) + 1,
+        )
+        back = _start_of_last(history.segments, LISTED_BACK)
+        listed = await list_partition(bucket, partition, back)
+        log = await _continued(bucket, partition, known, listed, back, summary)
+        if log is not None:
+            return _remember(log, listed)
+    listed = await list_partition(bucket, partition)
+    facts, not_read = await read_manifests(bucket, listed.segments)
+    not_read += [] if damaged is None else [damaged]
+    decided = await _decide(bucket, [one.segment for one in facts], not_read, summary)
+    return _remember(_log(partition, decided, not_read, summary), listed)
+
+
+async def follow_partition(bucket: Bucket, log: PartitionLog) -> PartitionLog:
+    """A log that was read before, as it is now; the same object where nothing has changed.
+
+    That costs one request, however many segments there are. What was removed at the front is told
+    by the history object; without one it shows when it is read.
+
+    Raises:
+        RemoteStorageError: The bucket cannot be read now.
+    """
+    if not log.segments:
+        return await read_partition(bucket, log.partition)
+    back = _start_of_last([one.metadata for one in log.segments], FOLLOWED_BACK)
+    listed = await list_partition(bucket, log.partition, back)
+    ids = {one.segment_id.id for one in listed.segments}
+    if listed.history == log.history_stamp and ids == log.listed_ids:
+        return log
+    summary, damaged = log.summary, None
+    if listed.history is not None and listed.history != log.history_stamp:
+        summary, damaged = await read_summary(bucket, log.partition)
+    known = _Known(
+        [found(one.metadata, one.metadata.event_timestamp_ms) for one in log.segments],
+        log.leader_epochs,
+        log.segments[-1].end_offset,
+        log.gaps,
+        log.damaged,
+    )
+    followed = None
+    if damaged is None:
+        followed = await _continued(bucket, log.partition, known, listed, back, summary)
+    if followed is not None:
+        followed = _remember(followed, listed)
+    else:
+        followed = await read_partition(bucket, log.partition)
+    # The listing came before the object was read: what was written in between shows next time.
+    return followed._replace(history_stamp=listed.history)
+
+
+def _remember(log: PartitionLog, listed: ListedPartition) -> PartitionLog:
+    """With the segments that a listing of its end would tell again."""
+    back = _start_of_last([one.metadata for one in log.segments], FOLLOWED_BACK)
+    ids = {one.segment_id.id for one in listed.segments if one.start_offset >= back}
+    return log._replace(listed_ids=frozenset(ids))
+
+
+def _start_of_last(segments: Sequence[RemoteLogSegmentMetadata], count: int) -> int:
+    """Where the last so many segments begin."""
+    return segments[-count].start_offset if len(segments) > count else 0
+
+
+async def _continued(
+    bucket: Bucket,
+    partition: PartitionName,
+    known: _Known,
+    listed: ListedPartition,
+    back: int,
+    summary: HistorySummary | None,
+) -> PartitionLog | None:
+    """What is known and what was listed from an offset on; None: list all."""
+    ids = {one.segment_id.id for one in listed.segments}
+    end = {one.whole.id for one in known.segments if one.whole.start_offset >= back}
+    if not end <= ids:
+        return None  # removed since, and perhaps others with them
+    new = [one for one in listed.segments if one.segment_id.id not in end]
+    facts, damaged = await read_manifests(bucket, new)
+    damaged += [one for one in known.damaged if 0 <= one.start_offset < back]
+    segments = [*known.segments, *(one.segment for one in facts)]
+    decided = await _decide(bucket, segments, damaged, summary)
+    if decided is None or not continues(
+        known.leader_epochs,
+        known.end_offset,
+        decided.leader_epochs,
+        decided.newest.whole.end_offset + 1,
+    ):
+        return None
+    if any(not _is_known(gap, known.gaps) for gap in decided.layout.gaps):
+        return None
+    return _log(partition, decided, damaged, summary)
+
+
+def _is_known(gap: Gap, known: Iterable[Gap]) -> bool:
+    """Whether it is one of those, or what the log start has left of one."""
+    return any(other.start <= gap.start and gap.end <= other.end for other in known)
+
+
+async def _decide(
+    bucket: Bucket,
+    segments: Sequence[FoundSegment],
+    damaged: list[DamagedObject],
+    summary: HistorySummary | None,
+) -> _Decided | None:
+    """Let the newest decide; one whose side files cannot be read is added to `damaged`."""
+    waiting = newest_first(segments)
+    while waiting:
+        newest = waiting.pop(0)
+        keys = KEYS.segment_keys(newest.whole)
+        try:
+            opened = await bucket.reader.opened(newest.whole, keys)
+            kinds = (SideFile.PRODUCER_SNAPSHOT, SideFile.LEADER_EPOCH)
+            files = await bucket.reader.read_side_files(opened, keys, kinds)
+            epochs = decode_epochs(files[SideFile.LEADER_EPOCH], keys.indexes)
+            start = None if summary is None else summary.log_start_offset
+            layout = lay_out(newest, waiting, epochs, start)
+            stable = stable_end(
+                files[SideFile.PRODUCER_SNAPSHOT], layout.log_start_offset, layout.end_offset
+            )
+        except ObjectNotFoundError:
+            continue  # removed after it was listed
+        except CorruptRemoteDataError as error:
+            start = newest.whole.start_offset
+            damaged.append(DamagedObject(error.key, error.position, error.problem, start))
+        except CorruptFileError as error:
+            start = newest.whole.start_offset
+            damaged.append(DamagedObject(keys.indexes, -1, str(error), start))
+        else:
+            return _Decided(newest, epochs, stable, opened.manifest.topic, layout)
+    return None
+
+
+def _log(
+    partition: PartitionName,
+    decided: _Decided | None,
+    damaged: Sequence[DamagedObject],
+    summary: HistorySummary | None,
+) -> PartitionLog:
+    start = 0 if summary is None else summary.log_start_offset
+    count = 0 if summary is None else summary.partition_count
+    cluster_id = "" if summary is None else summary.cluster_id
+    if decided is None:
+        return PartitionLog(
+            partition,
+            start,
+            start,
+            start,
+            damaged=tuple(damaged),
+            cluster_id=cluster_id,
+            partition_count=count,
+            summary=summary,
+        )
+    layout = decided.layout
+    stable = decided.stable_end_offset
+    if summary is not None and continues(
+        summary.leader_epochs, summary.end_offset, decided.leader_epochs, layout.end_offset
+    ):
+        # Its leader saw how transactions ended that are open in the bucket.
+        stable = max(stable, summary.stable_end_offset)
+    return PartitionLog(
+        partition,
+        layout.log_start_offset,
+        layout.end_offset,
+        stable,
+        layout.leader_epochs,
+        layout.segments,
+        layout.gaps,
+        tuple(damaged),
+        decided.topic.cluster_id or cluster_id,
+        max(decided.topic.partitions, count),
+        decided.newest.whole.id,
+        summary,
+    )
