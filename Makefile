@@ -12,13 +12,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ARGS ?=
 # Also where PYTHONDONTWRITEBYTECODE is set: without bytecode a start takes twice as long.
-COMPILE := $(BIN)/python -m compileall -q config protocol storage tiered broker pipeline pyspark_varve cli
+COMPILE := $(BIN)/python -m compileall -q config native protocol storage tiered broker pipeline pyspark_varve cli
 
 # What each environment was made from; a newer file than the stamp makes it again.
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: help setup run test test-slow test-search test-s3 test-spark test-clients test-tools check lint types imports fmt bench codegen docs lock clean
+.PHONY: help setup native run test test-slow test-search test-s3 test-spark test-clients test-tools check lint types imports fmt bench codegen docs lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -29,7 +29,11 @@ run: $(RUNTIME) ## start a broker on 127.0.0.1:9092, data in ./data (ARGS="--set
 	@$(COMPILE)
 	@exec $(BIN)/varve serve --set remote.log.storage.system.enable=true $(ARGS)
 
+native: $(DEVELOPMENT) ## compile what is faster in C, in place; all works without it, too
+	@$(BIN)/python -m native
+
 test: $(DEVELOPMENT) test-tools ## run the tests, all but the slow ones (ARGS="tests/unit -k name")
+	@$(BIN)/python -m native --if-possible
 	@$(BIN)/python -m pytest -q -m "not slow and not clients and not spark" $(ARGS)
 
 test-slow: $(DEVELOPMENT) test-tools ## run the slow tests: crash points, fuzzing, long load
@@ -84,7 +88,7 @@ lock: $(DEVELOPMENT) ## resolve the dependencies again and write the locks (need
 	@.ci/lock $(ARGS)
 
 clean: ## remove caches and build output; .venv and data stay
-	@rm -rf .build build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf .build build dist native/built .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

@@ -91,10 +91,14 @@ TESTED_ELSEWHERE = {
     ),
     # What the generator writes is what is tested.
     "protocol/codegen": "tests/unit/protocol/codegen/test_module.py",
+    # What the command says is what building says.
+    "native/__main__.py": "tests/unit/native/test_build.py",
     # One suite for every way to find records, and for the rows made of them.
     **dict.fromkeys(
         (
             "pipeline/read/arrow_rows.py",
+            "pipeline/read/compiled_kernel.py",
+            "pipeline/read/gather.py",
             "pipeline/read/numpy_kernel.py",
             "pipeline/read/plain_kernel.py",
         ),

@@ -127,12 +127,13 @@ class ArrowRows:
             is_lasting: `data` never changes, so that a single large row may point into it.
         """
         points = is_lasting and end - start == 1
+        rows = slice(start, end)
         arrays = []
         for name in self._columns:
             if name == "key":
-                array = _gather(data, table.key_start, table.key_size, start, end, points)
+                array = self._gather(data, table.key_start, table.key_size, rows, points)
             elif name == "value":
-                array = _gather(data, table.value_start, table.value_size, start, end, points)
+                array = self._gather(data, table.value_start, table.value_size, rows, points)
             elif name == "offset":
                 array = _copied(pa.int64(), table.offset[start:end])
             elif name == "timestamp":
@@ -195,10 +196,9 @@ class ArrowRows:
         np.cumsum(counts, out=offsets[1:])
         found = self._kernel.find_headers(data, table.headers_start[start:end], counts)
         total = len(found.key_start)
-        keys = _as_text(
-            _gather(data, found.key_start, found.key_size, 0, total, points and total == 1)
-        )
-        values = _gather(data, found.value_start, found.value_size, 0, total, points and total == 1)
+        points = points and total == 1
+        keys = _as_text(self._gather(data, found.key_start, found.key_size, slice(None), points))
+        values = self._gather(data, found.value_start, found.value_size, slice(None), points)
         pairs = pa.StructArray.from_arrays([keys, values], fields=list(HEADER_TYPE))
         return pa.Array.from_buffers(
             self.schema.field("headers").type,
@@ -207,43 +207,18 @@ class ArrowRows:
             children=[pairs],
         )
 
+    def _gather(self, data: Bytes, starts: Int32s, sizes: Int32s, rows: slice, points: bool) -> Any:
+        """The bytes at starts[rows] as an Arrow binary array; size -1 is null.
 
-def _gather(data: Bytes, starts: Int32s, sizes: Int32s, start: int, end: int, points: bool) -> Any:
-    """The bytes at starts[start:end] as an Arrow binary array; size -1 is null.
-
-    `points`: there is one, and if it is large it may point into `data`.
-    """
-    if points and sizes[start] >= POINT_BYTES_MIN:
-        first = int(starts[start])
-        content = pa.py_buffer(data[first : first + int(sizes[start])])
-        offsets = pa.py_buffer(np.array([0, sizes[start]], np.int32))
-        return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, content])
-    return take_bytes(data, starts[start:end], sizes[start:end])
-
-
-def take_bytes(data: Bytes, starts: Int32s, sizes: Int32s) -> Any:
-    """Gather without a loop.
-
-    Fields and the gaps between them are one array, of which every other element is taken.
-
-    Args:
-        data: Where the fields lie.
-        starts: Ascending.
-        sizes: -1 is null; fields do not overlap.
-    """
-    rows = len(starts)
-    if rows == 0:
-        return pa.array([], pa.binary())
-    offsets = np.empty(2 * rows + 1, np.int32)
-    offsets[0:-1:2] = starts
-    offsets[1::2] = starts + np.maximum(sizes, 0)
-    offsets[-1] = offsets[-2]
-    both = pa.Array.from_buffers(
-        pa.binary(), 2 * rows, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-    )
-    index = np.arange(0, 2 * rows, 2, dtype=np.int32)
-    null = sizes < 0
-    return both.take(pa.array(index, mask=null) if null.any() else pa.array(index))
+        `points`: there is one, and if it is large it may point into `data`.
+        """
+        starts, sizes = starts[rows], sizes[rows]
+        if points and sizes[0] >= POINT_BYTES_MIN:
+            first = int(starts[0])
+            content = pa.py_buffer(data[first : first + int(sizes[0])])
+            offsets = pa.py_buffer(np.array([0, sizes[0]], np.int32))
+            return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, content])
+        return self._kernel.gather(data, starts, sizes)
 
 
 def _as_text(keys: Any) -> Any:
@@ -267,4 +242,4 @@ def _owned(kind: Any, values: npt.NDArray[Any]) -> Any:
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)], null_count=0)
 
 
-__all__ = ["TIMESTAMP_MS_MAX", "ArrowRows", "BatchValues", "take_bytes"]
+__all__ = ["TIMESTAMP_MS_MAX", "ArrowRows", "BatchValues"]

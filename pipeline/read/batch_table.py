@@ -1,10 +1,9 @@
 """Headers of record batches as arrays, and which of the batches hold wanted rows.
 
-A step in Python per batch follows the lengths; everything else is done for thousands of headers at
-once. No record is looked at, so a batch that is out costs its header and nothing else.
+The kernel follows the lengths; everything else is done for thousands of headers at once. No record
+is looked at, so a batch that is out costs its header and nothing else.
 """
 
-from struct import Struct
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,21 +11,19 @@ import numpy.typing as npt
 
 from pipeline.read.aborted_batches import AbortedBatches
 from pipeline.read.errors import BrokenBatchError
+from pipeline.read.record_table import Int64s, Kernel
 from protocol.errors import DecodeError
 from protocol.records.batch import (
     CODEC_MASK,
     CONTROL_BIT,
     HEADER_SIZE,
     LOG_OVERHEAD,
-    MAGIC,
-    MAGIC_POSITION,
     TIMESTAMP_TYPE_BIT,
     TRANSACTIONAL_BIT,
     UnsupportedMagicError,
     checked_header,
 )
 
-Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 BATCHES_MAX: Final = 8192
@@ -51,7 +48,6 @@ _HEADER: Final = np.dtype(
 )
 """`protocol.records.batch`'s layout for numpy, 61 bytes."""
 
-_LENGTH: Final = Struct(">i")
 _INT64_MAX: Final = 2**63 - 1
 
 
@@ -124,36 +120,31 @@ class BatchTable(NamedTuple):
 
 
 def read_batch_table(
-    data: memoryview, position: int = 0, *, after_offset: int = -1, batches_max: int = BATCHES_MAX
+    data: memoryview,
+    kernel: Kernel,
+    position: int = 0,
+    *,
+    after_offset: int = -1,
+    batches_max: int = BATCHES_MAX,
 ) -> BatchTable:
     """Read the headers from `position`, at most `batches_max`, up to the first bad one.
 
     Args:
         data: Whole batches, back to back.
+        kernel: Follows the lengths.
         position: Where a batch begins.
         after_offset: Last offset of what came before: base offsets must lie above it.
         batches_max: Most headers.
     """
-    positions: list[int] = []
-    headers = bytearray()
     problem: BrokenBatchError | None = None
-    end = len(data)
-    read_length = _LENGTH.unpack_from
-    while position < end and len(positions) < batches_max:
-        if end - position >= HEADER_SIZE and data[position + MAGIC_POSITION] == MAGIC:
-            size = read_length(data, position + 8)[0] + LOG_OVERHEAD
-        else:
-            size = 0
-        if not HEADER_SIZE <= size <= end - position:
-            problem = _structure_problem(data, position)
-            break
-        positions.append(position)
-        headers += data[position : position + HEADER_SIZE]
-        position += size
+    start, headers = kernel.find_batches(data, position, batches_max)
     fields = np.frombuffer(headers, _HEADER)
+    if len(start):
+        position = int(start[-1]) + int(fields["batch_length"][-1]) + LOG_OVERHEAD
+    if len(start) < batches_max and position < len(data):
+        problem = _structure_problem(data, position)
     base_offset = fields["base_offset"].astype(np.int64)
     delta = fields["last_offset_delta"].astype(np.int64)
-    start = np.array(positions, np.int64)
     table = BatchTable(
         start,
         fields["batch_length"].astype(np.int64) + LOG_OVERHEAD,

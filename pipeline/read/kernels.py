@@ -2,21 +2,29 @@
 
 from typing import Final
 
+from pipeline.read.compiled_kernel import load_compiled
 from pipeline.read.numpy_kernel import NumpyKernel
 from pipeline.read.plain_kernel import PlainKernel
 from pipeline.read.record_table import Kernel
 
-KERNEL_NAMES: Final = ("numpy", "plain")
-"""Fastest first."""
+KERNEL_NAMES: Final = ("compiled", "numpy", "plain")
+"""Fastest first. The first is there where `make native` was run."""
 
 
 def load_kernel(name: str | None = None) -> Kernel:
     """The kernel of that name, or the fastest.
 
     Raises:
-        ValueError: There is none of that name.
+        ValueError: There is none of that name, or it is not compiled here; the sentence says why.
     """
-    if name is None or name == "numpy":
+    if name is None or name == "compiled":
+        compiled, problem = load_compiled()
+        if compiled is not None:
+            return compiled
+        if name is not None:
+            raise ValueError(f"no compiled kernel: {problem}")
+        return NumpyKernel()
+    if name == "numpy":
         return NumpyKernel()
     if name == "plain":
         return PlainKernel()

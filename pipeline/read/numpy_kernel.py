@@ -9,11 +9,12 @@ are left, plain Python goes on: a step costs the same for one batch as for fifty
 out to be broken is dragged along (reads are clipped to the buffer) and left out at the end.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from pipeline.read.gather import take_bytes
 from pipeline.read.plain_kernel import PlainKernel, facts_of, walk_headers, walk_rest
 from pipeline.read.record_table import (
     Blocks,
@@ -79,6 +80,14 @@ class NumpyKernel:
         ends = np.full(len(some), len(data), np.int64)
         _walk_headers(data, starts[some].astype(np.int64), counts[some], ends, found, first[some])
         return found
+
+    def gather(self, data: Bytes, starts: Int32s, sizes: Int32s) -> Any:
+        """See `Kernel`."""
+        return take_bytes(data, starts, sizes)
+
+    def find_batches(self, data: memoryview, position: int, count: int) -> tuple[Int64s, Any]:
+        """See `Kernel`; each batch says where the next one is, so there is nothing side by side."""
+        return self._plain.find_batches(data, position, count)
 
 
 class _Lanes:

@@ -1,12 +1,23 @@
 """The kernel in plain Python: slow, and the one that can say what is wrong with a record."""
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from struct import Struct
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from pipeline.read.record_table import Blocks, Bytes, HeaderTable, Int32s, RecordTable, Walked
+from pipeline.read.gather import take_bytes
+from pipeline.read.record_table import (
+    Blocks,
+    Bytes,
+    HeaderTable,
+    Int32s,
+    Int64s,
+    RecordTable,
+    Walked,
+)
 from protocol.errors import DecodeError
+from protocol.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MAGIC_POSITION
 from protocol.records.varint import read_varint, read_varlong
 
 Row = tuple[int, int, int, int, int, int, int, int, int]
@@ -15,6 +26,9 @@ Row = tuple[int, int, int, int, int, int, int, int, int]
 ROWS_AT_ONCE: Final = 4096
 """Kept as Python's numbers until they are in a table: 2 MB."""
 
+LENGTH_POSITION: Final = 8
+
+_LENGTH: Final = Struct(">i")
 _WRAP = 1 << 64
 _SIGN = 1 << 63
 
@@ -85,6 +99,28 @@ class PlainKernel:
                 walk_headers(view, start, count, len(view), found.append)
         columns = np.array(found, np.int32).reshape(-1, 4).T
         return HeaderTable(*(np.ascontiguousarray(column) for column in columns))
+
+    def gather(self, data: Bytes, starts: Int32s, sizes: Int32s) -> Any:
+        """See `Kernel`."""
+        return take_bytes(data, starts, sizes)
+
+    def find_batches(self, data: memoryview, position: int, count: int) -> tuple[Int64s, bytearray]:
+        """See `Kernel`."""
+        positions: list[int] = []
+        headers = bytearray()
+        end = len(data)
+        read_length = _LENGTH.unpack_from
+        while end - position >= HEADER_SIZE and len(positions) < count:
+            size = read_length(data, position + LENGTH_POSITION)[0] + LOG_OVERHEAD
+            if (
+                data[position + MAGIC_POSITION] != MAGIC
+                or not HEADER_SIZE <= size <= end - position
+            ):
+                break
+            positions.append(position)
+            headers += data[position : position + HEADER_SIZE]
+            position += size
+        return np.array(positions, np.int64), headers
 
 
 class WindowError(DecodeError):

@@ -8,7 +8,7 @@ and offsets must ascend within [base offset, last offset] of the batch, so that 
 and a range of offsets is a range of rows. The content is not copied.
 """
 
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -136,6 +136,17 @@ class Kernel(Protocol):
 
     def find_headers(self, data: Bytes, starts: Int32s, counts: Int32s) -> HeaderTable:
         """Headers of records that `walk` found, those of all records back to back."""
+        ...
+
+    def gather(self, data: Bytes, starts: Int32s, sizes: Int32s) -> Any:
+        """An Arrow binary array of fields, ascending; size -1 is null. They are copied."""
+        ...
+
+    def find_batches(self, data: memoryview, position: int, count: int) -> tuple[Int64s, Any]:
+        """Positions and headers (61 bytes each, back to back) of batches from `position` on.
+
+        At most `count`, up to the first that is not of magic 2 or does not lie whole in the data.
+        """
         ...
 
 

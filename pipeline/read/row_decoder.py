@@ -16,11 +16,11 @@ import numpy as np
 from pipeline.plan.piece import AbortedRange, PartitionName
 from pipeline.read.aborted_batches import AbortedBatches
 from pipeline.read.arrow_rows import TIMESTAMP_MS_MAX, ArrowRows, BatchValues
-from pipeline.read.batch_table import BatchTable, Int64s, read_batch_table, wanted_batches
+from pipeline.read.batch_table import BatchTable, read_batch_table, wanted_batches
 from pipeline.read.inflate import inflate
 from pipeline.read.kernels import load_kernel
 from pipeline.read.plain_kernel import BatchFacts, facts_of, walk_rest
-from pipeline.read.record_table import Blocks, Bytes, Kernel, RecordTable
+from pipeline.read.record_table import Blocks, Bytes, Int64s, Kernel, RecordTable
 from pipeline.read.record_window import RecordWindows
 from protocol.errors import DecodeError
 from protocol.records.batch import CRC_START, HEADER_SIZE, crc32c
@@ -114,7 +114,7 @@ class RowDecoder:
         position = 0
         after_offset = -1
         while position < len(data):
-            table = read_batch_table(data, position, after_offset=after_offset)
+            table = read_batch_table(data, self._kernel, position, after_offset=after_offset)
             if check_crc:
                 table = _up_to_the_first_bad_sum(data, table)
             indexes = wanted_batches(table, start_offset, end_offset, ranges)

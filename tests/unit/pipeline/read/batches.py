@@ -1,5 +1,7 @@
 """Batches for tests of decoding, and the rows that `iterate_records` says they have."""
 
+import contextlib
+import os
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -7,7 +9,10 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
+from native.build import BuildError, build
 from pipeline.plan.piece import AbortedRange, PartitionName
+from pipeline.read import kernels
+from pipeline.read.compiled_kernel import load_compiled
 from pipeline.read.errors import BrokenBatchError
 from pipeline.read.row_decoder import RowDecoder
 from pipeline.read.row_schema import COLUMNS
@@ -21,6 +26,13 @@ from protocol.records.batch import (
 )
 from protocol.records.builder import build_batch
 from protocol.records.record import iterate_records
+
+with contextlib.suppress(BuildError):
+    # Without a compiler there is one kernel less to test.
+    build("records", os.environ)
+
+KERNEL_NAMES = [name for name in kernels.KERNEL_NAMES if name != "compiled" or load_compiled()[0]]
+"""Those that are there."""
 
 NAME = PartitionName("orders", UUID(int=7), 3)
 INT64_MAX = 2**63 - 1

@@ -6,17 +6,19 @@ from hypothesis import given
 from pipeline.plan.piece import AbortedRange
 from pipeline.read.aborted_batches import AbortedBatches
 from pipeline.read.batch_table import read_batch_table, wanted_batches
+from pipeline.read.plain_kernel import PlainKernel
 from protocol.records.batch import iterate_batches
 from protocol.records.builder import build_batch
 from tests.unit.pipeline.read.batches import log_of, logs
 
+KERNEL = PlainKernel()
 ONE = log_of([(b"k", b"v", (), 1)])
 
 
 @given(log=logs())
 def test_arrays_say_what_headers_say(log: bytes) -> None:
     """Every field that a reader needs."""
-    table = read_batch_table(memoryview(log))
+    table = read_batch_table(memoryview(log), KERNEL)
     assert table.problem is None
     assert table.next_position == len(log)
     headers = list(iterate_batches(memoryview(log)))
@@ -40,9 +42,10 @@ def test_arrays_say_what_headers_say(log: bytes) -> None:
 def test_tables_are_bounded() -> None:
     """The next one begins where the last ended."""
     log = log_of(*([(b"k", b"v", (), 1)] for _ in range(5)))
-    first = read_batch_table(memoryview(log), batches_max=3)
+    first = read_batch_table(memoryview(log), KERNEL, batches_max=3)
     assert first.base_offset.tolist() == [0, 1, 2]
-    rest = read_batch_table(memoryview(log), first.next_position, after_offset=2, batches_max=3)
+    position = first.next_position
+    rest = read_batch_table(memoryview(log), KERNEL, position, after_offset=2, batches_max=3)
     assert rest.base_offset.tolist() == [3, 4]
     assert rest.next_position == len(log)
 
@@ -67,7 +70,7 @@ def test_headers_that_cannot_be_are_named(position: int, content: bytes, problem
     """The batches before are in the table."""
     bad = bytearray(log_of([(b"k", b"v", (), 1)], base_offset=1))
     bad[position : position + len(content)] = content
-    table = read_batch_table(memoryview(ONE + bytes(bad)))
+    table = read_batch_table(memoryview(ONE + bytes(bad)), KERNEL)
     assert table.base_offset.tolist() == [0]
     assert table.next_position == len(ONE)
     assert table.problem is not None
@@ -78,7 +81,7 @@ def test_headers_that_cannot_be_are_named(position: int, content: bytes, problem
 @pytest.mark.parametrize("size", [1, 16, 17, 60, len(ONE) - 1])
 def test_a_batch_that_is_cut_off_is_named(size: int) -> None:
     """Wherever the data ends."""
-    table = read_batch_table(memoryview(ONE)[:size])
+    table = read_batch_table(memoryview(ONE)[:size], KERNEL)
     assert len(table.position) == 0
     assert table.problem is not None
     assert table.problem.next_position is None
@@ -87,7 +90,7 @@ def test_a_batch_that_is_cut_off_is_named(size: int) -> None:
 def test_batches_outside_of_the_range_are_out() -> None:
     """Those that only touch it are not."""
     log = log_of(*([(b"k", b"v", (), 1)] * 10 for _ in range(4)))
-    table = read_batch_table(memoryview(log))
+    table = read_batch_table(memoryview(log), KERNEL)
     assert wanted_batches(table, 0, 100, None).tolist() == [0, 1, 2, 3]
     assert wanted_batches(table, 9, 11, None).tolist() == [0, 1]
     assert wanted_batches(table, 10, 20, None).tolist() == [1]
@@ -100,7 +103,7 @@ def test_only_transactional_batches_are_aborted() -> None:
         bytes(build_batch([(b"k", b"v", (), 1)], base_offset=offset, producer_id=5, **more))
         for offset, more in enumerate(({"transactional": True}, {}, {"transactional": True}))
     )
-    table = read_batch_table(memoryview(log))
+    table = read_batch_table(memoryview(log), KERNEL)
     aborted = AbortedBatches([AbortedRange(5, 0, 1)])
     assert wanted_batches(table, 0, 9, aborted).tolist() == [1, 2]
     assert wanted_batches(table, 0, 9, AbortedBatches(())).tolist() == [0, 1, 2]

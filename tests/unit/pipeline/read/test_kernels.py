@@ -2,7 +2,8 @@
 
 import pytest
 
-from pipeline.read.kernels import KERNEL_NAMES, kernel_name, load_kernel
+from pipeline.read.kernels import kernel_name, load_kernel
+from tests.unit.pipeline.read.batches import KERNEL_NAMES
 
 
 @pytest.mark.parametrize("name", KERNEL_NAMES)

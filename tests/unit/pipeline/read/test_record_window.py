@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline.read.kernels import KERNEL_NAMES, load_kernel
+from pipeline.read.kernels import load_kernel
 from pipeline.read.plain_kernel import BatchFacts
 from pipeline.read.record_table import RecordTable
 from pipeline.read.record_window import RecordWindows
@@ -15,7 +15,7 @@ from pipeline.read.row_decoder import ROWS_MAX
 from protocol.errors import DecodeError
 from protocol.records.builder import append_record
 from protocol.records.compression import Codec, compress
-from tests.unit.pipeline.read.batches import batch_around, decode, expected
+from tests.unit.pipeline.read.batches import KERNEL_NAMES, batch_around, decode, expected
 
 MIB = 1 << 20
 kernels = pytest.mark.parametrize("kernel", KERNEL_NAMES)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from pipeline.plan.piece import AbortedRange
 from pipeline.read.errors import BrokenBatchError
-from pipeline.read.kernels import KERNEL_NAMES
 from pipeline.read.row_decoder import PIECE_BYTES, RowDecoder
 from pipeline.read.row_schema import COLUMNS, KAFKA_COLUMNS
 from protocol.records.batch import read_header, update_crc
@@ -17,6 +16,7 @@ from protocol.records.builder import append_record, build_batch, rebuild_batch
 from protocol.records.compression import Codec
 from protocol.records.record import iterate_records
 from tests.unit.pipeline.read.batches import (
+    KERNEL_NAMES,
     NAME,
     batch_around,
     decode,
