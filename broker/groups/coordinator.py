@@ -346,10 +346,15 @@ class GroupCoordinator:
         """The log has refused a change that was made here already: what it says is true."""
         partition_index = shard.log.topic_partition.partition
         active = self._active.get(partition_index)
-        if active is not None and active.shard is shard and self._running:
-            logger.error("a change was refused: read anew partition=%d", partition_index)
-            self.on_resigned(partition_index)
-            self.on_elected(partition_index)
+        if active is None or active.shard is not shard or not self._running:
+            return
+        self.on_resigned(partition_index)
+        if self._replica_manager.get_partition(*shard.log.topic_partition) is None:
+            # It has just left, with its topic or its disk: whoever took it is about to tell, and
+            # when it is back it is elected.
+            return
+        logger.error("a change was refused: read anew partition=%d", partition_index)
+        self.on_elected(partition_index)
 
     async def _activate(self, partition_index: int, active: _Active, election: _Election) -> None:
         """Serve a shard that was loaded; some members at a time, as there may be thousands."""

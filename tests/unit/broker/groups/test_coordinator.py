@@ -427,6 +427,46 @@ async def test_groups_go_with_the_offsets_topic(broker: Broker) -> None:
     assert broker.groups.group_counts() == {}
 
 
+async def delete_group(broker: Broker) -> list[ErrorCode]:
+    """DeleteGroups of `g`, and what becomes of the shard afterwards."""
+    codes: list[ErrorCode] = []
+    broker.groups.delete_group("g", codes.append)
+    broker.timer.advance(0)
+    await broker.loaded()
+    return codes
+
+
+async def test_a_change_that_the_log_refuses_is_undone(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log is read anew; that it was necessary is an error."""
+    broker.commit()
+    broker.manager.fail_with = ErrorCode.KAFKA_STORAGE_ERROR
+    assert await delete_group(broker) != [ErrorCode.NONE]
+    broker.manager.fail_with = None
+    assert broker.fetch() == (ErrorCode.NONE, 5)
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+async def test_a_change_after_the_partition_has_left_is_no_error(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The offsets topic is being deleted, or moves: nobody is alarmed, and it may come back."""
+    broker.commit()
+    index = broker.groups.partition_for("g")
+    gone = broker.manager.batches.pop(index)
+    broker.manager.fail_with = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert await delete_group(broker) == [ErrorCode.NOT_COORDINATOR]
+    assert broker.fetch()[0] is ErrorCode.NOT_COORDINATOR
+    assert not caplog.records
+    assert not len(broker.groups.unavailable)
+    broker.manager.fail_with = None
+    broker.manager.batches[index] = gone
+    broker.groups.on_elected(index)
+    await broker.loaded()
+    assert broker.fetch() == (ErrorCode.NONE, 5)
+
+
 async def test_members_whose_time_is_over_do_not_keep_a_group(broker: Broker) -> None:
     """Also when only the timer is late: who deletes waited for the session's end."""
     await broker.stable_member()
