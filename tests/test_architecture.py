@@ -114,6 +114,10 @@ TESTED_ELSEWHERE = {
     "tiered/wanted_partitions.py": "tests/contract/test_metadata_manager.py",
     # The command is tested as its users see it.
     "cli/dump_files.py": "tests/unit/cli/test_dump_log.py",
+    # Read over real segments, by the planner that every reader has.
+    "pipeline/source/bucket_view.py": "tests/unit/pipeline/source/test_planner.py",
+    # With released Spark, on rows that its own connector gives as well.
+    "pipeline/source/executor.py": "tests/spark/test_kafka_rows.py",
     # What a page says is compared with what a client did and what is on disk.
     "broker/metrics/groups.py": "tests/scenarios/test_metrics.py",
     "broker/metrics/network.py": "tests/scenarios/test_metrics.py",

@@ -70,3 +70,9 @@ def default_columns(*, headers: bool, metadata: bool) -> Sequence[str]:
 def schema_text(columns: Sequence[str]) -> str:
     """The schema in Spark's SQL."""
     return ", ".join(f"{name} {TYPES[name]}" for name in columns)
+
+
+def simple_schema_text(columns: Sequence[str]) -> str:
+    """The same as Spark's `simpleString` has it: without a session nothing parses the other."""
+    fields = ",".join(f"{name}:{TYPES[name].lower().replace(' ', '')}" for name in columns)
+    return f"struct<{fields}>"

@@ -72,12 +72,12 @@ def parse_partitions(text: str) -> Sequence[TopicPartition]:
 
 
 def offsets_of(value: OffsetDict) -> dict[TopicPartition, int]:
-    """What a checkpoint holds.
+    """What a checkpoint holds; nothing, where a pattern has matched no topic yet.
 
     Raises:
         ValueError: It is not what the Kafka source or this one writes.
     """
-    return _checked(value, '{"topicA":{"0":23}}', repr(value))
+    return _checked(value, '{"topicA":{"0":23}}', repr(value)) if value else {}
 
 
 def offset_dict(offsets: Mapping[TopicPartition, int]) -> OffsetDict:

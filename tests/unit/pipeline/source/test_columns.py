@@ -2,7 +2,13 @@
 
 import pytest
 
-from pipeline.source.columns import TYPES, default_columns, parse_columns, schema_text
+from pipeline.source.columns import (
+    TYPES,
+    default_columns,
+    parse_columns,
+    schema_text,
+    simple_schema_text,
+)
 
 
 def test_columns_are_those_of_the_kafka_source() -> None:
@@ -29,3 +35,10 @@ def test_named_columns_keep_their_order_and_get_their_spelling() -> None:
 def test_what_is_no_column_is_said(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         parse_columns(text)
+
+
+def test_the_simple_text_is_sparks() -> None:
+    """Types in lower case, no spaces, names as they are."""
+    assert simple_schema_text(("timestampType", "headers")) == (
+        "struct<timestampType:int,headers:array<struct<key:string,value:binary>>>"
+    )

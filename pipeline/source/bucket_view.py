@@ -1,0 +1,100 @@
+"""The partitions asked for, as a bucket alone has them: `tier=bucket`, or no broker is given."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pipeline.plan.bucket import Bucket
+from pipeline.plan.bucket_log import BucketTopic, read_bucket_log
+from pipeline.plan.errors import TopicError
+from pipeline.plan.listing import TopicSelection
+from pipeline.plan.piece import PartitionName
+from pipeline.source.options import SourceOptions
+from pipeline.source.partition_view import PartitionView
+from pipeline.source.topics import Assigned, Subscribed, SubscribedPattern, TopicChoice
+from storage.topic_partition import TopicPartition
+
+Views = Mapping[TopicPartition, PartitionView]
+"""By topic and partition, in their order."""
+
+
+def selection_of(topics: TopicChoice) -> TopicSelection:
+    """The same in the words of planning."""
+    if isinstance(topics, Subscribed):
+        return TopicSelection(names=tuple(topics.topics))
+    if isinstance(topics, SubscribedPattern):
+        return TopicSelection(pattern=topics.pattern)
+    partitions: dict[str, set[int]] = {}
+    for topic, partition in topics.partitions:
+        partitions.setdefault(topic, set()).add(partition)
+    return TopicSelection(
+        partitions={topic: frozenset(numbers) for topic, numbers in partitions.items()}
+    )
+
+
+async def view_bucket(bucket: Bucket, options: SourceOptions) -> Views:
+    """Look at the bucket.
+
+    Raises:
+        TopicError: A topic or partition that is named is not there.
+        RemoteStorageError: The bucket cannot be read now.
+    """
+    topics = await read_bucket_log(bucket, selection_of(options.topics), options.topic_id)
+    if isinstance(options.topics, SubscribedPattern):
+        topics = {name: topic for name, topic in topics.items() if options.topics.matches(name)}
+    else:
+        check_topics(options.topics.topics, topics, f"in {bucket.store.name}")
+    counts = {name: topic.partition_count for name, topic in topics.items()}
+    wanted = partitions_of(options.topics, counts, f"in {bucket.store.name}")
+    return {
+        partition: _view(topics[partition.topic], partition, read_committed=options.read_committed)
+        for partition in wanted
+    }
+
+
+def check_topics(named: Iterable[str], there: Iterable[str], where: str) -> None:
+    """Whoever names a topic wants its rows: one that is not there is no empty one.
+
+    Raises:
+        TopicError: Some are not there.
+    """
+    known = set(there)
+    absent = sorted(name for name in named if name not in known)
+    if absent:
+        one = len(absent) == 1
+        raise TopicError(
+            f"there is no topic {', '.join(absent)} {where}: deleted, never copied, or misspelt"
+            if one
+            else f"there are no topics {', '.join(absent)} {where}: deleted, never copied, or "
+            "misspelt"
+        )
+
+
+def partitions_of(
+    topics: TopicChoice, counts: Mapping[str, int], where: str
+) -> Sequence[TopicPartition]:
+    """Partitions wanted of topics that are there, in order.
+
+    Raises:
+        TopicError: One that is assigned is beyond its topic's count.
+    """
+    if not isinstance(topics, Assigned):
+        return [
+            TopicPartition(name, number)
+            for name, count in sorted(counts.items())
+            for number in range(count)
+        ]
+    for topic, partition in topics.partitions:
+        if partition >= counts[topic]:
+            raise TopicError(
+                f"there is no {topic}-{partition} {where}: the topic has partitions "
+                f"0 to {counts[topic] - 1}"
+            )
+    return sorted(topics.partitions)
+
+
+def _view(topic: BucketTopic, partition: TopicPartition, *, read_committed: bool) -> PartitionView:
+    log = topic.partitions.get(partition.partition)
+    name = PartitionName(topic.name, topic.topic_id, partition.partition)
+    if log is None:
+        return PartitionView(name, 0, 0)  # nothing of it was copied yet
+    end = log.end(read_committed=read_committed)
+    return PartitionView(name, log.log_start_offset, end, log, end)

@@ -1,0 +1,35 @@
+"""What an executor does with a piece: the options that came along, in the words of reading."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pipeline.plan.piece import Piece
+from pipeline.read.broker_options import BrokerOptions
+from pipeline.read.piece_rows import ReadOptions, read_piece
+from pipeline.source.options import SourceOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read_options(options: SourceOptions) -> ReadOptions:
+    """How pieces are read."""
+    return ReadOptions(
+        bucket=options.bucket,
+        broker=broker_options(options),
+        columns=tuple(options.columns),
+        read_committed=options.read_committed,
+        fail_on_data_loss=options.fail_on_data_loss,
+    )
+
+
+def broker_options(options: SourceOptions) -> BrokerOptions | None:
+    """Which broker is asked; None: none is."""
+    servers = ",".join(options.bootstrap_servers)
+    return BrokerOptions(servers) if servers else None
+
+
+def rows_of(piece: Piece | None, options: SourceOptions) -> "Iterator[pa.RecordBatch]":
+    """Rows in the order of their offsets; none of no piece."""
+    if piece is not None:
+        yield from read_piece(piece, read_options(options))

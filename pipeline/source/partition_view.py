@@ -1,0 +1,49 @@
+"""What there is of a partition at one moment: where it begins and ends, and who has what of it.
+
+offsets   start                    handover           end
+          v                        v                  v
+from      [ bucket, broker in gaps ][ broker          )
+"""
+
+from typing import NamedTuple
+
+from typing_extensions import override
+
+from pipeline.plan.partition_log import PartitionLog
+from pipeline.plan.piece import PartitionName
+
+
+class PartitionView(NamedTuple):
+    """See the module.
+
+    Attributes:
+        name: Whose, with the id of the topic's incarnation.
+        start: The earliest offset.
+        end: Exclusive: after the last row of the isolation level that was asked for.
+        log: As the bucket has it; None where it has nothing, or is not asked.
+        handover: Offsets below come from the bucket.
+        leader_epoch: Of the broker that was asked, -1: no broker is.
+    """
+
+    name: PartitionName
+    start: int
+    end: int
+    log: PartitionLog | None = None
+    handover: int = 0
+    leader_epoch: int = -1
+
+    @property
+    def has_broker(self) -> bool:
+        """Whether what the bucket lacks can be asked of a broker."""
+        return self.leader_epoch >= 0
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.name.topic}-{self.name.partition}"
+
+
+class OffsetSpan(NamedTuple):
+    """Offsets that are wanted, exclusive end."""
+
+    start: int
+    end: int

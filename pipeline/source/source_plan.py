@@ -1,0 +1,118 @@
+"""From ranges of offsets to pieces: from the bucket what it has, from the broker the rest.
+
+    span         [start ............................... end)
+    lost         start .. log start                             nowhere: `failOnDataLoss`
+    bucket               [piece][piece] gap [piece]             below the handover
+    broker                              [gap]      [piece .. )  if there is one; else a gap is lost
+    lost                                                .. end  above the log's end
+
+What is lost is found here, on the driver, before any task starts.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pipeline.plan.bucket import Bucket
+from pipeline.plan.piece import BrokerPiece, Piece
+from pipeline.plan.splits import OffsetRange, SplitLimits, plan_pieces
+from pipeline.source.bucket_view import Views
+from pipeline.source.data_loss import PlanLosses
+from pipeline.source.options import SourceOptions
+from pipeline.source.partition_view import OffsetSpan, PartitionView
+from storage.topic_partition import TopicPartition
+
+
+async def plan_spans(
+    bucket: Bucket | None,
+    options: SourceOptions,
+    views: Views,
+    spans: Mapping[TopicPartition, OffsetSpan],
+    losses: PlanLosses,
+) -> list[Piece]:
+    """Pieces of all spans, by partition and offset.
+
+    Args:
+        bucket: Open, unless no view has a log.
+        options: How to split, and which rows.
+        views: What there is, at least of the spans' partitions.
+        spans: What is wanted.
+        losses: Is told what is nowhere.
+
+    Raises:
+        LostOffsetsError, ReadError: As `losses` has it.
+        PlanError, RemoteStorageError: As `plan_pieces`.
+    """
+    ranges: list[OffsetRange] = []
+    asked: list[BrokerPiece] = []
+    for partition, span in sorted(spans.items()):
+        view = views[partition]
+        kept = _kept(view, span, losses)
+        asked += _of_broker(view, kept, losses)
+        if view.log is not None and kept.start < min(kept.end, view.handover):
+            ranges.append(OffsetRange(view.log, kept.start, min(kept.end, view.handover)))
+    limits = SplitLimits(
+        options.max_partition_bytes, options.min_partitions, options.max_records_per_partition
+    )
+    pieces: list[Piece] = []
+    if bucket is not None and ranges:
+        pieces += await plan_pieces(bucket, ranges, limits, read_committed=options.read_committed)
+    parts = max((options.min_partitions or 0) - len(pieces), 0)
+    pieces += split_by_offsets(asked, parts, options.max_records_per_partition)
+    return sorted(pieces, key=lambda piece: (*piece.partition, piece.start_offset))
+
+
+def _kept(view: PartitionView, span: OffsetSpan, losses: PlanLosses) -> OffsetSpan:
+    """The span without what is before the log's start and beyond its end."""
+    start, end = span
+    losses.lost(view.name, start, min(end, view.start), f"the log begins at offset {view.start}")
+    losses.lost(view.name, max(start, view.end), end, f"the log ends at offset {view.end}")
+    kept = max(start, view.start)
+    return OffsetSpan(kept, max(min(end, view.end), kept))
+
+
+def _of_broker(view: PartitionView, span: OffsetSpan, losses: PlanLosses) -> Iterator[BrokerPiece]:
+    """What the bucket does not have of a span: the broker is asked, or it is lost."""
+    absent: list[OffsetSpan] = []
+    if view.log is not None:
+        bucket_end = min(span.end, view.handover)
+        absent += [OffsetSpan(*gap) for gap in view.log.missing(span.start, bucket_end)]
+        _tell_damage(view, absent, losses)
+    tail = OffsetSpan(max(span.start, view.handover), span.end)
+    if tail.start < tail.end:
+        absent.append(tail)
+    for start, end in absent:
+        if view.has_broker:
+            yield BrokerPiece(view.name, view.leader_epoch, start, end)
+        else:
+            losses.lost(view.name, start, end, "no segment of the bucket has them")
+
+
+def _tell_damage(view: PartitionView, absent: Sequence[OffsetSpan], losses: PlanLosses) -> None:
+    """Objects that cannot be read and may have held what is wanted and nobody else has."""
+    assert view.log is not None
+    if view.has_broker:
+        return
+    for one in view.log.damaged:
+        beyond = one.start_offset < 0 or one.start_offset >= view.log.end_offset
+        in_gap = any(start <= one.start_offset < end for start, end in absent)
+        if beyond or in_gap:
+            losses.unreadable(f"{view}: {one.key} at byte {one.position}: {one.problem}")
+
+
+def split_by_offsets(
+    pieces: Sequence[BrokerPiece], min_pieces: int, max_records: int | None
+) -> Sequence[BrokerPiece]:
+    """Cut by counts of offsets, as Spark's Kafka source does (KafkaOffsetRangeCalculator)."""
+    total = sum(piece.end_offset - piece.start_offset for piece in pieces)
+    result: list[BrokerPiece] = []
+    for piece in pieces:
+        size = piece.end_offset - piece.start_offset
+        parts = max(1, round(size / total * min_pieces)) if len(pieces) < min_pieces else 1
+        if max_records is not None:
+            parts = max(parts, -(-size // max_records))
+        parts = min(parts, size)
+        cuts = [piece.start_offset + size * number // parts for number in range(parts + 1)]
+        result += [
+            piece._replace(start_offset=cuts[number], end_offset=cuts[number + 1])
+            for number in range(parts)
+        ]
+    return result
