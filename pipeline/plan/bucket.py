@@ -211,6 +211,8 @@ class Bucket:
         store: Lists and reads objects.
         reader: Reads segments, verified.
         threads: For what must not block the loop.
+        manifests: Those that the reader has opened.
+        key_ring: The key pairs.
     """
 
     def __init__(
@@ -224,6 +226,7 @@ class Bucket:
     ) -> None:
         self.store = store
         self.threads = DiskThreads()
+        self.manifests = ManifestMemory(MANIFESTS_BYTES_MAX)
         self.key_ring = key_ring
         self.reader = SegmentReader(
             store,
@@ -232,7 +235,7 @@ class Bucket:
             key_ring,
             randomness,
             TierStatistics(clock),
-            ManifestMemory(MANIFESTS_BYTES_MAX),
+            self.manifests,
         )
 
     async def close(self) -> None:

@@ -1,0 +1,172 @@
+"""Where a bucket's part of a log ends and a broker's begins, and whether they are one log.
+
+    offsets    broker's start                handover                 broker's end
+               v                             v                        v
+    rows       [ bucket                      )[ Fetch                 )
+
+The broker's word counts for start and end. That the bucket is a part of its log is asked once: the
+leader epoch of the bucket's last record must reach as far in the broker's log (KIP-320). A bucket
+that does not fit belongs to another history: a node restored from an older state, an unclean
+leader, a topic made anew. That is told; rows of two histories are never mixed.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from pipeline.plan.bucket_log import BucketTopic
+from pipeline.plan.partition_log import PartitionLog
+from pipeline.plan.piece import BrokerPiece, PartitionName
+
+EARLIEST: Final = -2
+"""In the JSON of Spark's Kafka source: where the log begins."""
+
+_NIL: Final = UUID(int=0)
+
+
+class EpochEnd(NamedTuple):
+    """A broker's answer to OffsetForLeaderEpoch.
+
+    Attributes:
+        leader_epoch: The greatest one at or below the one asked for; -1: it knows none.
+        end_offset: Where it ended, exclusive; -1 likewise.
+    """
+
+    leader_epoch: int
+    end_offset: int
+
+
+class BrokerLog(NamedTuple):
+    """What a broker says of a partition.
+
+    Attributes:
+        partition: With the topic's id; all zeros where the broker tells none.
+        start_offset: The earliest one.
+        end_offset: Exclusive: the high watermark, or the last stable offset for committed readers.
+        leader_epoch: Of the leader, -1: unknown.
+        epoch_end: The answer to `epoch_to_ask`; None: it was not asked.
+    """
+
+    partition: PartitionName
+    start_offset: int
+    end_offset: int
+    leader_epoch: int = -1
+    epoch_end: EpochEnd | None = None
+
+
+class Handover(NamedTuple):
+    """Which offsets come from where.
+
+    Attributes:
+        start_offset, end_offset: Of the log; the end is exclusive.
+        offset: Below it the bucket is read, from it on the broker.
+        leader_epoch: For Fetch.
+        problem: Why the bucket is no part of the broker's log, as a sentence; "": it is. Then
+            nothing is to be read from the bucket.
+    """
+
+    start_offset: int
+    end_offset: int
+    offset: int
+    leader_epoch: int
+    problem: str = ""
+
+
+def epoch_to_ask(log: PartitionLog, *, read_committed: bool) -> int | None:
+    """The leader epoch of the last record that would come from the bucket; None without one."""
+    end = log.end(read_committed=read_committed)
+    if end <= log.log_start_offset:
+        return None
+    epochs = [epoch for epoch, offset in log.leader_epochs if offset < end]
+    return epochs[-1] if epochs else None
+
+
+def hand_over(log: PartitionLog | None, broker: BrokerLog, *, read_committed: bool) -> Handover:
+    """Compare a bucket's log with what the broker says of the partition.
+
+    Args:
+        log: As the bucket has it; None: it has nothing.
+        broker: As the leader has it, asked after the bucket was read.
+        read_committed: Where the bucket's part ends is its stable end then.
+    """
+    start, end = broker.start_offset, broker.end_offset
+    whole = Handover(start, end, start, broker.leader_epoch)
+    if log is None:
+        return whole
+    bucket_end = log.end(read_committed=read_committed)
+    problem = _problem(log, bucket_end, broker, read_committed=read_committed)
+    if problem:
+        return whole._replace(problem=problem)
+    return whole._replace(offset=max(start, min(bucket_end, end)))
+
+
+def _problem(log: PartitionLog, bucket_end: int, broker: BrokerLog, *, read_committed: bool) -> str:
+    name = f"{log.partition.topic}-{log.partition.partition}"
+    told = broker.partition.topic_id
+    if told != _NIL and told != log.partition.topic_id:
+        return (
+            f"{name}: the bucket has topic id {log.partition.topic_id}, the broker {told}: the "
+            "topic was made anew"
+        )
+    epoch = epoch_to_ask(log, read_committed=read_committed)
+    if epoch is None:
+        return ""
+    if bucket_end > broker.end_offset:
+        return (
+            f"{name}: the bucket ends at offset {bucket_end}, the broker's log at "
+            f"{broker.end_offset}: it is another history, as of a node that was restored from an "
+            "older state"
+        )
+    if broker.epoch_end is None or broker.start_offset >= bucket_end:
+        return ""  # nothing of the bucket is read, or nobody can compare
+    known, known_end = broker.epoch_end
+    if known != epoch or known_end < bucket_end:
+        there = "none" if known < 0 else f"epoch {known} up to offset {known_end}"
+        return (
+            f"{name}: the bucket ends at offset {bucket_end} in leader epoch {epoch}, of which the "
+            f"broker's log has {there}: it is another history"
+        )
+    return ""
+
+
+def broker_pieces(
+    log: PartitionLog | None, partition: PartitionName, handover: Handover, start: int, end: int
+) -> list[BrokerPiece]:
+    """What of [start, end) the broker is asked for.
+
+    That is what lies from the handover on, and what the bucket lacks before it.
+    """
+    missing = [] if log is None else log.missing(start, min(end, handover.offset))
+    ranges = [*missing, (max(start, handover.offset), end)]
+    return [
+        BrokerPiece(partition, handover.leader_epoch, first, last)
+        for first, last in ranges
+        if first < last
+    ]
+
+
+def handover_offsets(
+    topics: Iterable[BucketTopic], *, read_committed: bool
+) -> Mapping[str, Mapping[str, int]]:
+    """Where the bucket ends, of every partition, as Spark's Kafka source names offsets.
+
+    A partition of which nothing was copied begins at its earliest offset (-2).
+    """
+    return {
+        topic.name: {
+            str(number): (
+                EARLIEST
+                if (log := topic.partitions.get(number)) is None
+                else log.end(read_committed=read_committed)
+            )
+            for number in range(topic.partition_count)
+        }
+        for topic in sorted(topics, key=lambda topic: topic.name)
+    }
+
+
+def handover_json(topics: Iterable[BucketTopic], *, read_committed: bool) -> str:
+    """As an option: `format("kafka").option("startingOffsets", ...)` goes on where they end."""
+    offsets = handover_offsets(topics, read_committed=read_committed)
+    return json.dumps(offsets, separators=(",", ":"))
