@@ -13,6 +13,7 @@ class BrokerOptions(NamedTuple):
         request_timeout_ms: Until an answer is there.
         retry_timeout_ms: How long errors that pass by themselves (a leader that changes, a broker
             that starts) are tried again, from the first one on.
+        bootstrap_timeout_ms: Instead of it, as long as no broker of the list has ever answered.
         retry_backoff_ms: Between two attempts, doubled up to ten times as much.
         fetch_max_wait_ms: How long a broker may wait for records that are not there yet.
         fetch_max_bytes: Of one answer; a batch that is larger comes all the same.
@@ -23,6 +24,7 @@ class BrokerOptions(NamedTuple):
     connect_timeout_ms: int = 5_000
     request_timeout_ms: int = 30_000
     retry_timeout_ms: int = 60_000
+    bootstrap_timeout_ms: int = 10_000
     retry_backoff_ms: int = 100
     fetch_max_wait_ms: int = 500
     fetch_max_bytes: int = 8 * 1024 * 1024

@@ -8,7 +8,7 @@ copy may have the offsets. What is lost is an error, or with failOnDataLoss=fals
 in one warning.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from pipeline.plan.bucket import BucketOptions
@@ -17,17 +17,21 @@ from pipeline.plan.errors import TopicError
 from pipeline.plan.listing import TopicSelection
 from pipeline.plan.piece import BrokerPiece, Piece, RemotePiece
 from pipeline.plan.splits import pieces
+from pipeline.read.broker_client import BrokerClient
 from pipeline.read.broker_options import BrokerOptions
+from pipeline.read.broker_rows import BrokerRows
 from pipeline.read.loss import LossReport
 from pipeline.read.open_buckets import LentBucket, OpenBuckets
 from pipeline.read.read_errors import LostOffsetsError, ReadError
 from pipeline.read.row_decoder import RowDecoder
 from pipeline.read.row_schema import KAFKA_COLUMNS
 from pipeline.read.segment_rows import SegmentRows
+from storage.clock import Clock, SystemClock
 from storage.filesystem import Filesystem, LocalFilesystem
 from tiered.errors import ObjectNotFoundError
 
 BUCKET_TIER: Final = "bucket"
+BROKER_TIER: Final = "broker"
 
 
 class ReadOptions(NamedTuple):
@@ -63,7 +67,7 @@ def read_piece(piece: Piece, options: ReadOptions) -> Iterator[Any]:
         ReadError: The options do not say where the piece is.
         RemoteStorageError: The store cannot be read, after its deadlines and retries.
     """
-    return PieceReader(options, _BUCKETS, LocalFilesystem()).rows(piece)
+    return PieceReader(options, _BUCKETS, LocalFilesystem(), SystemClock()).rows(piece)
 
 
 _BUCKETS: Final = OpenBuckets()
@@ -78,10 +82,14 @@ class PieceReader:
         options: ReadOptions,
         buckets: OpenBuckets,
         filesystem: Filesystem,
+        clock: Clock,
+        connect: Callable[[BrokerOptions], BrokerClient] = BrokerClient,
     ) -> None:
         self._options = options
         self._buckets = buckets
         self._filesystem = filesystem
+        self._clock = clock
+        self._connect = connect
 
     def rows(self, piece: Piece) -> Iterator[Any]:
         """As `read_piece`."""
@@ -173,7 +181,17 @@ class PieceReader:
             loss.add(start, end, str(gone))
 
     def _broker(self, piece: BrokerPiece, loss: LossReport) -> Iterator[Any]:
-        if self._options.broker is None:
+        options = self._options
+        if options.broker is None:
             name = f"{piece.partition.topic}-{piece.partition.partition}"
             raise ReadError(f"{name}: a piece of a broker, and no broker is given")
-        raise ReadError(f"{piece.partition.topic}: rows of a broker cannot be read yet")
+        with self._connect(options.broker) as client:
+            rows = BrokerRows(
+                piece,
+                client,
+                RowDecoder(options.columns, piece.partition, options.kernel, tier=BROKER_TIER),
+                self._clock,
+                None if options.fail_on_data_loss else loss,
+                read_committed=options.read_committed,
+            )
+            yield from rows.rows()

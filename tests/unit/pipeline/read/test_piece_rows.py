@@ -9,14 +9,19 @@ import pytest
 from pipeline.plan.bucket import Bucket, BucketOptions
 from pipeline.plan.piece import BrokerPiece, PartitionName, RemotePiece
 from pipeline.plan.splits import pieces
+from pipeline.read.broker_client import BrokerClient
+from pipeline.read.broker_options import BrokerOptions
 from pipeline.read.open_buckets import OpenBuckets
 from pipeline.read.piece_rows import PieceReader, ReadOptions, read_piece
 from pipeline.read.read_errors import LostOffsetsError, ReadError
+from protocol.api_keys import ApiKey
 from storage.filesystem import LocalFilesystem
+from tests.fakes.clock import ManualClock
 from tests.fakes.object_store import FOREVER, Fault
 from tests.unit.pipeline.plan.bucket_world import BucketWorld, Replica, Row
 from tests.unit.pipeline.read.segment_world import record_segment, segment_world
-from tests.unit.storage.log_model import TOPIC_ID
+from tests.unit.pipeline.read.test_broker_client import World as Brokers
+from tests.unit.storage.log_model import TOPIC_ID, read_batches
 from tiered.errors import StoreDeniedError
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 
@@ -40,6 +45,18 @@ class World:
             return self.bucket.open()
 
         self.buckets = OpenBuckets(open_bucket)
+        self.brokers = Brokers()
+
+    def connect(self, options: BrokerOptions) -> BrokerClient:
+        assert options == self.brokers.cluster.options
+        return self.brokers.connect()
+
+    def serve(self) -> BrokerOptions:
+        """A broker that has the same log."""
+        topic = self.brokers.cluster.add_topic("t")
+        topic.topic_id = TOPIC_ID
+        self.brokers.cluster.append("t", 0, *read_batches(self.leader.log))
+        return self.brokers.cluster.options
 
     def roll(self) -> None:
         """Close the segment and copy it."""
@@ -63,7 +80,9 @@ class World:
 
     def read(self, *wanted: Any, **changes: Any) -> list[Row]:
         options = ReadOptions(bucket=ANY_BUCKET, columns=("offset", "value"))._replace(**changes)
-        reader = PieceReader(options, self.buckets, self.bucket.disk)
+        reader = PieceReader(
+            options, self.buckets, self.bucket.disk, self.brokers.clock, self.connect
+        )
         return [
             Row(offset, value)
             for piece in wanted
@@ -171,13 +190,62 @@ def test_a_segment_that_goes_while_it_is_read_is_read_on_elsewhere() -> None:
 
         buckets = OpenBuckets(open_bucket)
         options = ReadOptions(bucket=ANY_BUCKET, columns=("offset",))
-        rows = PieceReader(options, buckets, world.tier.disk).rows(planned)
+        rows = PieceReader(options, buckets, world.tier.disk, ManualClock()).rows(planned)
         offsets = next(rows).column(0).to_pylist()
         for key in first:
             del world.store.objects[key]
         offsets.extend(offset for batch in rows for offset in batch.column(0).to_pylist())
         assert offsets == [*range(planned.start_offset, planned.end_offset)]
         buckets.close()
+
+
+def test_what_the_bucket_has_lost_a_broker_may_have(world: World) -> None:
+    three_segments(world)
+    planned = world.pieces()
+    world.bucket.remove(world.copied[1])
+    broker = world.serve()
+    rows = world.leader.rows(0, world.leader.end, read_committed=False)
+    assert world.read(*planned, broker=broker) == rows
+    asked = [one[3].topics[0].partitions[0].fetch_offset for one in fetches(world)]
+    assert min(asked) == 20
+
+
+def test_what_neither_has_is_lost(world: World) -> None:
+    three_segments(world)
+    planned = world.pieces()
+    world.bucket.remove(world.copied[1])
+    broker = world.serve()
+    world.brokers.cluster.partition("t").start = 30
+    with pytest.raises(LostOffsetsError, match="offsets 20 to 29 are lost: the log starts at 30"):
+        world.read(*planned, broker=broker)
+    rows = world.leader.rows(0, world.leader.end, read_committed=False)
+    found = world.read(*planned, broker=broker, fail_on_data_loss=False)
+    assert found == rows[:20] + rows[30:]
+
+
+def test_offsets_in_the_bucket_are_not_asked_of_a_broker(world: World) -> None:
+    three_segments(world)
+    broker = world.serve()
+    world.read(*world.pieces(), broker=broker)
+    assert world.brokers.cluster.dialled == []
+
+
+@pytest.mark.parametrize("read_committed", [False, True])
+def test_a_brokers_piece_is_read_by_fetch(world: World, read_committed: bool) -> None:
+    world.leader.write(5)
+    world.leader.transaction(7, 4)
+    world.leader.finish(7, commit=False)
+    world.leader.write(5, codec=2)
+    broker = world.serve()
+    world.brokers.cluster.partition("t").aborted = [(7, 5, 9)]
+    piece = BrokerPiece(NAME, -1, 2, 15)
+    found = world.read(piece, broker=broker, read_committed=read_committed)
+    assert found == world.leader.rows(2, 15, read_committed=read_committed)
+    assert world.brokers.cluster.open == 0
+
+
+def fetches(world: World) -> list[Any]:
+    return [one for one in world.brokers.cluster.log if one[1] is ApiKey.FETCH]
 
 
 def test_a_denied_bucket_is_no_loss(world: World) -> None:
