@@ -97,6 +97,7 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys(
         (
             "pipeline/read/arrow_rows.py",
+            "pipeline/read/block_groups.py",
             "pipeline/read/compiled_kernel.py",
             "pipeline/read/gather.py",
             "pipeline/read/numpy_kernel.py",

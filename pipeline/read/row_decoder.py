@@ -3,13 +3,12 @@
     data -> headers as arrays (`batch_table`) -> what is out -> blocks of the rest, decompressed
          -> where the records lie (`record_table`, a kernel) -> pieces of 2 MiB (`arrow_rows`)
 
-Blocks are taken in groups, a few MiB at a time. A batch of more than 8 MiB or 131,072 records is
-taken by itself, through windows (`record_window`), so that memory is bounded whatever a batch
-decompresses to. Which way a batch goes depends on itself alone: it is the same for every kernel.
+Blocks are taken in groups, a few MiB at a time (`block_groups`); a batch of gigabytes goes through
+windows (`record_window`), so that memory is bounded whatever a batch decompresses to.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,32 +16,17 @@ from pipeline.plan.piece import AbortedRange, PartitionName
 from pipeline.read.aborted_batches import AbortedBatches
 from pipeline.read.arrow_rows import TIMESTAMP_MS_MAX, ArrowRows, BatchValues
 from pipeline.read.batch_table import BatchTable, read_batch_table, wanted_batches
+from pipeline.read.block_groups import ROWS_MAX, BlockGroups, Group
 from pipeline.read.inflate import inflate
 from pipeline.read.kernels import load_kernel
 from pipeline.read.plain_kernel import BatchFacts, facts_of, walk_rest
-from pipeline.read.record_table import Blocks, Bytes, Int64s, Kernel, RecordTable
+from pipeline.read.record_table import Bytes, Int64s, Kernel, RecordTable
 from pipeline.read.record_window import RecordWindows
 from protocol.errors import DecodeError
 from protocol.records.batch import CRC_START, HEADER_SIZE, crc32c
-from protocol.records.compression import Codec, decompress
-from protocol.records.record import RECORD_SIZE_MIN
 
 PIECE_BYTES: Final = 2 << 20
 """Of a record batch that is given out, about."""
-
-BLOCK_MAX: Final = 8 << 20
-"""Most bytes of a batch's records, decompressed, that are walked without windows."""
-
-ROWS_MAX: Final = 128 * 1024
-"""Most records that are walked at once: their table has 5.5 MB."""
-
-
-class _Group(NamedTuple):
-    """Blocks that are walked at once; `indexes` are their batches in the table."""
-
-    data: Bytes
-    blocks: Blocks
-    indexes: Int64s
 
 
 class RowDecoder:
@@ -73,6 +57,7 @@ class RowDecoder:
         self._kernel = load_kernel(kernel) if kernel is None or isinstance(kernel, str) else kernel
         self._rows = ArrowRows(columns, partition, self._kernel, tier=tier)
         self._table = RecordTable(ROWS_MAX)
+        self._groups = BlockGroups(self._kernel.group_bytes)
         self._ranges: Sequence[AbortedRange] = ()
         self._aborted = AbortedBatches(())
 
@@ -118,8 +103,8 @@ class RowDecoder:
             if check_crc:
                 table = _up_to_the_first_bad_sum(data, table)
             indexes = wanted_batches(table, start_offset, end_offset, ranges)
-            for group in self._groups(data, table, indexes):
-                if isinstance(group, _Group):
+            for group in self._groups.of(data, table, indexes):
+                if isinstance(group, Group):
                     yield from self._decode_group(table, group, start_offset, end_offset)
                 else:
                     yield from self._decode_large(data, table, group, start_offset, end_offset)
@@ -135,43 +120,8 @@ class RowDecoder:
             self._aborted = AbortedBatches(ranges)
         return self._aborted
 
-    def _groups(
-        self, data: memoryview, table: BatchTable, indexes: Int64s
-    ) -> Iterator[_Group | int]:
-        """Blocks of the batches, as many at once as the kernel likes; of a large one the index."""
-        waiting: list[int] = []
-        blocks: list[bytes | memoryview] = []
-        size = rows = 0
-        for index in indexes.tolist():
-            start = int(table.position[index]) + HEADER_SIZE
-            stop = int(table.position[index] + table.size[index])
-            count = int(table.records[index])
-            try:
-                block = _block(int(table.codec[index]), data[start:stop], count)
-            except DecodeError as error:
-                if waiting:
-                    yield _group(table, waiting, blocks)
-                raise table.broken(index, str(error)) from None
-            if waiting and (
-                block is None
-                or size + len(block) > self._kernel.group_bytes
-                or rows + count > ROWS_MAX
-            ):
-                yield _group(table, waiting, blocks)
-                waiting, blocks = [], []
-                size = rows = 0
-            if block is None:
-                yield index
-                continue
-            waiting.append(index)
-            blocks.append(block)
-            size += len(block)
-            rows += count
-        if waiting:
-            yield _group(table, waiting, blocks)
-
     def _decode_group(
-        self, table: BatchTable, group: _Group, start_offset: int, end_offset: int
+        self, table: BatchTable, group: Group, start_offset: int, end_offset: int
     ) -> Iterator[Any]:
         good = self._kernel.walk(group.data, group.blocks, self._table)
         indexes = group.indexes[:good]
@@ -260,49 +210,7 @@ class RowDecoder:
             raise problem
 
 
-def _block(codec: int, payload: memoryview, count: int) -> bytes | memoryview | None:
-    """A batch's records, decompressed. None: they are too many, too large, or damaged.
-
-    What is damaged goes through windows, too, where it is found again and named.
-
-    Raises:
-        DecodeError: The block cannot hold so many records.
-    """
-    block: bytes | memoryview = payload
-    if codec != Codec.NONE and payload:
-        try:
-            block = decompress(codec, payload, max_size=BLOCK_MAX)
-        except DecodeError:
-            return None
-    if len(block) > BLOCK_MAX:
-        return None
-    if count * RECORD_SIZE_MIN > len(block):
-        raise DecodeError(f"batch claims {count} records in {len(block)} bytes")
-    return block if count <= ROWS_MAX else None
-
-
-def _group(table: BatchTable, indexes: list[int], blocks: list[bytes | memoryview]) -> _Group:
-    chosen = np.array(indexes, np.int64)
-    joined = blocks[0] if len(blocks) == 1 else b"".join(blocks)
-    end = np.cumsum(np.array([len(block) for block in blocks], np.int64))
-    start = end - np.array([len(block) for block in blocks], np.int64)
-    return _Group(
-        np.frombuffer(joined, np.uint8),
-        Blocks(
-            start,
-            end,
-            table.records[chosen],
-            table.base_offset[chosen],
-            table.last_offset[chosen],
-            table.base_timestamp[chosen],
-            table.is_append_time[chosen].astype(np.int64),
-            table.max_timestamp[chosen],
-        ),
-        chosen,
-    )
-
-
-def _reason(group: _Group, index: int) -> str:
+def _reason(group: Group, index: int) -> str:
     """What is wrong with a block that a kernel refused, in the words of the plain one."""
     block = group.data[int(group.blocks.start[index]) : int(group.blocks.end[index])].tobytes()
     try:

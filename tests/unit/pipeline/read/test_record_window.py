@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from pipeline.read.block_groups import ROWS_MAX
 from pipeline.read.kernels import load_kernel
 from pipeline.read.plain_kernel import BatchFacts
 from pipeline.read.record_table import RecordTable
 from pipeline.read.record_window import RecordWindows
-from pipeline.read.row_decoder import ROWS_MAX
 from protocol.errors import DecodeError
 from protocol.records.builder import append_record
 from protocol.records.compression import Codec, compress
