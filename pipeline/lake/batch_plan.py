@@ -149,11 +149,15 @@ class PlanShelf:
 
 
 class Span(NamedTuple):
-    """Offsets of a log with their bytes, as far as they are known before anything is read."""
+    """Offsets of a log with their bytes, as far as they are known before anything is read.
+
+    `newest_ms`: time of the newest record up to there; -1: unknown.
+    """
 
     start: int
     end: int
     size: int
+    newest_ms: int = -1
 
 
 def choose_tasks(

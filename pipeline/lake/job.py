@@ -91,6 +91,10 @@ class LogSource(Protocol):
         """The topic now. Raises LakeError subclasses or what its store raises."""
         ...
 
+    def aligned(self, tasks: Sequence[TaskRange]) -> Sequence[TaskRange]:
+        """Tasks with the same offsets in all, cut where reading costs least."""
+        ...
+
     def pieces(self, tasks: Sequence[TaskRange]) -> Sequence[tuple[Piece, ...]]:
         """For each range what to read, of the log as `look` found it last."""
         ...
@@ -376,7 +380,9 @@ class LakeJob:
             self._check_stored(topic, stored)
             return stored
         tasks = self.next_tasks(topic, progress)
-        return shelf.put(BatchPlan(fingerprint, progress, tasks)) if tasks else None
+        if not tasks:
+            return None
+        return shelf.put(BatchPlan(fingerprint, progress, tuple(self._source.aligned(tasks))))
 
     def _check_stored(self, topic: TopicView, plan: BatchPlan) -> None:
         for number, end in plan.ends().items():
@@ -464,7 +470,7 @@ def _from(spans: Sequence[Span], start: int) -> list[Span]:
             continue
         if span.start < start:
             size = span.size * (span.end - start) // (span.end - span.start)
-            wanted.append(Span(start, span.end, size))
+            wanted.append(span._replace(start=start, size=size))
         else:
             wanted.append(span)
     return wanted

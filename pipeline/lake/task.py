@@ -4,8 +4,8 @@ Runs in an executor's Python worker, or in a process of this machine. Rows stay 
 back is a `TaskResult`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +20,16 @@ from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.spec import ConverterSpec
 from pipeline.plan.piece import Piece
 
-ReadPiece: TypeAlias = Callable[[Piece], Iterator[pa.RecordBatch]]
-
 COLUMNS: Final = ("key", "value", "topic", "partition", "offset", "timestamp")
 """What is read of a record."""
+
+
+class ReadPiece(Protocol):
+    """Reads a piece; pickled to where it is done."""
+
+    def __call__(self, piece: Piece, /) -> Iterator[pa.RecordBatch]:
+        """Rows, ascending by offset."""
+        ...
 
 
 class RowOrderError(LakeError):

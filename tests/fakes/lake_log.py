@@ -45,6 +45,9 @@ class FakeLog:
             views[number] = PartitionView(start, end, tuple(spans))
         return TopicView(self.topic, self.topic_id, views)
 
+    def aligned(self, tasks: Sequence[TaskRange]) -> Sequence[TaskRange]:
+        return tasks
+
     def pieces(self, tasks: Sequence[TaskRange]) -> Sequence[tuple[Piece, ...]]:
         return [
             (

@@ -1,0 +1,51 @@
+"""How far a table is behind its log: records, bytes, time."""
+
+from typing import NamedTuple
+
+from pipeline.lake.job import PartitionView, TopicView
+from pipeline.lake.progress import Progress
+
+
+class Lag(NamedTuple):
+    """Of one partition, or of several together.
+
+    Attributes:
+        records: Offsets that the table lacks, markers and aborted records among them.
+        size: Their bytes in the log, as far as segments tell.
+        time_ms: From the newest record the table has, or might have, to the newest of the log;
+            of what only a broker has there is no time. 0: nothing is lacking or known.
+    """
+
+    records: int
+    size: int
+    time_ms: int
+
+
+def partition_lag(partition: PartitionView, reached: int | None) -> Lag:
+    """Of a table that has all below `reached`; None: it has nothing."""
+    start = partition.start if reached is None else max(reached, partition.start)
+    records = max(0, partition.end - start)
+    size = 0
+    had_ms = oldest_ms = -1
+    for span in partition.spans:
+        if span.end <= start:
+            had_ms = max(had_ms, span.newest_ms)
+        else:
+            missing = span.end - max(span.start, start)
+            size += span.size * missing // (span.end - span.start)
+            if oldest_ms < 0:
+                oldest_ms = span.newest_ms
+    since_ms = had_ms if had_ms >= 0 else oldest_ms
+    known = records > 0 and since_ms >= 0
+    return Lag(records, size, max(0, partition.newest_ms - since_ms) if known else 0)
+
+
+def topic_lag(topic: TopicView, progress: Progress | None) -> Lag:
+    """Of all partitions: records and bytes added, the longest time."""
+    offsets = {} if progress is None else progress.offsets
+    lags = [partition_lag(p, offsets.get(number)) for number, p in topic.partitions.items()]
+    return Lag(
+        sum(lag.records for lag in lags),
+        sum(lag.size for lag in lags),
+        max((lag.time_ms for lag in lags), default=0),
+    )

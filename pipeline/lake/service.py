@@ -1,0 +1,125 @@
+"""A job as a program: batch after batch, once or for ever, until it is told to stop.
+
+once         until the table has what the log had when the job began
+every 60 s   a batch; when the table has all, the rest of the time is waited
+
+stop         after the batch under way; what is killed instead is repeated by the next run
+failure      what another try may mend is tried again, `retries` times in a row at most, with a
+pause that doubles; the rest ends the job
+"""
+
+import logging
+import threading
+from typing import Final
+
+from pipeline.lake.errors import CommitConflictError, TableUnavailableError, TaskFailedError
+from pipeline.lake.job import Batch, LakeJob, TopicView
+from pipeline.lake.metrics import JobMetrics
+from pipeline.lake.progress import Progress
+from storage.clock import Clock
+from tiered.errors import StoreUnavailableError
+
+LOGGER = logging.getLogger(__name__)
+
+PAUSE_MS: Final = 500
+PAUSE_MAX_MS: Final = 60_000
+
+WORTH_ANOTHER_TRY: Final = (
+    TableUnavailableError,
+    TaskFailedError,
+    StoreUnavailableError,
+    CommitConflictError,
+)
+
+
+class JobService:
+    """Runs one job; see the module."""
+
+    def __init__(
+        self,
+        job: LakeJob,
+        metrics: JobMetrics,
+        clock: Clock,
+        *,
+        every_ms: int,
+        retries: int,
+        stop: threading.Event | None = None,
+    ) -> None:
+        """`every_ms` 0: once. `stop`: set by whoever wants it to end (a signal)."""
+        self._job = job
+        self._metrics = metrics
+        self._clock = clock
+        self._every_ms = every_ms
+        self._retries = retries
+        self.stopped = stop or threading.Event()
+
+    def stop(self) -> None:
+        """End after the batch under way; may be called from anywhere."""
+        self.stopped.set()
+
+    def run(self) -> int:
+        """Until it is done or stopped; how many batches were committed.
+
+        Raises:
+            JobStopError: A person has to decide.
+            TableUnavailableError, TaskFailedError, StoreUnavailableError: Still, after all tries.
+        """
+        batches = 0
+        failures = 0
+        wanted: TopicView | None = None
+        while not self.stopped.is_set():
+            began_ms = self._clock.monotonic_ms()
+            try:
+                topic, progress = self._job.look()
+                wanted = wanted or topic
+                self._metrics.behind(topic, progress)
+                if self._every_ms == 0 and _has(wanted, progress):
+                    return batches
+                batch = self._job.step()
+            except WORTH_ANOTHER_TRY as error:
+                failures += 1
+                self._metrics.failed()
+                if failures > self._retries:
+                    raise
+                self._pause(min(PAUSE_MS * 2 ** (failures - 1), PAUSE_MAX_MS), error)
+                continue
+            failures = 0
+            if batch is not None:
+                batches += 1
+                self._tell(batch, topic)
+            elif self._every_ms == 0:
+                return batches
+            else:
+                passed_ms = self._clock.monotonic_ms() - began_ms
+                self._wait(max(0.0, self._every_ms - passed_ms))
+        return batches
+
+    def _tell(self, batch: Batch, topic: TopicView) -> None:
+        self._metrics.committed(batch)
+        self._metrics.behind(topic, batch.progress)
+        LOGGER.info(
+            "batch %d: %d rows, %d in quarantine, %d files, %.1f s work, %.2f s commit",
+            batch.progress.batch,
+            batch.rows,
+            batch.quarantined,
+            batch.files,
+            batch.work_ms / 1000,
+            batch.commit_ms / 1000,
+        )
+
+    def _pause(self, duration_ms: float, error: Exception) -> None:
+        LOGGER.warning("%s; trying again in %.1f s", error, duration_ms / 1000)
+        self._wait(duration_ms)
+
+    def _wait(self, duration_ms: float) -> None:
+        self.stopped.wait(duration_ms / 1000)
+
+
+def _has(topic: TopicView, progress: Progress | None) -> bool:
+    """Whether the table has all that the log had then."""
+    if progress is None or progress.topic_id != topic.topic_id:
+        return False
+    return all(
+        progress.offsets.get(number, partition.start) >= partition.end
+        for number, partition in topic.partitions.items()
+    )
