@@ -11,8 +11,9 @@
       start: earliest                        # or latest, or {0: 120, 1: 77}
       fail_on_data_loss: true
       key_pairs: {id: private.pem}
-    value: {format: json, schema: file}      # raw, json, avro, protobuf
-    key: {format: raw}
+      headers: false                         # a column of them
+    value: {format: json, schema: file}      # raw, string, json, avro, protobuf
+    key: {format: raw}                       # or none
     sink:
       type: delta                            # delta, iceberg, parquet
       table: s3://bucket/table               # Iceberg: namespace.table of `catalog`
@@ -96,6 +97,7 @@ class SourceConfig(_Section):
     start: Literal["earliest", "latest"] | dict[int, Annotated[int, Field(ge=0)]] = "earliest"
     fail_on_data_loss: bool = True
     key_pairs: dict[str, str] = {}
+    headers: bool = False
 
     @model_validator(mode="after")
     def _somewhere(self) -> "SourceConfig":
@@ -105,22 +107,21 @@ class SourceConfig(_Section):
 
 
 class RegistryConfig(_Section):
-    """A Confluent-compatible schema registry."""
+    """A Confluent-compatible schema registry; user and password are two lines of a file."""
 
-    url: str = Field(min_length=1)
-    user: str = ""
-    password: SecretStr | None = None
-    subject: str = ""
+    url: str = Field(pattern=r"^https?://[^@]+$")
+    credentials_file: str = ""
+    ca_file: str = ""
 
 
 class FormatConfig(_Section):
-    """What keys or values are.
+    """What keys or values are; a key may be `none`: no column.
 
     Attributes:
         schema_file: With the schema; where none is given and the format is JSON, it is inferred.
     """
 
-    format: Literal["raw", "json", "avro", "protobuf"] = "raw"
+    format: Literal["raw", "string", "json", "avro", "protobuf", "none"] = "raw"
     schema_file: str = Field(default="", alias="schema")
     registry: RegistryConfig | None = None
     message: str = ""
@@ -128,11 +129,21 @@ class FormatConfig(_Section):
 
     @model_validator(mode="after")
     def _fits(self) -> "FormatConfig":
+        described = self.format in ("json", "avro", "protobuf")
         if self.format in ("avro", "protobuf") and not (self.schema_file or self.registry):
             raise ValueError(f"{self.format} needs a schema or a registry")
-        if self.format in ("raw", "json") and (self.registry or self.wire == "confluent"):
-            raise ValueError(f"{self.format} has no registry")
+        if not described and (self.schema_file or self.registry or self.wire == "confluent"):
+            raise ValueError(f"{self.format} has no schema")
+        if self.registry and self.wire == "plain":
+            raise ValueError("plain values do not name a registry's schema")
+        if self.message and self.format != "protobuf":
+            raise ValueError("message is for protobuf")
         return self
+
+    @property
+    def wire_format(self) -> Literal["confluent", "plain"]:
+        """What is not said follows from whether there is a registry."""
+        return self.wire or ("confluent" if self.registry else "plain")
 
 
 class PartitionField(NamedTuple):
@@ -264,6 +275,12 @@ class JobConfig(_Section):
     batch: BatchConfig = BatchConfig()
     runner: RunnerConfig = RunnerConfig()
     metrics: MetricsConfig = MetricsConfig()
+
+    @model_validator(mode="after")
+    def _has_values(self) -> "JobConfig":
+        if self.value.format == "none":
+            raise ValueError("value: none is for keys")
+        return self
 
     @property
     def job_name(self) -> str:

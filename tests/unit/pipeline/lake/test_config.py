@@ -73,7 +73,10 @@ def test_every_mistake_is_told_at_once() -> None:
     assert "source.topic: is needed" in text
     assert "source.locaton: is no setting; meant: location" in text
     assert "source.start: earliest, latest or a mapping" in text
-    assert "value.format: Input should be 'raw', 'json', 'avro' or 'protobuf'" in text
+    assert (
+        "value.format: Input should be 'raw', 'string', 'json', 'avro', 'protobuf' or 'none'"
+        in text
+    )
     assert "sink.partition_by.0: of times, tables are parted by timestamp only" in text
     assert "sink.target_file_bytes: a size such as 128 MiB is expected" in text
     assert "batch.evry: is no setting; meant: every" in text
@@ -151,3 +154,30 @@ def test_a_field_names_its_column() -> None:
     for text in ("key", "day()", "day(key)", "week(timestamp)", 7):
         with pytest.raises(ValueError, match=r"expected|parted by"):
             parse_partition_field(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("{format: avro}", "avro needs a schema or a registry"),
+        ("{format: raw, schema: x}", "raw has no schema"),
+        ("{format: json, message: x}", "message is for protobuf"),
+        ("{format: none}", "none is for keys"),
+        ("{format: avro, wire: plain, registry: {url: 'http://r'}}", "plain values"),
+        ("{format: avro, registry: {url: 'http://me:pw@r'}}", "registry.url"),
+    ],
+)
+def test_a_format_has_what_it_needs(value: str, problem: str) -> None:
+    text = f"source: {{topic: t, location: /b}}\nsink: {{type: delta, table: /t}}\nvalue: {value}"
+    (mistake,) = mistakes_of(text)
+    assert problem in mistake
+    assert "pw" not in mistake
+
+
+def test_a_registry_means_its_wire_format() -> None:
+    job = parse_job(
+        "{source: {topic: t, location: /b}, sink: {type: delta, table: /t}, "
+        "value: {format: avro, registry: {url: 'http://r'}}, key: {format: none}}"
+    )
+    assert job.value.wire_format == "confluent"
+    assert job.key.wire_format == "plain"

@@ -1,0 +1,266 @@
+"""`varve pipeline`: jobs that keep tables behind topics, with Spark or on this machine.
+
+    run JOB       keep the table until it has all (`batch.every: once`), or until it is stopped
+    plan JOB      what the next batch would read, without reading it
+    status JOB    how far the table is
+
+JOB is a file; `pipeline.lake.config` has its form. SIGTERM and Ctrl-C end a job after the batch
+under way, a second one at once: what was not committed is made again by the next run.
+
+Exit status: 0 done or stopped, 1 somebody does not answer or a person has to decide, 2 mistaken
+settings or a library that is missing.
+"""
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cli.connection import FAILED, MISTAKEN, CommandError, exit_status
+from cli.table import Cell, format_json, format_size, format_table
+
+if TYPE_CHECKING:
+    from pipeline.lake.config import JobConfig
+    from pipeline.lake.job import TopicView
+    from pipeline.lake.progress import Progress
+
+OPTIONAL = {
+    "pyspark": "spark",
+    "pyarrow": "spark",
+    "numpy": "spark",
+    "pandas": "spark",
+    "deltalake": "lake",
+    "pyiceberg": "lake",
+    "sqlalchemy": "lake",
+    "polars": "lake",
+    "fastavro": "lake",
+}
+"""Libraries that are installed with an extra, and which."""
+
+
+class Action(NamedTuple):
+    """One action: a line of help, its options, and what does it."""
+
+    summary: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the actions and their options."""
+    choices = parser.add_subparsers(title="actions", dest="action", required=True, metavar="ACTION")
+    for name, action in ACTIONS.items():
+        chosen = choices.add_parser(
+            name, help=action.summary, description=f"{action.summary.capitalize()}."
+        )
+        chosen.add_argument("job", metavar="JOB", help="the job's settings, a YAML file")
+        action.add_arguments(chosen)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do the action; what goes wrong is one line."""
+    return exit_status(lambda: _run(args))
+
+
+def _run(args: argparse.Namespace) -> int:
+    with _told():
+        return ACTIONS[args.action].run(args)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turns what a job expects to go wrong into one line and an exit status."""
+    try:
+        from pipeline.lake.errors import JobConfigError, LakeError, MissingExtraError
+        from pipeline.plan.errors import PlanError
+        from pipeline.read.read_errors import ReadError
+        from pipeline.source.java import JavaMissingError
+        from tiered.errors import TieredError
+    except ImportError as error:
+        raise _missing(error) from error
+    try:
+        yield
+    except (JobConfigError, MissingExtraError, JavaMissingError) as error:
+        raise CommandError(str(error), MISTAKEN) from error
+    except (LakeError, PlanError, ReadError, TieredError) as error:
+        raise CommandError(str(error), FAILED) from error
+    except ImportError as error:
+        raise _missing(error) from error
+
+
+def _missing(error: ImportError) -> Exception:
+    name = (error.name or "").partition(".")[0]
+    if name not in OPTIONAL:
+        return error
+    extra = OPTIONAL[name]
+    return CommandError(f"{name} is not installed: pip install 'varve[{extra}]'", MISTAKEN)
+
+
+def _load(path: str) -> "JobConfig":
+    from pipeline.lake.config import parse_job
+
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{path} cannot be read: {error}", MISTAKEN) from error
+    return parse_job(text, path)
+
+
+# -- run -------------------------------------------------------------------------------------------
+
+
+def _run_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--new-incarnation",
+        action="store_true",
+        help="go on with a topic that was made anew; rows of the one before stay",
+    )
+    parser.add_argument("--once", action="store_true", help="as `batch.every: once`")
+    parser.add_argument("--quiet", action="store_true", help="tell warnings only")
+
+
+def _run_job(args: argparse.Namespace) -> int:
+    from pipeline.lake.assembly import run_job
+
+    config = _load(args.job)
+    if args.once:
+        config = config.model_copy(
+            update={"batch": config.batch.model_copy(update={"every_ms": 0})}
+        )
+    logging.basicConfig(
+        level=logging.WARNING if args.quiet else logging.INFO,
+        format="%(asctime)s %(levelname)s %(message)s",
+        stream=sys.stderr,
+    )
+    for name in ("py4j", "pyiceberg", "botocore"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    stop = threading.Event()
+    with _signals(stop):
+        batches = run_job(config, stop=stop, new_incarnation=args.new_incarnation)
+    print(f"{config.job_name}: {batches} batches committed")
+    return 0
+
+
+@contextmanager
+def _signals(stop: threading.Event) -> Iterator[None]:
+    """The first signal sets `stop`; from then on signals do what they did before."""
+    before: dict[signal.Signals, Any] = {}
+
+    def asked(number: int, _: object) -> None:
+        stop.set()
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+    for one in (signal.SIGTERM, signal.SIGINT):
+        before[one] = signal.signal(one, asked)
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+# -- plan ------------------------------------------------------------------------------------------
+
+
+def _plan_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _plan(args: argparse.Namespace) -> int:
+    from pipeline.lake.assembly import open_job
+    from pipeline.lake.planned import planned_ranges
+
+    with open_job(_load(args.job)) as opened:
+        topic, progress = opened.job.look()
+        tasks = opened.log.aligned(opened.job.next_tasks(topic, progress))
+        ranges = planned_ranges(topic, tasks, opened.log.pieces(tasks))
+    if args.json:
+        print(format_json([one._asdict() for one in ranges]))
+        return 0
+    if not ranges:
+        print("the table has all that the log has")
+        return 0
+    rows: list[list[Cell]] = [
+        [
+            f"{topic.topic}-{one.partition}",
+            one.start,
+            one.end,
+            one.tasks,
+            one.segments,
+            format_size(one.size),
+            f"{one.bucket_share:.0%}",
+        ]
+        for one in ranges
+    ]
+    headings = ("PARTITION", "FROM", "TO", "TASKS", "SEGMENTS", "BYTES", "FROM BUCKET")
+    print(format_table(headings, rows))
+    return 0
+
+
+# -- status ----------------------------------------------------------------------------------------
+
+
+def _status(args: argparse.Namespace) -> int:
+    from pipeline.lake.assembly import open_job
+
+    config = _load(args.job)
+    with open_job(config) as opened:
+        topic, progress = opened.job.look()
+    rows = list(_lags(topic, progress))
+    if args.json:
+        document = {
+            "job": config.job_name,
+            "topic": topic.topic,
+            "topicId": str(topic.topic_id),
+            "batch": 0 if progress is None else progress.batch,
+            "partitions": rows,
+        }
+        print(format_json(document))
+        return 0
+    batch = "no table yet" if progress is None else f"batch {progress.batch}"
+    print(f"{config.job_name}: {topic.topic} ({topic.topic_id}), {batch}")
+    cells: list[list[Cell]] = [
+        [
+            f"{topic.topic}-{row['partition']}",
+            row["offset"],
+            row["end"],
+            row["lagRecords"],
+            format_size(row["lagBytes"]),
+            f"{row['lagMs'] / 1000:.0f} s",
+        ]
+        for row in rows
+    ]
+    headings = ("PARTITION", "TABLE", "LOG END", "RECORDS", "BYTES", "TIME")
+    print(format_table(headings, cells))
+    return 0
+
+
+def _lags(topic: "TopicView", progress: "Progress | None") -> Iterator[Mapping[str, Any]]:
+    from pipeline.lake.lag import partition_lag
+
+    offsets = {} if progress is None else progress.offsets
+    for number, partition in sorted(topic.partitions.items()):
+        lag = partition_lag(partition, offsets.get(number))
+        yield {
+            "partition": number,
+            "offset": offsets.get(number),
+            "start": partition.start,
+            "end": partition.end,
+            "lagRecords": lag.records,
+            "lagBytes": lag.size,
+            "lagMs": lag.time_ms,
+        }
+
+
+ACTIONS = {
+    "run": Action("keep the table behind its topic", _run_arguments, _run_job),
+    "plan": Action("show what the next batch would read", _plan_arguments, _plan),
+    "status": Action("show how far the table is", _plan_arguments, _status),
+}
+"""In the order of the help."""

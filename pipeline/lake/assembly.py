@@ -1,0 +1,254 @@
+"""From a job's settings to a job that runs: `run_job`, and its parts for whoever looks at one.
+
+Everything that a job meets is made here: stores and sinks, the planner, where tasks run. Bad
+settings are told before any of it is asked for anything.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pipeline.lake.batch_plan import TaskRange
+from pipeline.lake.config import JobConfig
+from pipeline.lake.errors import JobConfigError
+from pipeline.lake.file_writer import WriterOptions
+from pipeline.lake.job import JobSettings, LakeJob, Runner
+from pipeline.lake.job_columns import JobColumns
+from pipeline.lake.local_runner import LocalRunner
+from pipeline.lake.locations import OpenTableStore, needed, open_sinks
+from pipeline.lake.log_source import PlannedLog, source_options
+from pipeline.lake.metrics import JobMetrics
+from pipeline.lake.service import JobService
+from pipeline.lake.sinks.base import Sink
+from pipeline.lake.task import TableTarget, TaskSpec
+from pipeline.lake.values.spec import ConverterSpec
+from pipeline.plan.errors import OptionsError
+from pipeline.plan.piece import Piece
+from pipeline.read.piece_rows import ReadOptions, read_piece
+from pipeline.source.executor import read_options
+from pipeline.source.planner import Planner
+from storage.clock import SystemClock
+from storage.filesystem import LocalFilesystem
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+SAMPLE_RECORDS: Final = 2_000
+"""Of each partition, until there are enough to infer columns from."""
+
+SPARK_DEFAULTS: Final = {
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+class ReadPieces(NamedTuple):
+    """Reads pieces where it is called; pickled to executors, its text has no secret."""
+
+    options: ReadOptions
+
+    def __call__(self, piece: Piece) -> "Iterator[pa.RecordBatch]":
+        """Rows of one piece."""
+        return read_piece(piece, self.options)
+
+
+class OpenJob(NamedTuple):
+    """A job and what it is made of."""
+
+    job: LakeJob
+    log: PlannedLog
+    sink: Sink
+    quarantine: Sink | None
+
+
+@contextmanager
+def open_job(
+    config: JobConfig, runner: Runner | None = None, *, new_incarnation: bool = False
+) -> Iterator[OpenJob]:
+    """A job, ready to be looked at; with a `runner` to be run.
+
+    Raises:
+        JobConfigError: What the settings' own check could not see.
+        MissingExtraError: A library that the sink needs is not installed.
+    """
+    try:
+        options = source_options(config)
+    except OptionsError as error:
+        raise JobConfigError([f"source: {mistake}" for mistake in error.mistakes]) from error
+    if config.mode != "append":
+        raise JobConfigError([f"mode: {config.mode} is not there yet"])
+    with ExitStack() as held:
+        sink, quarantine = open_sinks(config)
+        planner = held.enter_context(Planner(options))
+        log = PlannedLog(options, planner)
+        reading = ReadPieces(read_options(options))
+        columns = JobColumns(config, LocalFilesystem(), _Sample(log, reading))
+        job = LakeJob(
+            job_settings(config, new_incarnation=new_incarnation),
+            log,
+            sink,
+            quarantine,
+            _Targets(config, sink, quarantine),
+            columns,
+            runner or LocalRunner(reading),
+            SystemClock(),
+        )
+        yield OpenJob(job, log, sink, quarantine)
+
+
+def job_settings(config: JobConfig, *, new_incarnation: bool = False) -> JobSettings:
+    """What of the settings decides how batches are made."""
+    start: str | Mapping[int, int] = config.source.start
+    return JobSettings(
+        config.job_name,
+        start,
+        config.batch.max_bytes,
+        config.sink.target_file_bytes,
+        config.source.fail_on_data_loss,
+        new_incarnation,
+        {
+            "isolation": config.source.isolation,
+            "partition_by": repr(config.sink.partition_by),
+            "target_file_bytes": str(config.sink.target_file_bytes),
+            "quarantine": config.errors.quarantine,
+        },
+    )
+
+
+class _Targets:
+    """Where tasks write; asked once the tables are there."""
+
+    def __init__(self, config: JobConfig, sink: Sink, quarantine: Sink | None) -> None:
+        self._config = config
+        self._sink = sink
+        self._quarantine = quarantine
+
+    def __call__(self, converter: ConverterSpec) -> TaskSpec:
+        options = self._config.sink
+        writer = WriterOptions(
+            options.partition_by, self._sink.keeps_partition_columns, options.target_file_bytes
+        )
+        put_aside = None
+        if self._quarantine is not None:
+            put_aside = self._target(
+                self._quarantine, WriterOptions(target_file_bytes=options.target_file_bytes)
+            )
+        return TaskSpec(self._target(self._sink, writer), put_aside, converter)
+
+    def _target(self, sink: Sink, writer: WriterOptions) -> TableTarget:
+        opener = OpenTableStore(sink.store.uri, self._config.sink_store)
+        return TableTarget(opener, sink.folder, writer)
+
+
+class _Sample:
+    """The first values, or keys, of a log."""
+
+    def __init__(self, log: PlannedLog, reading: ReadPieces) -> None:
+        self._log = log
+        self._reading = reading
+
+    def __call__(self, side: str) -> Iterable[bytes | None]:
+        topic = self._log.look()
+        for number, partition in sorted(topic.partitions.items()):
+            if partition.start < partition.end:
+                wanted = TaskRange(number, partition.start, partition.end)
+                yield from self._first(wanted, side)
+
+    def _first(self, wanted: TaskRange, side: str) -> Iterator[bytes | None]:
+        count = 0
+        for piece in self._log.pieces([wanted])[0]:
+            for batch in self._reading(piece):
+                values = batch.column(side).slice(0, SAMPLE_RECORDS - count)
+                count += len(values)
+                yield from values.to_pylist()
+                if count >= SAMPLE_RECORDS:
+                    return
+
+
+@contextmanager
+def open_runner(config: JobConfig, session: "SparkSession | None" = None) -> Iterator[Runner]:
+    """Where tasks run: on Spark, in a session that is there or is made, or in processes here.
+
+    Raises:
+        MissingExtraError: PySpark is not installed.
+        JavaMissingError: Spark needs a Java, and there is none it can use.
+    """
+    reading = ReadPieces(read_options(source_options(config)))
+    if config.runner.type == "local":
+        runner = LocalRunner(reading, config.runner.workers)
+        try:
+            yield runner
+        finally:
+            runner.close()
+        return
+    needed("pyspark", "spark")
+    from pipeline.lake.spark_runner import SparkRunner
+
+    if session is not None:
+        yield SparkRunner(session, reading)
+        return
+    made = start_session(config)
+    try:
+        yield SparkRunner(made, reading)
+    finally:
+        made.stop()
+
+
+def start_session(config: JobConfig) -> "SparkSession":
+    """A session with the job's settings over Varve's defaults; `spark-submit` has set the rest."""
+    import os
+    import sys
+
+    from pyspark.sql import SparkSession
+
+    from pipeline.source.java import find_java
+
+    find_java(os.environ)
+    # Workers must be the Python that has everything installed, unless somebody has said which.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder: Any = SparkSession.builder.appName(config.job_name)
+    for name, text in {**SPARK_DEFAULTS, **config.runner.conf}.items():
+        builder = builder.config(name, text)
+    session: SparkSession = builder.getOrCreate()
+    return session
+
+
+def run_job(
+    config: JobConfig,
+    session: "SparkSession | None" = None,
+    *,
+    stop: threading.Event | None = None,
+    new_incarnation: bool = False,
+) -> int:
+    """Run a job until it is done or stopped; how many batches were committed.
+
+    Args:
+        config: See `pipeline.lake.config.parse_job`.
+        session: Of Spark, if there is one already; it stays.
+        stop: Set from elsewhere, it ends the job after the batch under way.
+        new_incarnation: Go on with a topic that was made anew.
+
+    Raises:
+        LakeError: See `pipeline.lake.errors`.
+        PlanError, ReadError, TieredError: What the log's bucket or broker did not do.
+    """
+    # First without a runner: mistakes are told before a session is started.
+    with open_job(config, new_incarnation=new_incarnation) as opened:
+        opened.job.look()
+    with ExitStack() as held:
+        runner = held.enter_context(open_runner(config, session))
+        opened = held.enter_context(open_job(config, runner, new_incarnation=new_incarnation))
+        metrics = JobMetrics(config.job_name)
+        if config.metrics.port:
+            held.callback(metrics.serve(config.metrics.host, config.metrics.port))
+        service = JobService(
+            opened.job,
+            metrics,
+            SystemClock(),
+            every_ms=config.batch.every_ms,
+            retries=config.batch.retries,
+            stop=stop,
+        )
+        return service.run()

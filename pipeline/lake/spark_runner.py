@@ -1,0 +1,102 @@
+"""Tasks on Spark: the JVM carries a number there and a message back, and never a row.
+
+    range(tasks) ─> mapInArrow: one task a partition, in the Python worker ─> its result, pickled
+
+What no other attempt would do better (a record that does not fit, a damaged object, offsets that
+are gone) comes back as a result, so that Spark does not try it again; everything else fails the
+attempt, and Spark's own limit of attempts counts.
+"""
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from pipeline.lake.errors import LakeError, TableUnavailableError, TaskFailedError
+from pipeline.lake.task import ReadPiece, Task, TaskResult, TaskSpec, run_task
+from pipeline.plan.errors import PlanError
+from pipeline.read.read_errors import ReadError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RESULT_SCHEMA: Final = "number long, result binary"
+
+_ARROW: Final = pa.schema([pa.field("number", pa.int64()), pa.field("result", pa.binary())])
+
+REASON_CHARACTERS: Final = 500
+
+
+class SparkRunner:
+    """`Runner` on a Spark session; see the module."""
+
+    def __init__(self, session: "SparkSession", read_piece: ReadPiece) -> None:
+        """The session is stopped by whoever made it."""
+        self._session = session
+        self._read_piece = read_piece
+
+    def run(self, tasks: Sequence[Task], spec: TaskSpec) -> Sequence[TaskResult]:
+        """One Spark job; the results are in the order of the tasks.
+
+        Raises:
+            TaskFailedError: Spark has given up on a task.
+            LakeError, PlanError, ReadError: What a task found that repeating does not mend.
+        """
+        from pyspark.errors import PySparkException
+
+        frame = self._session.range(0, len(tasks), 1, len(tasks))
+        work = _work(tuple(tasks), spec, self._read_piece)
+        try:
+            rows = frame.mapInArrow(work, RESULT_SCHEMA).collect()
+        except PySparkException as error:
+            raise TaskFailedError(_reason(str(error))) from error
+        except Exception as error:
+            if type(error).__module__.startswith("py4j"):
+                raise TaskFailedError(_reason(str(error))) from error
+            raise
+        results: dict[int, TaskResult] = {}
+        for row in rows:
+            # Of our own workers: nobody else's bytes are unpickled.
+            found = pickle.loads(bytes(row["result"]))
+            if isinstance(found, Exception):
+                raise found
+            results[row["number"]] = found
+        return [results[number] for number in range(len(tasks))]
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _work(
+    tasks: tuple[Task, ...], spec: TaskSpec, read_piece: ReadPiece
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What a Python worker does; a closure, since Spark calls it with batches only."""
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                data = attempt(tasks[number], spec, read_piece)
+                yield pa.record_batch([pa.array([number]), pa.array([data])], schema=_ARROW)
+
+    return work
+
+
+def attempt(task: Task, spec: TaskSpec, read_piece: ReadPiece) -> bytes:
+    """A task's result, or the error that repeating it would give again; pickled."""
+    found: TaskResult | Exception
+    try:
+        found = run_task(task, spec, read_piece)
+    except (TableUnavailableError, TaskFailedError):
+        raise
+    except (LakeError, PlanError, ReadError) as error:
+        found = error
+    return pickle.dumps(found)
+
+
+def _reason(text: str) -> str:
+    """Of Spark's pages of text the line that says what it was."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line for line in lines if "Error: " in line or "Exception: " in line]
+    reason = told[-1] if told else (lines[0] if lines else "no reason is told")
+    return f"Spark gave up on a task: {reason[:REASON_CHARACTERS]}"

@@ -1,0 +1,140 @@
+"""`varve pipeline` as its users see it: a bucket in a directory, a table in another."""
+
+import argparse
+import builtins
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli import pipeline
+from cli.pipeline import _signals
+from tests.fakes.lake_bucket import orders_bucket
+from tests.fakes.lake_tables import read_table
+from tests.unit.cli.commands import Outcome
+
+
+@pytest.fixture
+def varve(capsys: pytest.CaptureFixture[str]) -> Any:
+    def typed(*words: str) -> Outcome:
+        parser = argparse.ArgumentParser("varve pipeline")
+        pipeline.add_arguments(parser)
+        status = pipeline.run(parser.parse_args(words))
+        shown = capsys.readouterr()
+        return Outcome(status, shown.out, shown.err)
+
+    return typed
+
+
+@pytest.fixture
+async def job(tmp_path: Path) -> str:
+    await orders_bucket(tmp_path / "bucket")
+    path = tmp_path / "job.yaml"
+    path.write_text(
+        f"source: {{location: '{tmp_path}/bucket', topic: t}}\n"
+        f"value: {{format: json}}\nsink: {{type: delta, table: {tmp_path}/orders}}\n"
+        f"runner: {{type: local}}\n"
+    )
+    return str(path)
+
+
+def test_a_plan_is_shown_and_nothing_is_made(varve: Any, job: str, tmp_path: Path) -> None:
+    shown = varve("plan", job)
+    assert shown.status == 0
+    assert shown.cells[0][:3] == ["PARTITION", "FROM", "TO"]
+    assert shown.cells[1][:5] == ["t-0", "0", "133", "1", "4"]
+    assert shown.cells[1][-1] == "100%"
+    assert varve("plan", job, "--json").document[0]["segments"] == 4
+    assert not (tmp_path / "orders").exists()
+
+
+def test_a_job_runs_and_tells_where_it_is(varve: Any, job: str, tmp_path: Path) -> None:
+    before = varve("status", job)
+    assert "no table yet" in before.out
+    assert before.cells[2][:4] == ["t-0", "-", "133", "133"]
+    ran = varve("run", job, "--quiet")
+    assert (ran.status, ran.out) == (0, "varve-t: 1 batches committed\n")
+    assert read_table("delta", tmp_path).num_rows > 100
+    after = varve("status", job, "--json").document
+    assert after["batch"] == 1
+    assert [p["lagRecords"] for p in after["partitions"]] == [0]
+    assert varve("plan", job).out == "the table has all that the log has\n"
+
+
+def test_mistakes_come_at_once(varve: Any, tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text("source: {topik: t}\n")
+    refused = varve("run", str(path))
+    assert refused.status == 2
+    assert f"3 mistakes in {path}" in refused.err
+    assert "source.topik: is no setting; meant: topic" in refused.err
+    assert varve("run", str(tmp_path / "none.yaml")).status == 2
+
+
+def test_a_bucket_that_is_not_there_is_one_line(varve: Any, job: str, tmp_path: Path) -> None:
+    (tmp_path / "bucket").rename(tmp_path / "elsewhere")
+    refused = varve("run", job)
+    assert refused.status == 1
+    assert refused.err.count("\n") == 1
+    assert "there is no directory" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"), [("pyspark", "spark"), ("deltalake", "lake"), ("pyarrow", "spark")]
+)
+def test_a_missing_library_is_one_line(
+    varve: Any, job: str, monkeypatch: pytest.MonkeyPatch, module: str, extra: str
+) -> None:
+    """It says what to install; the broker's environment has none of them."""
+    original = builtins.__import__
+
+    def refuse(name: str, *rest: Any, **more: Any) -> Any:
+        if name.partition(".")[0] == module:
+            raise ImportError(f"No module named {name!r}", name=name)
+        return original(name, *rest, **more)
+
+    from importlib import import_module
+
+    def refuse_module(name: str, package: str | None = None) -> Any:
+        if name.partition(".")[0] == module:
+            raise ImportError(f"No module named {name!r}", name=name)
+        return import_module(name, package)
+
+    Path(job).write_text(Path(job).read_text().replace("local", "spark"))
+    with monkeypatch.context() as patch:
+        patch.setattr(builtins, "__import__", refuse)
+        patch.setattr("pipeline.lake.locations.import_module", refuse_module)
+        if module == "pyarrow":
+            for name in [name for name in sys.modules if name.startswith("pipeline.lake")]:
+                patch.delitem(sys.modules, name)
+        refused = varve("run", job)
+    assert (refused.status, refused.err) == (
+        2,
+        f"varve: {module} is not installed: pip install 'varve[{extra}]'\n",
+    )
+
+
+def test_nothing_is_imported_before_it_is_needed() -> None:
+    """The broker's own commands start fast, and where nothing of this is installed."""
+    code = (
+        "import sys, cli.pipeline, cli.main; "
+        "print([m for m in ('pyspark', 'pyarrow', 'deltalake', 'pydantic') if m in sys.modules])"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert shown.stdout == "[]\n"
+
+
+def test_the_first_signal_asks_and_the_second_ends() -> None:
+    stop = threading.Event()
+    before = signal.getsignal(signal.SIGTERM)
+    with _signals(stop):
+        signal.raise_signal(signal.SIGTERM)
+        assert stop.is_set()
+        assert signal.getsignal(signal.SIGTERM) == before
+    assert signal.getsignal(signal.SIGTERM) == before

@@ -1,0 +1,75 @@
+"""Where a table's columns come from."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pipeline.lake.config import JobConfig, parse_job
+from pipeline.lake.errors import ForeignTableError, JobConfigError
+from pipeline.lake.job_columns import JobColumns
+from pipeline.lake.values.converter import Converter
+from storage.filesystem import LocalFilesystem
+
+
+def config(value: str, key: str = "{format: raw}") -> JobConfig:
+    return parse_job(
+        f"source: {{topic: t, location: /b}}\nsink: {{type: delta, table: /t}}\n"
+        f"value: {value}\nkey: {key}"
+    )
+
+
+def columns(given: JobConfig, sampled: Iterable[bytes | None] = ()) -> JobColumns:
+    def sample(side: str) -> Iterable[bytes | None]:
+        assert side in ("key", "value")
+        return sampled
+
+    return JobColumns(given, LocalFilesystem(), sample)
+
+
+def test_raw_values_are_one_column() -> None:
+    spec = columns(config("{format: raw}", "{format: none}")).spec(None)
+    names = Converter(spec).row_schema.names
+    assert names == ["topic", "partition", "offset", "timestamp", "value"]
+
+
+def test_a_schema_that_is_given_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "s.ddl").write_text("id bigint, timestamp string")
+    spec = columns(config(f"{{format: json, schema: {tmp_path}/s.ddl}}")).spec(None)
+    assert Converter(spec).schema.names == ["id", "value_timestamp"]
+
+
+def test_what_is_inferred_stays_fixed_by_the_table() -> None:
+    """Later records look otherwise; the table's columns do not follow them."""
+    first = columns(config("{format: json}"), [b'{"id": 1, "timestamp": "x"}']).spec(None)
+    table = Converter(first).row_schema
+    later = columns(config("{format: json}"), [b'{"other": true}']).spec(table)
+    assert Converter(later).row_schema == table
+
+
+def test_keys_are_inferred_too() -> None:
+    given = config("{format: raw}", "{format: json}")
+    spec = columns(given, [b'{"id": 1}']).spec(None)
+    table = Converter(spec).row_schema
+    assert table.field("key").type == pa.struct([pa.field("id", pa.int64())])
+    assert columns(given, []).spec(table) == spec
+
+
+def test_a_sample_that_tells_nothing_is_told() -> None:
+    with pytest.raises(ForeignTableError, match=r"name a file with it in value\.schema"):
+        columns(config("{format: json}"), [b"no json"]).spec(None)
+
+
+def test_schema_files_are_read_before_anything_else(tmp_path: Path) -> None:
+    (tmp_path / "bad.ddl").write_text("id bigbig")
+    both = config(
+        f"{{format: json, schema: {tmp_path}/none.ddl}}",
+        f"{{format: json, schema: {tmp_path}/bad.ddl}}",
+    )
+    with pytest.raises(JobConfigError) as refused:
+        columns(both)
+    assert [mistake.partition(":")[0] for mistake in refused.value.mistakes] == [
+        "value.schema",
+        "key.schema",
+    ]
