@@ -208,6 +208,8 @@ class Log(LogCuts, LogMarkers, LogReads):
             segment.move_to(directory)
         for _, segment in self._deleted or ():
             segment.move_to(directory)
+        for segment in self._leaving or ():
+            segment.move_to(directory)
 
     def delete(self) -> None:
         """Close, and remove the directory with everything in it. Blocks for the disk.

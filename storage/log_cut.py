@@ -3,7 +3,6 @@
 Wherever one of these is stopped by a crash, the next start finds a log without a gap.
 """
 
-from collections import deque
 from collections.abc import Sequence
 
 from storage.errors import DiskError, OffsetOutOfRangeError
@@ -106,6 +105,11 @@ class LogCuts(LogAppends):
         """
         self.drop_queued()
         self._generation += 1
+        leaving, self._leaving = self._leaving or [], None
+        for segment in leaving:
+            # The next one may get the name of one of them.
+            segment.delete_files()
+            self.producer_state.delete_snapshot(segment.base_offset)
         for segment in reversed(list(self._segments)):
             self._remove_now(segment)
         self._segments.add(self._create_segment(offset))
@@ -155,7 +159,8 @@ class LogCuts(LogAppends):
     def delete_old_segments(self, reads: Reads = WAITING) -> int:
         """Apply retention: see `storage.retention`. May roll the active segment, never deletes it.
 
-        The files get the suffix `.deleted`; `remove_deleted_files` removes them later.
+        The files get the suffix `.deleted`; `remove_deleted_files` removes them later. Where a
+        thread writes for the log they get it there: ask `begin_write` afterwards.
 
         Args:
             reads: Whether it may wait for the disk where a segment's times are not known yet: after
@@ -170,6 +175,7 @@ class LogCuts(LogAppends):
                 was done.
         """
         self._check_failure()
+        self._retire_refused = False
         plan = plan_retention(
             [_Facts(segment, reads) for segment in self._segments],
             self.config,
@@ -203,8 +209,11 @@ class LogCuts(LogAppends):
         if count == 0:
             return 0
         for segment in list(self._segments)[:count]:
-            self._retire(segment)
-            self.producer_state.retire_snapshot(segment.base_offset)
+            if self._pace.has_writer:
+                self._leave(segment)
+            else:
+                self._retire(segment)
+                self.producer_state.retire_snapshot(segment.base_offset)
         if not self.copies_to_remote:
             self.delete_records(max(self._segments[0].base_offset, self.log_start_offset))
         return count
@@ -213,11 +222,15 @@ class LogCuts(LogAppends):
         self._segments.remove(segment)
         segment.close()
         segment.rename_stage(DELETED_SUFFIX)
-        self._directory_changed = True
-        if self._deleted is None:
-            self._deleted = deque()
-        due = self._clock.monotonic_ms() + self.config.file_delete_delay_ms
-        self._deleted.append((due, segment))
+        self._note_deleted(segment)
+
+    def _leave(self, segment: Segment) -> None:
+        """As `_retire`, but the disk is a thread's: `begin_write` says so."""
+        self._segments.remove(segment)
+        segment.close()
+        if self._leaving is None:
+            self._leaving = []
+        self._leaving.append(segment)
 
     def remove_deleted_files(self, *, now: bool = False) -> int:
         """Remove files whose segments left the log `file.delete.delay.ms` ago (all if `now`).

@@ -76,9 +76,12 @@ class LogState:
         "_going_back",
         "_is_new_directory",
         "_latest_leader_epoch",
+        "_leaving",
         "_pace",
         "_randomness",
         "_refusal_after",
+        "_retire_refused",
+        "_retire_under_way",
         "_sealed",
         "_segment_bytes",
         "_segment_ms",
@@ -145,6 +148,10 @@ class LogState:
         self._unsynced_snapshots: list[int] | None = None
         # Segments with the suffix .deleted: to be removed after file.delete.delay.ms.
         self._deleted: deque[tuple[float, Segment]] | None = None
+        # Segments out of the log that a thread is to give it; whether it is at it, or may not try.
+        self._leaving: list[Segment] | None = None
+        self._retire_under_way = False
+        self._retire_refused = False
         self._generation = 0
         self._latest_leader_epoch = -1
         self._pace = INLINE

@@ -4,6 +4,7 @@ See `storage.write_queue` for the two ends of such a log, `storage.write_ticket`
 does, `storage.directory_pace` for when it does it.
 """
 
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -12,6 +13,7 @@ from typing_extensions import override
 from storage.directory_pace import DirectoryPace
 from storage.errors import DirectoryBusyError, DiskError
 from storage.filesystem import Buffer
+from storage.log_files import DELETED_SUFFIX
 from storage.log_flush import LogFlushes
 from storage.producer_capture import ProducerCapture
 from storage.producer_state import ProducerStateManager
@@ -19,7 +21,14 @@ from storage.recovery import replay
 from storage.segment import BatchAppend, Segment
 from storage.segments import Segments
 from storage.write_queue import BorrowedMemory, QueuedWrite, WriteQueue
-from storage.write_ticket import AppendTicket, BackTicket, RollTicket, WarmTicket, WriteTicket
+from storage.write_ticket import (
+    AppendTicket,
+    BackTicket,
+    RetireTicket,
+    RollTicket,
+    WarmTicket,
+    WriteTicket,
+)
 
 GATHERED_BYTES_MAX: Final = 2 * 1024 * 1024
 GATHERED_WRITES_MAX: Final = 512
@@ -147,6 +156,8 @@ class LogWriteBehind(LogFlushes):
         if self._going_back and not self._back_under_way and self.failure is None:
             self._back_under_way = True
             return self._begin_back()
+        if self.is_retiring and not self._retire_under_way:
+            return self._begin_retire(self._leaving or [])
         if queue is None or queue.under_way:
             return None
         if self.failure is not None:
@@ -199,6 +210,9 @@ class LogWriteBehind(LogFlushes):
         if isinstance(ticket, BackTicket):
             self._finish_back(ticket, error)
             return False
+        if isinstance(ticket, RetireTicket):
+            self._finish_retire(ticket, error)
+            return False
         queue = self.write_queue
         assert queue is not None, self
         assert ticket.generation == self._generation, self
@@ -249,15 +263,19 @@ class LogWriteBehind(LogFlushes):
         if isinstance(ticket, AppendTicket) and ticket.trim_failure is not None:
             worst = ticket.trim_failure
         for one in (error, worst):
-            if not isinstance(one, DiskError):
-                self.fail(DiskError(f"cannot write ({one!r})", self.directory))
-            elif one.is_disk_failure:
-                self.fail(one)
+            self._fail_with(one)
         self.drop_queued()
         if self.failure is None:
             assert isinstance(error, DiskError)
             self._going_back = True
             self._refusal_after, self.refusal = self.refusal, error.to_keep()
+
+    def _fail_with(self, error: BaseException) -> None:
+        """Out of service, unless there is only no room for now."""
+        if not isinstance(error, DiskError):
+            self.fail(DiskError(f"cannot write ({error!r})", self.directory))
+        elif error.is_disk_failure:
+            self.fail(error)
 
     # -- going back --------------------------------------------------------------------------
 
@@ -315,6 +333,43 @@ class LogWriteBehind(LogFlushes):
         self._going_back = False
         if self.failure is None:
             self.refusal, self._refusal_after = self._refusal_after, None
+
+    # -- retiring ----------------------------------------------------------------------------
+
+    @property
+    def is_retiring(self) -> bool:
+        """Segments have left the log, and `begin_write` has something to do about their files."""
+        return bool(self._leaving) and not self._retire_refused and self.failure is None
+
+    def _begin_retire(self, segments: list[Segment]) -> RetireTicket:
+        self._leaving = None
+        self._retire_under_way = True
+        renames: list[tuple[str, str]] = []
+        for segment in segments:
+            renames += segment.renames(DELETED_SUFFIX)
+            renames.append(self.producer_state.forget_snapshot(segment.base_offset))
+        return RetireTicket(self._generation, self._filesystem, segments, renames)
+
+    def _finish_retire(self, ticket: RetireTicket, error: BaseException | None) -> None:
+        self._retire_under_way = False
+        if error is not None:
+            self._fail_with(error)
+        elif ticket.refusal is not None:
+            # Retention tries again. A start in between finds them in the log, and they go again.
+            self._leaving = [*ticket.segments, *(self._leaving or ())]
+            self._retire_refused = True
+        else:
+            for segment in ticket.segments:
+                segment.finish_rename(DELETED_SUFFIX)
+                self._note_deleted(segment)
+
+    def _note_deleted(self, segment: Segment) -> None:
+        """Its files have the suffix `.deleted`: they are removed in a while."""
+        self._directory_changed = True
+        if self._deleted is None:
+            self._deleted = deque()
+        due = self._clock.monotonic_ms() + self.config.file_delete_delay_ms
+        self._deleted.append((due, segment))
 
     def drop_queued(self) -> int:
         """Forget what is queued and not yet with the thread; how many batches.

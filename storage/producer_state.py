@@ -841,15 +841,18 @@ class ProducerStateManager:
     def retire_snapshot(self, offset: int) -> None:
         """Give one snapshot, if it is there, the name `.deleted`: it goes with its segment.
 
-        For the loop's thread: freeing the blocks of even a small file can take tens of
-        milliseconds, a rename does not.
+        Freeing the blocks of even a small file can take tens of milliseconds, a rename does not.
         """
-        snapshots = self._snapshot_offsets()
-        if offset in snapshots:
-            snapshots.remove(offset)
-            path = self._snapshot_path(offset)
-            if self._filesystem.exists(path):
-                self._filesystem.rename(path, path + DELETED_SUFFIX)
+        path, deleted = self.forget_snapshot(offset)
+        if self._filesystem.exists(path):
+            self._filesystem.rename(path, deleted)
+
+    def forget_snapshot(self, offset: int) -> tuple[str, str]:
+        """Count on one snapshot no longer: (its path, the one it is to get). No disk call."""
+        if self._snapshots is not None and offset in self._snapshots:
+            self._snapshots.remove(offset)
+        path = self._snapshot_path(offset)
+        return path, path + DELETED_SUFFIX
 
     def remove_stray_snapshots(self, segment_base_offsets: Collection[int]) -> None:
         """Delete snapshots that belong to no segment, but not one above all segments.

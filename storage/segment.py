@@ -27,7 +27,9 @@ from storage.filesystem import Buffer, File, Filesystem
 from storage.log_files import (
     CLEANED_SUFFIX,
     LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
     RELATIVE_OFFSET_MAX,
+    TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
     log_file_name,
 )
@@ -270,18 +272,30 @@ class Segment:
         Raises:
             DiskError: The disk refused; some files may have the new name.
         """
-        old_paths = [self.offset_index.path, self.time_index.path, self.path]
-        self.stage = self.offset_index.stage = self.time_index.stage = stage
-        new_paths = [self.offset_index.path, self.time_index.path, self.path]
+        rename_files(self._filesystem, self.renames(stage))
+        self.finish_rename(stage)
+
+    def renames(self, stage: str) -> list[tuple[str, str]]:
+        """(from, to) of the files there may be, in order, for `rename_files` in any thread."""
         # The log goes first when a segment leaves, and last when it arrives: a log file without
         # indexes has them rebuilt, an index without a log file is removed at start.
-        pairs = list(zip(old_paths, new_paths, strict=True))
+        kinds = [OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX]
         if stage:
-            pairs.reverse()
-        for old, new in pairs:
-            if self._filesystem.exists(old):
-                self._filesystem.rename(old, new)
-        self.transaction_index.rename_to(self._path(TRANSACTION_INDEX_SUFFIX))
+            kinds.reverse()
+        if self.transaction_index.may_be_there:
+            kinds.append(TRANSACTION_INDEX_SUFFIX)
+        return [
+            (
+                self._path(kind),
+                f"{self.directory}/{log_file_name(self.base_offset, kind, stage)}",
+            )
+            for kind in kinds
+        ]
+
+    def finish_rename(self, stage: str) -> None:
+        """The files have that stage suffix now."""
+        self.stage = self.offset_index.stage = self.time_index.stage = stage
+        self.transaction_index.path = self._path(TRANSACTION_INDEX_SUFFIX)
 
     def delete_files(self) -> None:
         """Remove all files; missing ones are fine."""
@@ -950,3 +964,14 @@ class IndexBuilder:
         segment.time_index.maybe_append(self._timestamp, self._timestamp_offset)
         segment._max_timestamp = self._timestamp
         segment._max_timestamp_offset = self._timestamp_offset
+
+
+def rename_files(filesystem: Filesystem, renames: Iterable[tuple[str, str]]) -> None:
+    """Rename files, as far as they are there; done twice it is done once.
+
+    Raises:
+        DiskError: The disk refused; some files may have the new name.
+    """
+    for old, new in renames:
+        if filesystem.exists(old):
+            filesystem.rename(old, new)

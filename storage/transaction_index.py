@@ -305,11 +305,10 @@ class TransactionIndex:
             with self._opened() as file:
                 file.sync()
 
-    def rename_to(self, path: str) -> None:
-        """Move the file, if there is one, and go on under its new name."""
-        if self._count != 0 and self._filesystem.exists(self.path):
-            self._filesystem.rename(self.path, path)
-        self.path = path
+    @property
+    def may_be_there(self) -> bool:
+        """Whether there may be a file."""
+        return self._count != 0
 
     def delete(self) -> None:
         """Delete the file, if there is one."""

@@ -10,9 +10,10 @@ There is one ticket of a log at a time, so nothing that `run` reads is changed m
     RollTicket     close the active segment, make the next, write down the producers
     AppendTicket   write batches, all of one segment, in one call
     BackTicket     after a write that found no room: the producers as of the log's end
+    RetireTicket   name the files of segments that have left the log, beside all of these
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from typing_extensions import override
 
@@ -20,7 +21,7 @@ from storage.errors import DiskError
 from storage.filesystem import Filesystem
 from storage.producer_capture import ProducerCapture
 from storage.producer_state import ProducerStateManager
-from storage.segment import Segment
+from storage.segment import Segment, rename_files
 from storage.sparse_index import IndexWrite
 from storage.transaction_index import AbortedTxn
 from storage.write_queue import QueuedWrite
@@ -196,3 +197,37 @@ class BackTicket(WriteTicket):
     def run(self) -> None:
         self._active.trim()
         self.state = self._read()
+
+
+class RetireTicket(WriteTicket):
+    """Gives the files of segments that have left the log the suffix `.deleted`, oldest first.
+
+    Attributes:
+        segments: Those it is about.
+        refusal: The disk has no room or no descriptor for that now; some may have the new name.
+    """
+
+    __slots__ = ("_filesystem", "_renames", "refusal", "segments")
+
+    def __init__(
+        self,
+        generation: int,
+        filesystem: Filesystem,
+        segments: list[Segment],
+        renames: Sequence[tuple[str, str]],
+    ) -> None:
+        super().__init__(generation)
+        self._filesystem = filesystem
+        self._renames = renames
+        self.segments = segments
+        self.refusal: DiskError | None = None
+
+    @override
+    def run(self) -> None:
+        try:
+            rename_files(self._filesystem, self._renames)
+        except DiskError as error:
+            if error.is_disk_failure:
+                raise
+            # Nobody's write has failed by that.
+            self.refusal = error.to_keep()

@@ -145,7 +145,7 @@ def test_a_tiered_log_gives_up_only_what_a_crash_cannot_bring_back() -> None:
 
 
 def test_retention_only_renames() -> None:
-    """It runs on the loop: what frees blocks, or waits for the disk, is left to a thread."""
+    """What frees blocks, or waits for the disk, is left for later, also where no thread writes."""
     filesystem = FakeFilesystem()
     log = open_log(filesystem, small_segments(150, retention_bytes=0))
     for _ in range(6):

@@ -13,10 +13,11 @@ from storage.errors import (
     DiskError,
     LogDirectoryFullError,
     LogDirectoryOfflineError,
+    OffsetOutOfRangeError,
 )
 from storage.log import Log
 from storage.producer_snapshot import decode_snapshot
-from storage.write_ticket import AppendTicket, BackTicket, RollTicket, WarmTicket
+from storage.write_ticket import AppendTicket, BackTicket, RetireTicket, RollTicket, WarmTicket
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem
 from tests.unit.storage.log_model import (
@@ -386,3 +387,129 @@ def test_the_first_write_after_a_start_begins_a_segment_if_the_last_one_is_full(
         assert len(world.log.segment_facts()) == 1
     assert world.values() == [b"before", b"a", b"b"]
     assert world.append(b"c") == 3
+
+
+# -- retention -------------------------------------------------------------------------------
+
+
+def old_world() -> World:
+    """Several segments that retention takes, all written."""
+    world = World(small_segments(150, retention_bytes=0))
+    for at in range(6):
+        world.append(b"%d" % at * 40)
+    while world.log.write_queue is not None:
+        world.write_one()
+    world.log.update_high_watermark(world.log.log_end_offset)
+    world.log.flush()
+    return world
+
+
+def names(world: World) -> set[str]:
+    return {entry.name for entry in world.filesystem.list_directory(DIRECTORY)}
+
+
+def test_retention_leaves_the_disk_to_the_thread() -> None:
+    """The segments leave the log at once; their files, snapshots too, get names and go later."""
+    world = old_world()
+    log = world.log
+    leaving = [segment.base_offset for segment in log.segment_facts()[:-1]]
+    before = world.disk_calls(), names(world)
+    assert log.delete_old_segments() == len(leaving) > 2
+    assert (world.disk_calls(), names(world)) == before
+    assert log.log_start_offset == log.segment_facts()[0].base_offset > leaving[-1]
+    with pytest.raises(OffsetOutOfRangeError):
+        log.read(0, max_bytes=9, end_offset=6, min_one_batch=True)
+    assert isinstance(world.write_one(), RetireTicket)
+    found = names(world)
+    for base_offset in leaving:
+        assert f"{base_offset:020d}.log.deleted" in found
+        assert not {f"{base_offset:020d}{kind}" for kind in (".log", ".index", ".snapshot")} & found
+    assert log.remove_deleted_files(now=True) == len(leaving)
+    assert not any(name.endswith(".deleted") for name in names(world))
+
+
+def test_what_is_written_meanwhile_is_written_behind_it() -> None:
+    """One ticket at a time."""
+    world = old_world()
+    world.log.delete_old_segments()
+    world.append(b"new")
+    retire = world.log.begin_write()
+    assert isinstance(retire, RetireTicket)
+    retire.run()
+    world.log.finish_write(retire)
+    while world.log.write_queue is not None:
+        world.write_one()
+    assert world.values()[-1] == b"new"
+
+
+def test_a_full_disk_lets_retention_try_again() -> None:
+    """Nobody's records are lost by that, and the thread is not kept busy with it."""
+    world = old_world()
+    log = world.log
+    count = log.delete_old_segments()
+    ticket = log.begin_write()
+    assert ticket is not None
+    world.filesystem.fail("rename", errno.ENOSPC, skip=2)
+    ticket.run()
+    world.filesystem.heal()
+    log.finish_write(ticket)
+    assert (log.failure, log.refusal, log.is_retiring) == (None, None, False)
+    assert isinstance(world.write_one(), RollTicket)
+    assert log.begin_write() is None
+    count += log.delete_old_segments()
+    assert isinstance(world.write_one(), RetireTicket)
+    assert log.remove_deleted_files(now=True) == count
+
+
+@pytest.mark.parametrize("error", [DiskError("no", DIRECTORY, errno.EIO), ValueError("a bug")])
+def test_a_disk_that_refuses_a_name_has_failed(error: Exception) -> None:
+    world = old_world()
+    world.log.delete_old_segments()
+    world.append(b"lost")
+    ticket = world.log.begin_write()
+    assert ticket is not None
+    world.log.finish_write(ticket, error)
+    assert world.log.failure is not None
+    assert world.log.begin_write() is None
+
+
+@pytest.mark.parametrize("renamed", range(0, 12, 3))
+def test_a_start_finds_a_log_whatever_names_there_are(renamed: int) -> None:
+    """What has no new name yet is there again, without a gap, and goes at the next pass."""
+    world = old_world()
+    world.log.delete_old_segments()
+    ticket = world.log.begin_write()
+    assert ticket is not None
+    world.filesystem.fail("rename", errno.ENOSPC, skip=renamed)
+    ticket.run()
+    world.filesystem.crash(KEEP_ALL)
+    world.filesystem.heal()
+    world.log = open_log(world.filesystem, world.config, opened=Opened(0))
+    world.log.update_high_watermark(6)
+    starts = [segment.base_offset for segment in world.log.segment_facts()]
+    assert [record.offset for record in read_records(world.log)] == list(range(starts[0], 6))
+    world.log.delete_old_segments()
+    assert len(world.log.segment_facts()) == 1
+
+
+def test_a_log_that_begins_anew_reuses_no_file_that_leaves() -> None:
+    """The next segment may have the offset of one that waits for its name."""
+    world = old_world()
+    world.log.delete_old_segments()
+    world.log.truncate_fully_and_start_at(0)
+    assert world.log.begin_write() is None
+    assert world.append(b"first") == 0
+    while world.log.write_queue is not None:
+        world.write_one()
+    assert world.values() == [b"first"]
+    assert not any(name.endswith(".deleted") for name in names(world))
+
+
+def test_a_folder_with_another_name_takes_what_leaves_along() -> None:
+    """The topic is deleted before the thread has come to it."""
+    world = old_world()
+    world.log.delete_old_segments()
+    world.log.rename_directory("/data/gone")
+    world.write_one()
+    found = {entry.name for entry in world.filesystem.list_directory("/data/gone")}
+    assert any(name.endswith(".log.deleted") for name in found)

@@ -200,7 +200,9 @@ class Machine(RuleBasedStateMachine):
     # -- the thread --------------------------------------------------------------------------
 
     @rule(
-        fails=st.sampled_from([None, None, None, None, None, "write", "create", "truncate"]),
+        fails=st.sampled_from(
+            [None, None, None, None, None, "write", "create", "truncate", "rename"]
+        ),
         code=st.sampled_from([errno.EIO, errno.ENOSPC]),
         torn=st.booleans(),
     )
@@ -220,9 +222,10 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def begin_or_finish(self) -> None:
         if self.ticket is None:
-            self.ticket = self.log.begin_write()
+            log = self.log
+            nothing = log.write_queue is None and not log.is_going_back and not log.is_retiring
+            self.ticket = log.begin_write()
             self.ticket_has_run = False
-            nothing = self.log.write_queue is None and not self.log.is_going_back
             assert (self.ticket is None) == nothing
             assert self.log.begin_write() is None or self.ticket is None
         elif self.ticket_has_run:

@@ -146,10 +146,12 @@ def test_reset_and_delete(filesystem: FakeFilesystem) -> None:
     index = filled(filesystem)
     index.reset()
     assert index.entries() == []
+    assert not index.may_be_there
     index.append(AbortedTxn(1, 0, 1, 2))
-    index.rename_to(PATH + ".deleted")
+    assert index.may_be_there
+    filesystem.rename(PATH, PATH + ".deleted")
+    index.path = PATH + ".deleted"
     assert index.entry_count == 1
-    assert filesystem.exists(PATH + ".deleted")
     index.delete()
     assert filesystem.list_directory("/d") == []
 
