@@ -23,10 +23,12 @@ class ManifestFacts(NamedTuple):
     Attributes:
         segment: Where it is in the log.
         topic: Of the topic; with 0 partitions where another program wrote it.
+        pair_id: Of the key pair that its data key needs; "": it is not encrypted.
     """
 
     segment: FoundSegment
     topic: TopicFacts
+    pair_id: str
 
 
 class ReadManifests(NamedTuple):
@@ -87,4 +89,5 @@ async def read_manifest(
             how = "it is missing" if there < 0 else f"it has {there} bytes"
             problem = f"{how}, its manifest says {told}"
             return DamagedObject(name, max(there, 0), problem, listed.start_offset)
-    return ManifestFacts(found(metadata, manifest.created_ms), manifest.topic)
+    pair_id = "" if manifest.encryption is None else manifest.encryption.pair_id
+    return ManifestFacts(found(metadata, manifest.created_ms), manifest.topic, pair_id)

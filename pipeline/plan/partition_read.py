@@ -15,9 +15,17 @@ from typing import Final, NamedTuple
 
 from pipeline.plan.bucket import Bucket
 from pipeline.plan.history import continues, read_history, read_summary
-from pipeline.plan.layout import FoundSegment, Gap, Layout, found, lay_out, newest_first
+from pipeline.plan.layout import (
+    FoundSegment,
+    Gap,
+    LaidSegment,
+    Layout,
+    found,
+    lay_out,
+    newest_first,
+)
 from pipeline.plan.listing import KEYS, ListedPartition, list_partition
-from pipeline.plan.manifests import read_manifests
+from pipeline.plan.manifests import ManifestFacts, read_manifests
 from pipeline.plan.partition_log import DamagedObject, PartitionLog
 from pipeline.plan.piece import PartitionName
 from pipeline.plan.tail import stable_end
@@ -76,7 +84,8 @@ async def read_partition(
             any case.
 
     Raises:
-        RemoteStorageError: The bucket cannot be read now.
+        RemoteStorageError: The bucket cannot be read now, or a key pair is missing, as far as
+            that shows: of all segments when they were listed, else of the first and the newest.
     """
     history, damaged = await read_history(bucket, partition)
     summary = None if history is None else history.summary
@@ -89,12 +98,14 @@ async def read_partition(
         back = _start_of_last(history.segments, LISTED_BACK)
         listed = await list_partition(bucket, partition, back)
         log = await _continued(bucket, partition, known, listed, back, summary)
-        if log is not None:
+        if log is not None and await _is_readable(bucket, log.segments[:1]):
             return _remember(log, listed)
     listed = await list_partition(bucket, partition)
     facts, not_read = await read_manifests(bucket, listed.segments)
     not_read += [] if damaged is None else [damaged]
     decided = await _decide(bucket, [one.segment for one in facts], not_read, summary)
+    if decided is not None:
+        await _check_key_pairs(bucket, facts, decided.layout)
     return _remember(_log(partition, decided, not_read, summary), listed)
 
 
@@ -140,6 +151,32 @@ def _remember(log: PartitionLog, listed: ListedPartition) -> PartitionLog:
     back = _start_of_last([one.metadata for one in log.segments], FOLLOWED_BACK)
     ids = {one.segment_id.id for one in listed.segments if one.start_offset >= back}
     return log._replace(listed_ids=frozenset(ids))
+
+
+async def _check_key_pairs(bucket: Bucket, facts: Sequence[ManifestFacts], layout: Layout) -> None:
+    """A key pair that is missing is told before anything is read.
+
+    Raises:
+        RemoteStorageError: It names the pair.
+    """
+    pairs = {one.segment.whole.id: one.pair_id for one in facts if one.pair_id}
+    first = {pairs[one.metadata.id]: one for one in layout.segments if one.metadata.id in pairs}
+    for one in first.values():
+        await _is_readable(bucket, [one])
+
+
+async def _is_readable(bucket: Bucket, segments: Sequence[LaidSegment]) -> bool:
+    """Whether the manifests are there and whole.
+
+    Raises:
+        RemoteStorageError: The key pair is missing, which is told with its name.
+    """
+    for one in segments:
+        try:
+            await bucket.reader.opened(one.metadata, KEYS.segment_keys(one.metadata))
+        except (ObjectNotFoundError, CorruptRemoteDataError):
+            return False
+    return True
 
 
 def _start_of_last(segments: Sequence[RemoteLogSegmentMetadata], count: int) -> int:

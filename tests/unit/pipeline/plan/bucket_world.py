@@ -203,16 +203,19 @@ class BucketWorld:
         partition: TopicIdPartition = PARTITION,
         partitions: int = 1,
         from_offset: int | None = None,
+        until_offset: int | None = None,
     ) -> list[RemoteLogSegmentMetadata]:
         """The closed segments that end behind what the replica has copied; what was copied."""
         start = replica.copied_to if from_offset is None else from_offset
         copied = []
         for metadata, files in self._closed(replica.log, partition):
+            if until_offset is not None and metadata.start_offset >= until_offset:
+                break
             if metadata.end_offset >= start:
                 facts = TopicFacts(partitions, {}, "cluster")
                 await self.tier.copy_segment(metadata, files, facts)
                 copied.append(metadata)
-                replica.copied_to = metadata.end_offset + 1
+                replica.copied_to = max(replica.copied_to, metadata.end_offset + 1)
                 self.clock.advance(1)
         return copied
 

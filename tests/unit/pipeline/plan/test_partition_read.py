@@ -1,16 +1,25 @@
 """By a history, by listing or by following: the log is the same, or the history says why not."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.plan.layout import Gap
 from pipeline.plan.partition_log import PartitionLog
-from pipeline.plan.partition_read import FOLLOWED_BACK, follow_partition, read_partition
+from pipeline.plan.partition_read import (
+    FOLLOWED_BACK,
+    LISTED_BACK,
+    follow_partition,
+    read_partition,
+)
 from tests.fakes.object_store import Fault, StoredObject
 from tests.unit.pipeline.plan.bucket_world import NAME, PARTITION, BucketWorld, Replica
-from tiered.errors import StoreDeniedError
+from tiered.errors import RemoteStorageError, StoreDeniedError
 from tiered.history import HistoryState
+from tiered.key_ring import DataKeyEnvelope
+from tiered.manifest_layout import crc_of
 from tiered.object_keys import ObjectKeys
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 
@@ -33,7 +42,7 @@ def told(log: PartitionLog) -> object:
 
 
 async def segments(
-    count: int, **form: int
+    count: int, **form: Any
 ) -> tuple[BucketWorld, Replica, list[RemoteLogSegmentMetadata]]:
     """Segments of 10 offsets."""
     world = BucketWorld(**form)
@@ -59,9 +68,10 @@ async def test_a_history_spares_the_listing_and_the_manifests() -> None:
     world.store.log.clear()
     log = await fresh(world)
     assert told(log) == told(listed)
-    # History, listing, the new manifest once for its facts and once to be opened, side files.
+    # History, listing, the new manifest once for its facts and once to be opened, side files, and
+    # the first segment's manifest: whether it is still there, and its key pair here.
     calls = [call for call, _ in world.store.log]
-    assert calls == ["get", "list", "get", "get", "get_range"]
+    assert calls == ["get", "list", "get", "get", "get_range", "get"]
 
 
 async def test_deleted_records_stay_deleted() -> None:
@@ -147,6 +157,40 @@ async def test_what_is_missing_from_the_log_start_on_is_a_gap() -> None:
     world.remove(copied[0])
     log = await fresh(world, use_history=False)
     assert (log.log_start_offset, log.gaps) == (0, (Gap(0, 10),))
+
+
+async def test_when_the_first_segment_of_a_history_is_gone_all_is_listed() -> None:
+    """It was removed since, or another copy has its offsets."""
+    world, leader, copied = await segments(LISTED_BACK + 3)
+    world.write_history(leader, copied)
+    await world.copy(leader, from_offset=0, until_offset=10)
+    world.remove(copied[0])
+    log = await fresh(world)
+    assert (log.log_start_offset, log.gaps) == (0, ())
+    assert log.segments[0].metadata.id != copied[0].id
+
+
+async def test_a_key_pair_that_only_old_segments_need_is_missed_before_they_are_read() -> None:
+    """It was replaced, and nobody has wrapped their data keys anew."""
+    world, leader, copied = await segments(3, encryption=True)
+    old = {one.id: world.store.objects[ObjectKeys().segment_keys(one).manifest] for one in copied}
+    for one in copied[:2]:
+        data = old[one.id].data.replace(b'"dataKey":"none:', b'"dataKey":"gone:')
+        data = data[:-12] + f"{crc_of(data):08x}".encode() + data[-4:]
+        world.store.objects[ObjectKeys().segment_keys(one).manifest] = StoredObject(data, 0)
+    unwrap = world.keys.unwrap
+
+    def unwrap_known(envelope: DataKeyEnvelope) -> object:
+        if envelope.pair_id == "gone":
+            raise RemoteStorageError("needs the key pair 'gone'")
+        return unwrap(envelope)
+
+    world.keys.unwrap = unwrap_known  # type: ignore[method-assign]  # one of two is here
+    for history in (False, True):
+        if history:
+            world.write_history(leader, copied)
+        with pytest.raises(RemoteStorageError, match="needs the key pair 'gone'"):
+            await fresh(world)
 
 
 async def test_a_damaged_history_is_named_and_all_is_listed() -> None:
