@@ -64,12 +64,28 @@ class Row(NamedTuple):
     value: bytes | None
 
 
+class Written(NamedTuple):
+    """A record, by whom, and the transaction it belongs to; 0: none."""
+
+    row: Row
+    producer_id: int
+    transaction: int
+
+
+class Outcome(NamedTuple):
+    """How a transaction ended, by the marker at an offset."""
+
+    is_committed: bool
+    marker_offset: int
+
+
 class Replica:
     """One broker's log of the partition, and what is true of its records.
 
     Attributes:
-        written: Records, and the transaction each belongs to: 0 for none.
-        outcomes: Of transactions that ended: whether they were committed.
+        written: All records.
+        outcomes: Of transactions that ended.
+        open: The others, by producer.
     """
 
     def __init__(self, name: str, filesystem: FakeFilesystem, clock: ManualClock) -> None:
@@ -81,8 +97,8 @@ class Replica:
         )
         self.copied_to = 0
         self.sequences: dict[int, int] = {}
-        self.written: list[tuple[Row, int]] = []
-        self.outcomes: dict[int, bool] = {}
+        self.written: list[Written] = []
+        self.outcomes: dict[int, Outcome] = {}
         self.open: dict[int, int] = {}
 
     @property
@@ -120,7 +136,8 @@ class Replica:
             if transactional:
                 transaction = self.open.setdefault(producer_id, self.end + 1)
             self.written += [
-                (Row(self.end + at, value), transaction) for at, value in enumerate(values)
+                Written(Row(self.end + at, value), producer_id, transaction)
+                for at, value in enumerate(values)
             ]
             append(self.log, data, leader_epoch=epoch)
 
@@ -130,7 +147,7 @@ class Replica:
 
     def finish(self, producer_id: int, *, commit: bool, epoch: int = 0) -> None:
         """The marker of a transaction."""
-        self.outcomes[self.open.pop(producer_id)] = commit
+        self.outcomes[self.open.pop(producer_id)] = Outcome(commit, self.end)
         marker = TransactionMarker(producer_id, 0, commit, 0, 0)
         self.log.append_markers([marker], leader_epoch=epoch, now_ms=NOW_MS)
         self.log.update_high_watermark(self.log.log_end_offset)
@@ -139,11 +156,11 @@ class Replica:
         """What a consumer gets of [start, end), as far as it is stable."""
         if read_committed:
             end = min([end, *(first - 1 for first in self.open.values())])
+        aborted = {one for one, outcome in self.outcomes.items() if not outcome.is_committed}
         return [
-            row
-            for row, transaction in self.written
-            if start <= row.offset < end
-            and (not read_committed or self.outcomes.get(transaction, True))
+            one.row
+            for one in self.written
+            if start <= one.row.offset < end and not (read_committed and one.transaction in aborted)
         ]
 
     def roll(self) -> None:
@@ -151,12 +168,22 @@ class Replica:
         self.log.flush()
 
     def follow(self, leader: "Replica", end: int) -> None:
-        """Copy another's batches up to an offset."""
+        """Copy another's batches that begin below an offset."""
         for data in read_batches(leader.log):
             ((_, header),) = iterate_batches(memoryview(data))
             if self.end <= header.base_offset < end:
                 self.log.append_as_follower(memoryview(data))
-        self.written = [one for one in leader.written if one[0].offset < end]
+        self.written = [one for one in leader.written if one.row.offset < self.end]
+        self.outcomes = {
+            transaction: outcome
+            for transaction, outcome in leader.outcomes.items()
+            if outcome.marker_offset < self.end
+        }
+        for one in self.written:
+            if one.producer_id >= 0:
+                self.sequences[one.producer_id] = self.sequences.get(one.producer_id, 0) + 1
+            if one.transaction and one.transaction not in self.outcomes:
+                self.open[one.producer_id] = one.transaction
         self.log.update_high_watermark(self.log.log_end_offset)
 
 

@@ -1,23 +1,28 @@
 """What a bucket says of its topics, from real segments, and when objects are missing or wrong."""
 
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pipeline.plan.bucket_log import read_bucket_log
 from pipeline.plan.errors import TopicError
 from pipeline.plan.layout import Gap
 from pipeline.plan.listing import TopicSelection
+from pipeline.plan.splits import pieces
 from storage.uuid_text import format_uuid
 from tests.fakes.object_store import Fault, StoredObject
 from tests.fakes.plugin_writer import PluginSegment, plugin_objects
 from tests.unit.pipeline.plan.bucket_world import PARTITION, BucketWorld
+from tests.unit.pipeline.plan.plain_reader import read_rows
 from tests.unit.tiered.tier_worlds import text_segment
 from tiered.errors import RemoteStorageError, StoreDeniedError, StoreUnavailableError
 from tiered.key_ring import KeyRing
+from tiered.lineage import Lineage
 from tiered.manifest_layout import crc_of
-from tiered.segment_metadata import TopicIdPartition
+from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
 
 OTHER_ID = UUID(int=9)
 
@@ -273,3 +278,79 @@ async def test_of_several_leaders_each_offset_comes_once() -> None:
         (10, 15),
         (15, 25),
     ]
+
+
+class Era(NamedTuple):
+    """What happens under one leader.
+
+    Attributes:
+        goes_on_at: Where it begins, in percent of the log before: 100 is a clean election.
+        script: What it does.
+        copies_from: In percent of its log: what lies below it does not copy, or not again.
+    """
+
+    goes_on_at: int
+    script: list[str]
+    copies_from: int
+
+
+eras = st.builds(
+    Era,
+    st.sampled_from([100, 100, 80, 50, 10]),
+    st.lists(
+        st.sampled_from(["write", "write", "one", "two", "commit", "abort", "roll", "roll"]),
+        max_size=12,
+    ),
+    st.sampled_from([0, 0, 30, 60]),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(eras, min_size=1, max_size=4), st.booleans())
+async def test_rows_are_those_of_the_last_leader(script: list[Era], use_history: bool) -> None:
+    """Whoever copied what, wherever replicas rolled, whatever was overwritten."""
+    world = BucketWorld()
+    leader = world.replica("0")
+    copied: list[RemoteLogSegmentMetadata] = []
+    for epoch, era in enumerate(script):
+        heir = world.replica(f"{epoch + 1}")
+        heir.follow(leader, leader.end * era.goes_on_at // 100)
+        leader = heir
+        for step in era.script:
+            if step == "write":
+                leader.write(2, epoch=epoch, records=2)
+            elif step in ("one", "two"):
+                leader.transaction(1 if step == "one" else 2, 1, epoch=epoch)
+            elif step == "roll":
+                leader.roll()
+            elif leader.open:
+                leader.finish(next(iter(leader.open)), commit=step == "commit", epoch=epoch)
+        leader.write(1, epoch=epoch)
+        leader.roll()
+        copied += await world.copy(leader, from_offset=leader.end * era.copies_from // 100)
+    if use_history:
+        mine = [one for one in copied if Lineage.of(leader.log).contains(one)]
+        world.write_history(leader, mine)
+    log = await world.log()
+    assert log.end_offset == leader.end
+    for read_committed in (False, True):
+        end = log.end(read_committed=read_committed)
+        planned = await pieces(
+            world.bucket,
+            log,
+            log.log_start_offset,
+            end,
+            read_committed=read_committed,
+            max_partition_bytes=300,
+        )
+        there = {offset for one in planned for offset in range(one.start_offset, one.end_offset)}
+        expected = leader.rows(log.log_start_offset, end, read_committed=read_committed)
+        rows = await read_rows(world.bucket, planned)
+        assert rows == [row for row in expected if row.offset in there]
+        missing = {n for gap in log.missing(log.log_start_offset, end) for n in range(*gap)}
+        assert there | missing == set(range(log.log_start_offset, end))
+        assert not there & missing
+        # Nothing that any copy of this log has is missing.
+        for one in copied:
+            if Lineage.of(leader.log).contains(one):
+                assert not missing & set(range(one.start_offset, one.end_offset + 1))

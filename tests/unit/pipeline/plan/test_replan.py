@@ -35,7 +35,6 @@ async def test_another_copy_has_the_offsets() -> None:
     assert piece.segment_id == copied[1].id
     again = world.replica("b")
     again.follow(leader, 40)
-    again.outcomes = leader.outcomes
     again.roll()
     await world.copy(again)
     world.remove(copied[1])
