@@ -43,13 +43,17 @@ def billions(pid: int) -> float:
     Raises:
         OSError: They cannot be counted here.
     """
+    return sum(map(billions_of, tree(pid)))
+
+
+def billions_of(pid: int) -> float:
+    """As `billions`, of one process."""
     total = 0
-    for member in tree(pid):
-        for task in os.listdir(f"/proc/{member}/task"):
-            key = (member, int(task))
-            if key not in _counters:
-                _counters[key] = _open(int(task))
-            total += int.from_bytes(os.read(_counters[key], 8), "little")
+    for task in os.listdir(f"/proc/{pid}/task"):
+        key = (pid, int(task))
+        if key not in _counters:
+            _counters[key] = _open(int(task))
+        total += int.from_bytes(os.read(_counters[key], 8), "little")
     return total / 1e9
 
 

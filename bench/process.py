@@ -5,6 +5,7 @@ Everything counts the whole process tree, so a broker that hands work to childre
 Source: proc(5).
 """
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -41,16 +42,23 @@ def measure_cost_by(cost: Callable[[int], float]) -> None:
     _cost = cost
 
 
+def cpu_seconds_of(pid: int) -> float:
+    """CPU seconds used so far by one process, user and system, with children already reaped.
+
+    Raises:
+        OSError: There is no such process any more.
+    """
+    # The command, field 2, may hold spaces: count the fields from its closing bracket.
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(int(field) for field in fields[11:15]) / _TICKS_PER_SECOND
+
+
 def _cpu_seconds(pid: int) -> float:
-    ticks = 0
+    used = 0.0
     for member in tree(pid):
-        try:
-            # The command, field 2, may hold spaces: count the fields from its closing bracket.
-            fields = Path(f"/proc/{member}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        ticks += sum(int(field) for field in fields[11:15])
-    return ticks / _TICKS_PER_SECOND
+        with contextlib.suppress(OSError):
+            used += cpu_seconds_of(member)
+    return used
 
 
 _cost = _cpu_seconds

@@ -50,10 +50,10 @@ def cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def settings_for(url: str) -> StoreSettings:
+def settings_for(url: str, bucket: str = "bench") -> StoreSettings:
     return StoreSettings(
         backend="s3",
-        bucket="bench",
+        bucket=bucket,
         region=REGION,
         endpoint_url=url,
         path_style=True,
@@ -62,9 +62,9 @@ def settings_for(url: str) -> StoreSettings:
     )
 
 
-def new_store(url: str, *, fast_reads: bool = True) -> S3ObjectStore:
+def new_store(url: str, *, fast_reads: bool = True, bucket: str = "bench") -> S3ObjectStore:
     return S3ObjectStore(
-        settings_for(url),
+        settings_for(url, bucket),
         SystemClock(),
         SeededRandomness(1),
         credentials=FixedCredentials(ACCESS_KEY_ID, SECRET_ACCESS_KEY),

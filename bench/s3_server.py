@@ -109,8 +109,8 @@ def s3_server(name: str) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def running_s3_server(name: str) -> Iterator[S3Server]:
-    """Run one; its address and process. Its data goes when it ends.
+def running_s3_server(name: str, kept: Path | None = None) -> Iterator[S3Server]:
+    """Run one; its address and process. Its data goes when it ends, unless it lies in `kept`.
 
     Raises:
         RuntimeError: It does not start; with the end of what it said.
@@ -121,8 +121,8 @@ def running_s3_server(name: str) -> Iterator[S3Server]:
         tempfile.TemporaryDirectory(prefix=f"varve-{name}-") as directory,
         tempfile.TemporaryFile() as said,
     ):
-        data = Path(directory) / "data"
-        data.mkdir()
+        data = kept or Path(directory) / "data"
+        data.mkdir(exist_ok=True)
         filled = {"port": port, "port2": free_port(), "data": data}
         process = subprocess.Popen(
             [BINARIES / name, *(argument.format(**filled) for argument in kind.arguments)],
