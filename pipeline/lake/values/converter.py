@@ -8,6 +8,7 @@ A null value is a row whose value columns are all null, as `from_json` of null i
 where a column must not be null. Keyed tables look at the record's own value for deletions.
 """
 
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from pipeline.lake.values.columns import (
 )
 from pipeline.lake.values.formats import open_format
 from pipeline.lake.values.parsed import Misfit, ValueFormat
+from pipeline.lake.values.registry import RegistryClient, RegistryCredentials
 from pipeline.lake.values.spec import ConverterSpec, FieldSpec
 
 
@@ -33,9 +35,9 @@ class Converted(NamedTuple):
     Attributes:
         rows: Columns of `Converter.row_schema`, in the records' order.
         quarantined: Columns of `columns.QUARANTINE_SCHEMA`, in the records' order.
-        behind: Ids of schemas whose records have fields or types that the table lacks: their rows
-            are incomplete. Whoever commits evolves the spec (`evolution.evolve`) and converts the
-            range again before it commits.
+        behind: Ids of schemas whose records have fields or types that the table lacks (those of
+            keys as negative numbers): their rows are incomplete. Whoever commits evolves the spec
+            (`TableColumns.evolved`) and converts the range again before it commits.
     """
 
     rows: pa.RecordBatch
@@ -62,18 +64,21 @@ class _Side(NamedTuple):
 class Converter:
     """Converts batches one after the other; made from its spec wherever it is needed."""
 
-    def __init__(self, spec: ConverterSpec) -> None:
+    def __init__(self, spec: ConverterSpec, credentials: RegistryCredentials | None = None) -> None:
         """Prepare; nothing is asked of a registry yet.
 
         Args:
             spec: What values and keys are.
+            credentials: For the spec's registry; none: its file, or none at all.
 
         Raises:
             ValueError: a schema that the format cannot have, or columns of one name.
+            RegistryError: the registry's address or credentials cannot be used.
         """
         self.spec: Final = spec
-        self._value = open_format(spec.value)
-        self._key = open_format(spec.key, "key") if spec.key is not None else None
+        client = partial(RegistryClient, credentials=credentials)
+        self._value = open_format(spec.value, "value", client)
+        self._key = open_format(spec.key, "key", client) if spec.key is not None else None
         self.schema: Final[pa.Schema] = value_columns(self._value.schema)
         self.row_schema: Final[pa.Schema] = pa.schema([*self._leading(), *self.schema])
 
@@ -102,7 +107,9 @@ class Converter:
             inside = np.ones(batch.num_rows, bool)
             inside[list(misfits)] = False
             kept = np.flatnonzero(inside)
-        behind = value.behind | (key.behind if key is not None else frozenset())
+        behind = value.behind
+        if key is not None:
+            behind |= {-schema_id for schema_id in key.behind}
         return Converted(self._rows(batch, value, key, kept), _quarantine(batch, misfits), behind)
 
     def _leading(self) -> list[pa.Field]:

@@ -1,21 +1,33 @@
 """From a spec to the format that reads values."""
 
+from collections.abc import Callable
+
+from pipeline.lake.values.avro import AvroReader, avro_of_registry
+from pipeline.lake.values.avro_schema import parse_avro_schema
+from pipeline.lake.values.by_schema import OneSchemaFormat, RegistryFormat, SchemaReader
 from pipeline.lake.values.json_blocks import JsonFormat
 from pipeline.lake.values.parsed import ValueFormat
 from pipeline.lake.values.raw import RawFormat, StringFormat
-from pipeline.lake.values.spec import FieldSpec
+from pipeline.lake.values.registry import RegisteredSchema, RegistryClient
+from pipeline.lake.values.spec import FieldSpec, RegistrySpec
 from pipeline.lake.values.wire import WireFormat
 
 
-def open_format(spec: FieldSpec, column: str = "value") -> ValueFormat:
+def open_format(
+    spec: FieldSpec,
+    column: str = "value",
+    open_client: Callable[[RegistrySpec], RegistryClient] = RegistryClient,
+) -> ValueFormat:
     """What a spec means.
 
     Args:
         spec: Of values or keys.
         column: Name of the one column of a format without fields.
+        open_client: Of the spec's registry.
 
     Raises:
-        ValueError: fields that the format cannot have, or none where it needs them.
+        ValueError: Fields that the format cannot have, or none where it needs them.
+        RegistryError: The registry's address or credentials cannot be used.
     """
     match spec.format:
         case "raw":
@@ -27,5 +39,53 @@ def open_format(spec: FieldSpec, column: str = "value") -> ValueFormat:
                 raise ValueError("JSON needs a schema: give one, or infer it from a sample")
             plain = JsonFormat(spec.fields)
             return WireFormat(plain) if spec.wire == "confluent" else plain
-        case _:
-            raise ValueError(f"{spec.format} values cannot be read")
+        case "avro" | "protobuf":
+            return _by_schema(spec, open_client, column)
+
+
+def reader_of(kind: str, found: RegisteredSchema, column: str, message: str | None) -> SchemaReader:
+    """What reads values of a registry's schema.
+
+    Args:
+        kind: The format.
+        found: The schema.
+        column: Name of the one column of a schema without fields.
+        message: Of Protobuf, where values do not tell it.
+
+    Raises:
+        ValueError: It is of another kind, or no columns can be made of it.
+    """
+    if kind != "avro":
+        raise ValueError(f"{kind} values cannot be read")
+    return avro_of_registry(found, column)
+
+
+def file_reader(kind: str, definition: bytes, column: str, message: str | None) -> SchemaReader:
+    """What reads values of a schema that is given.
+
+    Raises:
+        ValueError: No columns can be made of it.
+    """
+    if kind != "avro":
+        raise ValueError(f"{kind} values cannot be read")
+    return AvroReader(parse_avro_schema(definition), column)
+
+
+def _by_schema(
+    spec: FieldSpec, open_client: Callable[[RegistrySpec], RegistryClient], column: str
+) -> ValueFormat:
+    if spec.fields is None:
+        raise ValueError(f"{spec.format} needs the fields of its schema")
+    if spec.definition is None:
+        if spec.registry is None or spec.wire != "confluent":
+            raise ValueError(f"{spec.format} needs a schema, or a registry that values name")
+        return RegistryFormat(
+            open_client(spec.registry),
+            lambda found: reader_of(spec.format, found, column, spec.message),
+            spec.fields,
+            bare=spec.bare,
+            widen=spec.widen,
+        )
+    reader = file_reader(spec.format, spec.definition, column, spec.message)
+    one = OneSchemaFormat(reader, spec.fields, bare=spec.bare)
+    return WireFormat(one) if spec.wire == "confluent" else one

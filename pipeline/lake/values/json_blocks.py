@@ -13,10 +13,9 @@ The last thing before it is a closing brace and the first behind it an opening o
 the two in a row, so each of ours ends a document or is an error. Thus every record holds at least
 one whole document, and when there are as many rows as records, each is exactly one.
 
-Where a block fails, the record that broke it is found (by the row that the reader names, or by
-halving), and the others stay in blocks. A top-level `null` crashes the reader of pyarrow 26 (it
-writes beside its builders); one can only come behind the first document of a record, so records in
-which `null` follows a brace are looked at before.
+Where a block fails, the record that broke it is found, and the others stay in blocks. A top-level
+`null` crashes the reader of pyarrow 26 (it writes beside its builders); one can only come behind
+the first document of a record, so records in which `null` follows a brace are looked at before.
 
 `NaN` and `Infinity` are numbers, as in Spark's `from_json`. Fields that the table has not are left
 out. Numbers that are too large, have decimal places or are in quotes do not fit into whole
@@ -24,22 +23,17 @@ numbers; dates and timestamps are ISO 8601 text.
 """
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
+from pipeline.lake.values.block_parsing import BrokenBlockError, parse_in_blocks
+from pipeline.lake.values.by_schema import one_batch
 from pipeline.lake.values.fitting import fit
 from pipeline.lake.values.parsed import Misfit, Parsed
 from pipeline.lake.values.raw import not_utf8, utf8_problem
-
-MAX_BLOCK_BYTES: Final = 4 * 1024 * 1024
-"""Joined records that are parsed at once; a larger record is a block of its own."""
-
-MAX_BLOCK_RECORDS: Final = 32_768
-"""Arrow's reader takes at most 100,000 rows from a block."""
 
 _SPACE: Final = b" \t\r\n"
 _NULL_BEHIND_BRACE: Final = re.compile(rb"\}[ \t\r\n]*null")
@@ -69,47 +63,26 @@ class JsonFormat:
         reasons = _misframed(values)
         kept = [n for n in range(len(values)) if n not in reasons] if reasons else None
         framed = values if kept is None else values.take(pa.array(kept, pa.int64()))
-        tables: list[pa.Table] = []
-        for start, end in _blocks(framed):
-            broken = self._parse_block(framed.slice(start, end - start), tables)
-            for position, reason in broken:
-                at = start + position
-                reasons[at if kept is None else kept[at]] = reason
-        columns = _one_batch(tables, self.schema)
-        return Parsed(columns, [Misfit(at, reasons[at]) for at in sorted(reasons)])
+        parts, broken = parse_in_blocks(framed, self._read)
+        for at, reason in broken.items():
+            reasons[at if kept is None else kept[at]] = reason
+        misfits = [Misfit(at, reasons[at]) for at in sorted(reasons)]
+        return Parsed(one_batch(parts, self.schema), misfits)
 
-    def _parse_block(self, block: pa.BinaryArray, tables: list[pa.Table]) -> list[tuple[int, str]]:
-        """Tables of the records that fit, in order, and positions with reasons of the rest."""
-        broken: list[tuple[int, str]] = []
-        parts = [(0, len(block))]
-        while parts:
-            start, end = parts.pop()
-            if start == end:
-                continue
-            try:
-                tables.append(self._read(block.slice(start, end - start)))
-                continue
-            except pa.ArrowInvalid as error:
-                reason, row = _explain(str(error))
-            if end - start == 1:
-                broken.append((start, reason))
-                continue
-            # The row that the reader names saves halvings. It counts documents: behind a record of
-            # several it is too large, and the part before it fails once more, without such a row.
-            if row is not None and row < end - start:
-                at = start + row
-                parts += [(at + 1, end), (at, at + 1), (start, at)]
-            else:
-                middle = (start + end) // 2
-                parts += [(middle, end), (start, middle)]
-        return broken
-
-    def _read(self, records: pa.BinaryArray) -> pa.Table:
+    def _read(self, records: pa.BinaryArray) -> pa.RecordBatch:
         """All records as rows.
 
         Raises:
-            pyarrow.ArrowInvalid: at least one of them does not fit.
+            BrokenBlockError: at least one of them does not fit.
         """
+        try:
+            return self._rows(records)
+        except pa.ArrowInvalid as error:
+            reason = str(error)
+        row = _ROW.search(reason)
+        raise BrokenBlockError(_ROW.sub("", reason), int(row[1]) if row else None)
+
+    def _rows(self, records: pa.BinaryArray) -> pa.RecordBatch:
         joined = pc.binary_join_element_wise(records, pa.scalar(b"\n"), pa.scalar(b""))
         block = joined.buffers()[2]
         read = pyarrow.json.read_json(
@@ -127,7 +100,7 @@ class JsonFormat:
         columns = [
             fit(_contiguous(read.column(n)), field.type) for n, field in enumerate(self.schema)
         ]
-        return pa.Table.from_arrays(columns, schema=self.schema)
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
 def json_kinds(kind: pa.DataType) -> pa.DataType:
@@ -219,24 +192,6 @@ def _is_one_document(bare: bytes) -> bool:
     return False
 
 
-def _blocks(values: pa.BinaryArray) -> Iterator[tuple[int, int]]:
-    """Ranges of records whose joined bytes are at most a block."""
-    ends = pc.cumulative_sum(pc.add(pc.binary_length(values).cast(pa.int64()), 1)).to_numpy()
-    start = 0
-    while start < len(values):
-        before = int(ends[start - 1]) if start else 0
-        end = int(ends.searchsorted(before + MAX_BLOCK_BYTES, "right"))
-        end = min(max(end, start + 1), start + MAX_BLOCK_RECORDS)
-        yield start, end
-        start = end
-
-
-def _explain(error: str) -> tuple[str, int | None]:
-    """A reader's error without its place in the block, and that place."""
-    row = _ROW.search(error)
-    return _ROW.sub("", error), int(row[1]) if row else None
-
-
 def _positions(mask: pa.BooleanArray) -> list[int]:
     positions: list[int] = pc.indices_nonzero(mask).to_pylist()
     return positions
@@ -258,11 +213,3 @@ def _contains(data: memoryview, needle: bytes) -> bool:
 def _contiguous(column: pa.ChunkedArray) -> pa.Array:
     combined = column.combine_chunks()
     return combined.combine_chunks() if isinstance(combined, pa.ChunkedArray) else combined
-
-
-def _one_batch(tables: list[pa.Table], schema: pa.Schema) -> pa.RecordBatch:
-    if not tables:
-        return pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
-    table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
-    columns = [_contiguous(column) for column in table.columns]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)

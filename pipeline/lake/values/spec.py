@@ -44,6 +44,8 @@ class FieldSpec:
         definition: Avro's schema as JSON text, Protobuf's descriptor set; none with a registry.
         message: Full name of Protobuf's message; without it the first of the file.
         registry: Where writers' schemas are found; with `wire` only.
+        bare: Whether the schema has no fields: one column by itself.
+        widen: Whether types of the table's columns can be changed.
         max_value_bytes: A longer value is quarantined.
     """
 
@@ -53,6 +55,8 @@ class FieldSpec:
     definition: bytes | None = None
     message: str | None = None
     registry: RegistrySpec | None = None
+    bare: bool = False
+    widen: bool = False
     max_value_bytes: int = 64 * MIB
 
 

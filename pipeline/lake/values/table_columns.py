@@ -1,13 +1,15 @@
 """What the columns of a table are, or have to become: from settings, a schema, the table, a sample.
 
     the table is there    its columns stay; a schema may add to them (`evolution`)
-    a schema is given     a file, or the registry's latest of the subject
+    a schema is given     its fields
+    a registry is         the latest schema of the subject
     neither               JSON is inferred from a sample; from then on the table's columns say it
 
 So what was inferred is fixed by the table itself, and every later run finds it there.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -15,9 +17,11 @@ import pyarrow as pa
 
 from pipeline.lake.values.columns import RESERVED, field_name, plain_type
 from pipeline.lake.values.ddl import parse_ddl
-from pipeline.lake.values.evolution import followed
+from pipeline.lake.values.evolution import SchemaChangeError, followed
+from pipeline.lake.values.formats import file_reader, reader_of
 from pipeline.lake.values.json_schema import infer_json_schema
-from pipeline.lake.values.spec import ConverterSpec, FieldSpec, Format, Wire
+from pipeline.lake.values.registry import RegistryClient
+from pipeline.lake.values.spec import ConverterSpec, FieldSpec, Format, RegistrySpec, Wire
 
 
 class FieldSettings(NamedTuple):
@@ -27,11 +31,17 @@ class FieldSettings(NamedTuple):
         format: Of the bytes.
         wire: Whether a registry's id comes first.
         definition: Content of the schema's file; none: the registry or a sample tells.
+        message: Full name of Protobuf's message; none: the first of the file.
+        registry: Where schemas are.
+        subject: Of the registry, whose latest schema the table begins with.
     """
 
     format: Format = "raw"
     wire: Wire = "plain"
     definition: bytes | None = None
+    message: str | None = None
+    registry: RegistrySpec | None = None
+    subject: str = ""
 
 
 class TableColumns:
@@ -45,6 +55,7 @@ class TableColumns:
         headers: bool = False,
         widen: bool = False,
         sample: Callable[[], Iterable[pa.RecordBatch]] = lambda: (),
+        open_client: Callable[[RegistrySpec], RegistryClient] = RegistryClient,
     ) -> None:
         """Nothing is read yet.
 
@@ -55,12 +66,14 @@ class TableColumns:
             widen: Whether types of columns that are there can be changed in this table.
             sample: The first records of the topic, with columns key and value; called at most once
                 for each side, and only where there is no other way to know.
+            open_client: Of a registry, with its credentials.
         """
         self._value = value
         self._key = key
         self._headers = headers
         self._widen = widen
         self._sample = sample
+        self._open_client = open_client
 
     def spec(self, table: pa.Schema | None) -> ConverterSpec:
         """How records become rows of a table.
@@ -71,6 +84,7 @@ class TableColumns:
         Raises:
             SchemaTextError, InferenceError, SchemaChangeError: All `ValueError`s, with sentences
                 for whoever wrote the job.
+            RegistryError: The registry cannot be asked, or has no such subject.
         """
         key = None
         if self._key is not None:
@@ -78,15 +92,70 @@ class TableColumns:
         value = self._side(self._value, "value", None if table is None else _value_fields(table))
         return ConverterSpec(value, key, self._headers)
 
+    def evolved(self, spec: ConverterSpec, behind: frozenset[int]) -> ConverterSpec:
+        """The spec with columns for all that some of the registry's schemas have.
+
+        Args:
+            spec: With which these schemas were found to be `Converted.behind`.
+            behind: Their ids, as there.
+
+        Raises:
+            RegistryError: The registry cannot be asked, or has them no more.
+        """
+        value = self._follow(spec.value, self._value, "value", sorted(n for n in behind if n > 0))
+        key = spec.key
+        if key is not None and self._key is not None:
+            key = self._follow(key, self._key, "key", sorted(-n for n in behind if n < 0))
+        return replace(spec, value=value, key=key)
+
+    def _follow(
+        self, spec: FieldSpec, given: FieldSettings, side: str, behind: list[int]
+    ) -> FieldSpec:
+        if spec.registry is None or spec.fields is None:
+            return spec
+        client = self._open_client(spec.registry)
+        fields = spec.fields
+        for schema_id in behind:
+            reader = reader_of(spec.format, client.by_id(schema_id), side, given.message)
+            fields = followed(fields, reader.written, widen=spec.widen)
+        return replace(spec, fields=fields)
+
     def _side(self, given: FieldSettings, side: str, table: pa.Schema | None) -> FieldSpec:
         if given.format in ("raw", "string"):
             return FieldSpec(given.format, given.wire)
+        wanted, bare = self._wanted(given, side)
+        if wanted is None:
+            wanted = table if table is not None else self._inferred(side)
+        if side == "key" and table is not None and bare != (table.names == ["key"]):
+            told = "no fields" if bare else "fields"
+            raise SchemaChangeError(f"keys have {told} by their schema, other than in the table")
+        fields = wanted if table is None else followed(table, wanted, widen=self._widen)
+        schema_driven = given.format in ("avro", "protobuf")
+        return FieldSpec(
+            given.format,
+            given.wire,
+            fields,
+            definition=given.definition if schema_driven else None,
+            message=given.message,
+            registry=given.registry,
+            bare=bare,
+            widen=self._widen,
+        )
+
+    def _wanted(self, given: FieldSettings, side: str) -> tuple[pa.Schema | None, bool]:
+        """Fields that a schema asks for, and whether it has none of its own."""
+        if given.format == "json":
+            if given.definition is None:
+                return None, False
+            return parse_ddl(given.definition.decode()), False
         if given.definition is not None:
-            wanted = parse_ddl(given.definition.decode())
-            fields = wanted if table is None else followed(table, wanted, widen=self._widen)
+            reader = file_reader(given.format, given.definition, side, given.message)
+        elif given.registry is not None:
+            found = self._open_client(given.registry).latest(given.subject)
+            reader = reader_of(given.format, found, side, given.message)
         else:
-            fields = table if table is not None else self._inferred(side)
-        return FieldSpec(given.format, given.wire, fields)
+            raise ValueError(f"{given.format} {side}s need a schema or a registry")
+        return reader.written, reader.bare
 
     def _inferred(self, side: str) -> pa.Schema:
         values = (batch.column(side) for batch in self._sample())
@@ -106,6 +175,7 @@ def _value_fields(table: pa.Schema) -> pa.Schema:
 
 def _key_fields(table: pa.Schema) -> pa.Schema | None:
     index = table.get_field_index("key")
-    if index < 0 or not pa.types.is_struct(table.field(index).type):
+    if index < 0:
         return None
-    return pa.schema([f.with_type(plain_type(f.type)) for f in table.field(index).type])
+    kind = plain_type(table.field(index).type)
+    return pa.schema(list(kind) if pa.types.is_struct(kind) else [pa.field("key", kind)])

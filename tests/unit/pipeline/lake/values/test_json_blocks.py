@@ -4,6 +4,7 @@ import json
 import math
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.lake.values import json_blocks
+from pipeline.lake.values.block_parsing import MAX_BLOCK_BYTES, parse_in_blocks
 from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.ddl import parse_ddl
 from pipeline.lake.values.json_blocks import JsonFormat
@@ -181,7 +183,9 @@ def test_borders_of_blocks_change_nothing(values: list[bytes], block_bytes: int)
     column = pa.array(values, pa.binary())
     whole = JsonFormat(FIELDS).parse(column)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_blocks, "MAX_BLOCK_BYTES", block_bytes)
+        patch.setattr(
+            json_blocks, "parse_in_blocks", partial(parse_in_blocks, max_block_bytes=block_bytes)
+        )
         cut = JsonFormat(FIELDS).parse(column)
     assert repr(cut.columns.to_pylist()) == repr(whole.columns.to_pylist())
     assert [misfit.position for misfit in cut.misfits] == [m.position for m in whole.misfits]
@@ -271,14 +275,14 @@ def test_nesting_without_end_and_long_strings_are_rows() -> None:
     """Neither a stack nor a block limits what a record may hold where nobody looks."""
     deep = b'{"v":1,"z":' + b"[" * 200_000 + b"]" * 200_000 + b"}"
     objects = b'{"v":2,"z":' + b'{"z":' * 50_000 + b"null" + b"}" * 50_000 + b"}"
-    long = b'{"s":"' + b"x" * (3 * json_blocks.MAX_BLOCK_BYTES) + b'"}'
+    long = b'{"s":"' + b"x" * (3 * MAX_BLOCK_BYTES) + b'"}'
     quotes = b'{"s":"' + b'\\"' * 500_000 + b'} null"}'
     fields = parse_ddl("v int, s string")
     parsed = JsonFormat(fields).parse(pa.array([deep, long, objects, quotes], pa.binary()))
     assert parsed.misfits == []
     assert parsed.columns.column("v").to_pylist() == [1, None, 2, None]
     assert [len(s or "") for s in parsed.columns.column("s").to_pylist()] == [
-        *(0, 3 * json_blocks.MAX_BLOCK_BYTES, 0, 500_000 + 6),
+        *(0, 3 * MAX_BLOCK_BYTES, 0, 500_000 + 6),
     ]
 
 
@@ -292,7 +296,7 @@ def test_records_that_break_a_block_leave_the_rest_in_blocks(
     calls = 0
     read = JsonFormat._read
 
-    def counted(self: JsonFormat, records: pa.BinaryArray) -> pa.Table:
+    def counted(self: JsonFormat, records: pa.BinaryArray) -> pa.RecordBatch:
         nonlocal calls
         calls += 1
         return read(self, records)
@@ -310,7 +314,7 @@ def test_misleading_rows_do_not_cost_a_parse_each(monkeypatch: pytest.MonkeyPatc
     calls = 0
     read = JsonFormat._read
 
-    def counted(self: JsonFormat, records: pa.BinaryArray) -> pa.Table:
+    def counted(self: JsonFormat, records: pa.BinaryArray) -> pa.RecordBatch:
         nonlocal calls
         calls += 1
         return read(self, records)
@@ -331,7 +335,7 @@ def test_no_top_level_null_comes_to_the_reader(
     given: list[bytes] = []
     read = JsonFormat._read
 
-    def seen(self: JsonFormat, records: pa.BinaryArray) -> pa.Table:
+    def seen(self: JsonFormat, records: pa.BinaryArray) -> pa.RecordBatch:
         given.extend(records.to_pylist())
         return read(self, records)
 
