@@ -7,6 +7,7 @@ from pipeline.lake.values.avro_schema import parse_avro_schema
 from pipeline.lake.values.by_schema import OneSchemaFormat, RegistryFormat, SchemaReader
 from pipeline.lake.values.json_blocks import JsonFormat
 from pipeline.lake.values.parsed import ValueFormat
+from pipeline.lake.values.protobuf import protobuf_of_file, protobuf_of_registry
 from pipeline.lake.values.raw import RawFormat, StringFormat
 from pipeline.lake.values.registry import RegisteredSchema, RegistryClient
 from pipeline.lake.values.spec import FieldSpec, RegistrySpec
@@ -55,20 +56,29 @@ def reader_of(kind: str, found: RegisteredSchema, column: str, message: str | No
     Raises:
         ValueError: It is of another kind, or no columns can be made of it.
     """
-    if kind != "avro":
-        raise ValueError(f"{kind} values cannot be read")
-    return avro_of_registry(found, column)
+    if kind == "avro":
+        return avro_of_registry(found, column)
+    return protobuf_of_registry(found, message)
 
 
-def file_reader(kind: str, definition: bytes, column: str, message: str | None) -> SchemaReader:
+def file_reader(
+    kind: str, definition: bytes, column: str, message: str | None, *, indexed: bool
+) -> SchemaReader:
     """What reads values of a schema that is given.
+
+    Args:
+        kind: The format.
+        definition: The schema.
+        column: Name of the one column of a schema without fields.
+        message: Of Protobuf.
+        indexed: Whether Protobuf's values tell their message, as behind a registry's id.
 
     Raises:
         ValueError: No columns can be made of it.
     """
-    if kind != "avro":
-        raise ValueError(f"{kind} values cannot be read")
-    return AvroReader(parse_avro_schema(definition), column)
+    if kind == "avro":
+        return AvroReader(parse_avro_schema(definition), column)
+    return protobuf_of_file(definition, message, indexed=indexed)
 
 
 def _by_schema(
@@ -86,6 +96,7 @@ def _by_schema(
             bare=spec.bare,
             widen=spec.widen,
         )
-    reader = file_reader(spec.format, spec.definition, column, spec.message)
+    framed = spec.wire == "confluent"
+    reader = file_reader(spec.format, spec.definition, column, spec.message, indexed=framed)
     one = OneSchemaFormat(reader, spec.fields, bare=spec.bare)
-    return WireFormat(one) if spec.wire == "confluent" else one
+    return WireFormat(one) if framed else one

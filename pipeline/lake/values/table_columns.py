@@ -149,7 +149,13 @@ class TableColumns:
                 return None, False
             return parse_ddl(given.definition.decode()), False
         if given.definition is not None:
-            reader = file_reader(given.format, given.definition, side, given.message)
+            reader = file_reader(
+                given.format,
+                given.definition,
+                side,
+                given.message,
+                indexed=given.wire == "confluent",
+            )
         elif given.registry is not None:
             found = self._open_client(given.registry).latest(given.subject)
             reader = reader_of(given.format, found, side, given.message)
