@@ -107,11 +107,16 @@ class SourceConfig(_Section):
 
 
 class RegistryConfig(_Section):
-    """A Confluent-compatible schema registry; user and password are two lines of a file."""
+    """A Confluent-compatible schema registry; user and password are two lines of a file.
+
+    Attributes:
+        subject: Whose latest schema a new table begins with; default: `<topic>-value` or `-key`.
+    """
 
     url: str = Field(pattern=r"^https?://[^@]+$")
     credentials_file: str = ""
     ca_file: str = ""
+    subject: str = ""
 
 
 class FormatConfig(_Section):

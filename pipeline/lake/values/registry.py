@@ -21,6 +21,7 @@ from urllib.parse import quote, urlsplit
 
 from typing_extensions import override
 
+from pipeline.lake.errors import TaskFailedError
 from pipeline.lake.values.spec import RegistrySpec
 from storage.clock import Clock, SystemClock, sleep_ms
 
@@ -41,8 +42,11 @@ _UNKNOWN: Final = frozenset({40401, 40402, 40403})
 """Error codes: no such subject, version, schema. Another 404 is a wrong address."""
 
 
-class RegistryError(Exception):
-    """A registry that does not answer, or not with what it should. Names no password."""
+class RegistryError(TaskFailedError):
+    """A registry that does not answer, or not with what it should. Names no password.
+
+    No fault of a record: nothing is quarantined and nothing committed.
+    """
 
 
 class SchemaMissingError(RegistryError):

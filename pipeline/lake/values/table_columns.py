@@ -10,7 +10,6 @@ So what was inferred is fixed by the table itself, and every later run finds it 
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import chain
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -19,7 +18,7 @@ from pipeline.lake.values.columns import RESERVED, field_name, plain_type
 from pipeline.lake.values.ddl import parse_ddl
 from pipeline.lake.values.evolution import SchemaChangeError, followed
 from pipeline.lake.values.formats import file_reader, reader_of
-from pipeline.lake.values.json_schema import infer_json_schema
+from pipeline.lake.values.json_schema import InferenceError, infer_json_schema
 from pipeline.lake.values.registry import RegistryClient
 from pipeline.lake.values.spec import ConverterSpec, FieldSpec, Format, RegistrySpec, Wire
 
@@ -54,7 +53,7 @@ class TableColumns:
         *,
         headers: bool = False,
         widen: bool = False,
-        sample: Callable[[], Iterable[pa.RecordBatch]] = lambda: (),
+        sample: Callable[[str], Iterable[bytes | None]] = lambda side: (),
         open_client: Callable[[RegistrySpec], RegistryClient] = RegistryClient,
     ) -> None:
         """Nothing is read yet.
@@ -64,8 +63,8 @@ class TableColumns:
             key: Of keys; none: the table has no column for them.
             headers: Whether the table has a column for them.
             widen: Whether types of columns that are there can be changed in this table.
-            sample: The first records of the topic, with columns key and value; called at most once
-                for each side, and only where there is no other way to know.
+            sample: The topic's first values, or keys: is told "value" or "key". Called only where
+                there is no other way to know.
             open_client: Of a registry, with its credentials.
         """
         self._value = value
@@ -123,7 +122,7 @@ class TableColumns:
     def _side(self, given: FieldSettings, side: str, table: pa.Schema | None) -> FieldSpec:
         if given.format in ("raw", "string"):
             return FieldSpec(given.format, given.wire)
-        wanted, bare = self._wanted(given, side)
+        wanted, bare = _given_fields(given, side) or self._registered(given, side)
         if wanted is None:
             wanted = table if table is not None else self._inferred(side)
         if side == "key" and table is not None and bare != (table.names == ["key"]):
@@ -142,30 +141,41 @@ class TableColumns:
             widen=self._widen,
         )
 
-    def _wanted(self, given: FieldSettings, side: str) -> tuple[pa.Schema | None, bool]:
-        """Fields that a schema asks for, and whether it has none of its own."""
+    def _registered(self, given: FieldSettings, side: str) -> tuple[pa.Schema | None, bool]:
+        """Fields of the registry's latest schema; none for JSON, which has no need of it."""
         if given.format == "json":
-            if given.definition is None:
-                return None, False
-            return parse_ddl(given.definition.decode()), False
-        if given.definition is not None:
-            reader = file_reader(
-                given.format,
-                given.definition,
-                side,
-                given.message,
-                indexed=given.wire == "confluent",
-            )
-        elif given.registry is not None:
-            found = self._open_client(given.registry).latest(given.subject)
-            reader = reader_of(given.format, found, side, given.message)
-        else:
+            return None, False
+        if given.registry is None:
             raise ValueError(f"{given.format} {side}s need a schema or a registry")
+        found = self._open_client(given.registry).latest(given.subject)
+        reader = reader_of(given.format, found, side, given.message)
         return reader.written, reader.bare
 
     def _inferred(self, side: str) -> pa.Schema:
-        values = (batch.column(side) for batch in self._sample())
-        return infer_json_schema(value.as_py() for value in chain.from_iterable(values))
+        try:
+            return infer_json_schema(self._sample(side))
+        except InferenceError as error:
+            raise InferenceError(f"{side}: {error}") from None
+
+
+def check_settings(given: FieldSettings, side: str) -> None:
+    """Look at a schema that is given, before anything else is done.
+
+    Raises:
+        ValueError: It is none of its format, or no columns can be made of it.
+    """
+    _given_fields(given, side)
+
+
+def _given_fields(given: FieldSettings, side: str) -> tuple[pa.Schema | None, bool] | None:
+    """Fields of a schema that is given, and whether it has none of its own; none if none is."""
+    if given.definition is None:
+        return None
+    if given.format == "json":
+        return parse_ddl(given.definition.decode()), False
+    indexed = given.wire == "confluent"
+    reader = file_reader(given.format, given.definition, side, given.message, indexed=indexed)
+    return reader.written, reader.bare
 
 
 def _value_fields(table: pa.Schema) -> pa.Schema:

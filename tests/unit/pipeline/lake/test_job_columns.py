@@ -10,7 +10,9 @@ from pipeline.lake.config import JobConfig, parse_job
 from pipeline.lake.errors import ForeignTableError, JobConfigError
 from pipeline.lake.job_columns import JobColumns
 from pipeline.lake.values.converter import Converter
+from pipeline.lake.values.registry import RegistryError
 from storage.filesystem import LocalFilesystem
+from tests.fakes.schema_registry import running_registry
 
 
 def config(value: str, key: str = "{format: raw}") -> JobConfig:
@@ -59,6 +61,36 @@ def test_keys_are_inferred_too() -> None:
 def test_a_sample_that_tells_nothing_is_told() -> None:
     with pytest.raises(ForeignTableError, match=r"name a file with it in value\.schema"):
         columns(config("{format: json}"), [b"no json"]).spec(None)
+
+
+def test_a_registrys_schema_is_the_tables() -> None:
+    """Its latest of the subject, which is the topic's where none is named."""
+    with running_registry() as registry:
+        text = '{"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]}'
+        registry.register("t-value", text)
+        given = config(f"{{format: avro, registry: {{url: '{registry.url}'}}}}")
+        assert Converter(columns(given).spec(None)).schema.names == ["id"]
+        missing = f"{{format: avro, registry: {{url: '{registry.url}', subject: none}}}}"
+        with pytest.raises(ForeignTableError, match="has no subject none"):
+            columns(config(missing)).spec(None)
+        registry.faults = [(401, b"{}")]
+        with pytest.raises(RegistryError, match="refuses user or password"):
+            columns(given).spec(None)
+
+
+def test_what_a_table_cannot_have_is_told() -> None:
+    table = pa.schema([pa.field("id", pa.list_(pa.int64()))])
+    with running_registry() as registry:
+        url = registry.url
+        wide = '{"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]}'
+        found = registry.register("t-value", wide)
+        job = columns(config(f"{{format: avro, registry: {{url: '{url}'}}}}"))
+        with pytest.raises(ForeignTableError, match="id is list"):
+            job.spec(table)
+        spec = job.spec(None)
+        with pytest.raises(ForeignTableError, match="has no schema 99"):
+            job.evolved(spec, frozenset({99}))
+        assert job.evolved(spec, frozenset({found})) == spec
 
 
 def test_schema_files_are_read_before_anything_else(tmp_path: Path) -> None:

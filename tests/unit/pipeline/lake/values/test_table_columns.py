@@ -1,7 +1,5 @@
 """Where the columns of a table come from."""
 
-from collections.abc import Iterator
-
 import pyarrow as pa
 import pytest
 
@@ -10,7 +8,6 @@ from pipeline.lake.values.ddl import SchemaTextError, parse_ddl, to_ddl
 from pipeline.lake.values.evolution import SchemaChangeError
 from pipeline.lake.values.spec import ConverterSpec
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns
-from tests.unit.pipeline.lake.values.batches import batch
 
 JSON = FieldSettings("json")
 RAW = FieldSettings()
@@ -21,9 +18,10 @@ def _fields(spec: ConverterSpec) -> str:
     return to_ddl(spec.value.fields)
 
 
-def _sample() -> Iterator[pa.RecordBatch]:
-    yield batch([None, b'{"id":1}'], keys=[b'{"k":"x"}', None])
-    yield batch([b'{"id":2,"timestamp":"now"}'])
+def _sample(side: str) -> list[bytes | None]:
+    if side == "key":
+        return [b'{"k":"x"}', None]
+    return [None, b'{"id":1}', b'{"id":2,"timestamp":"now"}']
 
 
 def test_what_is_inferred_is_fixed_by_the_table() -> None:
@@ -35,8 +33,8 @@ def test_what_is_inferred_is_fixed_by_the_table() -> None:
     table = Converter(first).row_schema
     assert table.names[-2:] == ["id", "value_timestamp"]
 
-    def refused() -> Iterator[pa.RecordBatch]:
-        raise AssertionError
+    def refused(side: str) -> list[bytes | None]:
+        raise AssertionError(side)
 
     assert TableColumns(JSON, JSON, sample=refused).spec(table) == first
 
@@ -84,5 +82,5 @@ def test_mistakes_are_errors_of_the_job() -> None:
         TableColumns(JSON._replace(definition=b"a number")).spec(None)
     with pytest.raises(SchemaChangeError, match="a is int32 in the table"):
         TableColumns(JSON._replace(definition=b"a array<int>")).spec(parse_ddl("a int"))
-    with pytest.raises(ValueError, match="no sampled value is a JSON object"):
+    with pytest.raises(ValueError, match="value: no sampled value is a JSON object"):
         TableColumns(JSON).spec(None)
