@@ -7,3 +7,15 @@
 
 PySpark is imported in `source` and `lake` only.
 """
+
+from collections.abc import Mapping
+
+
+def handover(options: Mapping[str, str]) -> str:
+    """Where the bucket ends, as `startingOffsets` for Spark's Kafka source.
+
+    See `pipeline.source.handover`; what it needs is imported when it is called.
+    """
+    from pipeline.source.handover import handover as ends
+
+    return ends(options)

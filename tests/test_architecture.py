@@ -119,6 +119,8 @@ TESTED_ELSEWHERE = {
     "pipeline/source/bucket_view.py": "tests/unit/pipeline/source/test_planner.py",
     # With released Spark, on rows that its own connector gives as well.
     "pipeline/source/executor.py": "tests/spark/test_kafka_rows.py",
+    # By whoever looks at a bucket twice.
+    "pipeline/source/bucket_topics.py": "tests/unit/pipeline/source/test_broker_view.py",
     # What a page says is compared with what a client did and what is on disk.
     "broker/metrics/groups.py": "tests/scenarios/test_metrics.py",
     "broker/metrics/network.py": "tests/scenarios/test_metrics.py",

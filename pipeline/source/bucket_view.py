@@ -3,14 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from pipeline.plan.bucket import Bucket
-from pipeline.plan.bucket_log import BucketTopic, read_bucket_log
+from pipeline.plan.bucket_log import BucketTopic
 from pipeline.plan.errors import TopicError
 from pipeline.plan.listing import TopicSelection
 from pipeline.plan.piece import PartitionName
+from pipeline.source.bucket_topics import BucketTopics
 from pipeline.source.options import SourceOptions
 from pipeline.source.partition_view import PartitionView
 from pipeline.source.topics import Assigned, Subscribed, SubscribedPattern, TopicChoice
 from storage.topic_partition import TopicPartition
+from storage.uuid_text import format_uuid
 
 Views = Mapping[TopicPartition, PartitionView]
 """By topic and partition, in their order."""
@@ -30,14 +32,15 @@ def selection_of(topics: TopicChoice) -> TopicSelection:
     )
 
 
-async def view_bucket(bucket: Bucket, options: SourceOptions) -> Views:
+async def view_bucket(bucket: Bucket, options: SourceOptions, seen: BucketTopics) -> Views:
     """Look at the bucket.
 
     Raises:
-        TopicError: A topic or partition that is named is not there.
+        TopicError: A topic or partition that is named is not there, or is being deleted.
         RemoteStorageError: The bucket cannot be read now.
     """
-    topics = await read_bucket_log(bucket, selection_of(options.topics), options.topic_id)
+    topics = await seen.look(bucket, selection_of(options.topics), options.topic_id)
+    topics = {name: topic for name, topic in topics.items() if not _is_gone(topic, options)}
     if isinstance(options.topics, SubscribedPattern):
         topics = {name: topic for name, topic in topics.items() if options.topics.matches(name)}
     else:
@@ -50,6 +53,18 @@ async def view_bucket(bucket: Bucket, options: SourceOptions) -> Views:
     }
 
 
+def _is_gone(topic: BucketTopic, options: SourceOptions) -> bool:
+    """Whether a topic is left out because it is being deleted."""
+    if not topic.is_deleting:
+        return False
+    if options.fail_on_data_loss:
+        raise TopicError(
+            f"topic {topic.name} (id {format_uuid(topic.topic_id)}) is being deleted: what is left "
+            "of it is no log"
+        )
+    return True
+
+
 def check_topics(named: Iterable[str], there: Iterable[str], where: str) -> None:
     """Whoever names a topic wants its rows: one that is not there is no empty one.
 
@@ -59,13 +74,8 @@ def check_topics(named: Iterable[str], there: Iterable[str], where: str) -> None
     known = set(there)
     absent = sorted(name for name in named if name not in known)
     if absent:
-        one = len(absent) == 1
-        raise TopicError(
-            f"there is no topic {', '.join(absent)} {where}: deleted, never copied, or misspelt"
-            if one
-            else f"there are no topics {', '.join(absent)} {where}: deleted, never copied, or "
-            "misspelt"
-        )
+        noun = "is no topic" if len(absent) == 1 else "are no topics"
+        raise TopicError(f"there {noun} {', '.join(absent)} {where}: deleted, or misspelt")
 
 
 def partitions_of(

@@ -22,7 +22,9 @@ class PartitionView(NamedTuple):
         end: Exclusive: after the last row of the isolation level that was asked for.
         log: As the bucket has it; None where it has nothing, or is not asked.
         handover: Offsets below come from the bucket.
-        leader_epoch: Of the broker that was asked, -1: no broker is.
+        has_broker: What the bucket lacks can be asked of a broker.
+        leader_epoch: That the broker told, -1: none.
+        problem: Why what the bucket has is no part of the broker's log; "": it is, or has nothing.
     """
 
     name: PartitionName
@@ -30,12 +32,9 @@ class PartitionView(NamedTuple):
     end: int
     log: PartitionLog | None = None
     handover: int = 0
+    has_broker: bool = False
     leader_epoch: int = -1
-
-    @property
-    def has_broker(self) -> bool:
-        """Whether what the bucket lacks can be asked of a broker."""
-        return self.leader_epoch >= 0
+    problem: str = ""
 
     @override
     def __str__(self) -> str:

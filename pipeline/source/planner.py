@@ -12,12 +12,18 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from pipeline.plan.bucket import Bucket, BucketOptions, open_bucket
+from pipeline.plan.bucket_log import BucketTopic
 from pipeline.plan.errors import PlanError
 from pipeline.plan.piece import Piece
 from pipeline.plan.time_offsets import offset_for_time
+from pipeline.read.broker_client import NO_OFFSET, BrokerClient
+from pipeline.read.broker_options import BrokerOptions
 from pipeline.read.store_thread import StoreThread
+from pipeline.source.broker_view import BrokerView
+from pipeline.source.bucket_topics import BucketTopics
 from pipeline.source.bucket_view import Views, view_bucket
 from pipeline.source.data_loss import PlanLosses
+from pipeline.source.executor import broker_options
 from pipeline.source.options import SourceOptions
 from pipeline.source.partition_view import OffsetSpan, PartitionView
 from pipeline.source.source_plan import plan_spans
@@ -46,10 +52,18 @@ class SourcePlan(NamedTuple):
 class Planner:
     """See the module. Synchronous; one thread of its own talks to bucket and broker."""
 
-    def __init__(self, options: SourceOptions, opener: BucketOpener = open_bucket) -> None:
+    def __init__(
+        self,
+        options: SourceOptions,
+        opener: BucketOpener = open_bucket,
+        connect: Callable[[BrokerOptions], BrokerClient] = BrokerClient,
+    ) -> None:
         """Open nothing yet."""
         self._options = options
         self._opener = opener
+        self._connect = connect
+        self._client: BrokerClient | None = None
+        self._seen = BucketTopics()
         self._thread = StoreThread()
         self._bucket: Bucket | None = None
 
@@ -62,6 +76,8 @@ class Planner:
     def close(self) -> None:
         """Give back connections and the thread."""
         try:
+            if self._client is not None:
+                self._client.close()
             if self._bucket is not None:
                 self._run(self._bucket.close())
         finally:
@@ -73,8 +89,19 @@ class Planner:
         Raises:
             PlanError: A topic is not there, the bucket's options are wrong, a key cannot be used.
             RemoteStorageError: The bucket cannot be read.
+            BrokerError: The broker cannot be asked.
         """
-        return self._run(self._look())
+        options = self._options
+        broker = broker_options(options)
+        if broker is None:
+            return self._run(self._look())
+        if self._client is None:
+            self._client = self._connect(broker)
+        view = BrokerView(self._client, options)
+        in_bucket: Mapping[str, BucketTopic] = {}
+        if options.bucket is not None:
+            in_bucket = self._run(self._topics_of(view))
+        return view.partitions(in_bucket)
 
     def starting(self, views: Views) -> dict[TopicPartition, int]:
         """Where the options begin."""
@@ -156,7 +183,10 @@ class Planner:
 
     async def _look(self) -> Views:
         bucket = await self._opened()
-        return await view_bucket(bucket, self._options)
+        return await view_bucket(bucket, self._options, self._seen)
+
+    async def _topics_of(self, view: BrokerView) -> Mapping[str, BucketTopic]:
+        return await view.in_bucket(await self._opened(), self._seen)
 
     async def _opened(self) -> Bucket:
         if self._bucket is None:
@@ -166,12 +196,23 @@ class Planner:
         return self._bucket
 
     async def _offset_for_time(self, view: PartitionView, time_ms: int) -> int | None:
+        if view.has_broker:
+            return self._offset_at_broker(view, time_ms)
         if view.log is None:
             return None
         bucket = await self._opened()
         return await offset_for_time(
             bucket, view.log, time_ms, read_committed=self._options.read_committed
         )
+
+    def _offset_at_broker(self, view: PartitionView, time_ms: int) -> int | None:
+        """The broker looks into what is tiered as well; nothing is fetched for it."""
+        assert self._client is not None
+        partition = TopicPartition(view.name.topic, view.name.partition)
+        found = self._client.list_offsets(
+            {partition: time_ms}, read_committed=self._options.read_committed
+        )[partition]
+        return None if found.offset == NO_OFFSET else found.offset
 
     def _run(self, call: Coroutine[Any, Any, T]) -> T:
         return self._thread.run(call)

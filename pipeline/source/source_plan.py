@@ -45,6 +45,8 @@ async def plan_spans(
     asked: list[BrokerPiece] = []
     for partition, span in sorted(spans.items()):
         view = views[partition]
+        if view.problem and span.start < span.end:
+            losses.unreadable(view.problem)
         kept = _kept(view, span, losses)
         asked += _of_broker(view, kept, losses)
         if view.log is not None and kept.start < min(kept.end, view.handover):

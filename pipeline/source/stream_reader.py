@@ -20,8 +20,10 @@ from pyspark.sql.streaming.datasource import (
 )
 from typing_extensions import override
 
+from pipeline.plan.errors import TopicError
 from pipeline.plan.piece import Piece
 from pipeline.source.admission import is_delayed, limited_by_bytes, limited_by_offsets
+from pipeline.source.broker_view import remade_topics
 from pipeline.source.bucket_view import Views
 from pipeline.source.data_loss import PlanLosses, warn_of_options
 from pipeline.source.executor import rows_of
@@ -141,8 +143,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._planner
 
     def _look(self) -> Views:
-        self._views = self._driver().look()
-        return self._views
+        views = self._driver().look()
+        remade = remade_topics(self._views, views)
+        if remade:
+            raise TopicError(
+                f"topic {', '.join(remade)} was deleted and made anew while the query ran: its "
+                "offsets are those of other records; begin a query with a new checkpoint"
+            )
+        self._views = views
+        return views
 
     def _latest(
         self, views: Views, begun: Offsets, losses: PlanLosses

@@ -17,12 +17,12 @@ def kafka(spark: Any, broker: TieredBroker, **options: str) -> Any:
 def varve(spark: Any, broker: TieredBroker, **options: str) -> Any:
     """The same by ours, from the bucket alone unless told otherwise."""
     given = {
-        "keyPairs": broker.key_pairs,
+        **broker.options,
         "includeHeaders": "true",
         "tier": "bucket",
-        **{name.replace("kafka_", "kafka."): text for name, text in options.items()},
+        **options,
     }
-    return spark.read.format("varve").options(**given).load(broker.location)
+    return spark.read.format("varve").options(**given).load()
 
 
 def fingerprint(rows: Any) -> tuple[int, int]:

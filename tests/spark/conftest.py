@@ -84,7 +84,7 @@ def tiered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TieredBroker]:
         broker.restart(compressed=True)
         broker.fill("orders", 3)
         broker.restart(compressed=True, encrypted=True, killed=True)
-        broker.fill("orders", 3, records=600)
+        broker.fill("orders", 3, records=600, size=400)
         broker.wait_until_tiered("orders", 3)
         broker.wait_until_tiered("stamped", 1)
         yield broker

@@ -20,9 +20,13 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bench import wire
 from bench.node import VarveNode
+from pipeline.plan.errors import PlanError
+from pipeline.source.options import parse_options
+from pipeline.source.planner import Planner
 from protocol.records.batch import update_crc
 from protocol.records.builder import build_batch
 from protocol.records.compression import Codec
+from storage.topic_partition import TopicPartition
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 SETTINGS = {
@@ -37,6 +41,7 @@ TOPIC = {
     "remote.storage.enable": "true",
     "internal.segment.bytes": "65536",
     "index.interval.bytes": "4096",
+    "retention.ms": "-1",
 }
 
 
@@ -49,8 +54,7 @@ class TieredBroker:
         self.private_key = directory / "keys" / "private.pem"
         self._settings = {
             **SETTINGS,
-            "rsm.config.storage.root": str(self.bucket),
-            **(settings or {}),
+            **(settings or {"rsm.config.storage.root": str(self.bucket)}),
         }
         self._write_keys()
         self.node = VarveNode(directory / "broker", self._settings)
@@ -62,9 +66,20 @@ class TieredBroker:
         return f"file://{self.bucket}"
 
     @property
-    def key_pairs(self) -> str:
-        """For `keyPairs`."""
-        return f"pair={self.private_key}"
+    def options(self) -> dict[str, str]:
+        """Where the bucket is and what opens it, for readers."""
+        settings = self._settings
+        options = {"path": self.location, "keyPairs": f"pair={self.private_key}"}
+        if "rsm.config.storage.s3.bucket.name" in settings:
+            options |= {
+                "path": f"s3://{settings['rsm.config.storage.s3.bucket.name']}",
+                "store.endpoint": settings["rsm.config.storage.s3.endpoint.url"],
+                "store.region": settings["rsm.config.storage.s3.region"],
+                "store.pathStyle": "true",
+                "store.accessKeyId": settings["rsm.config.storage.aws.access.key.id"],
+                "store.secretAccessKey": settings["rsm.config.storage.aws.secret.access.key"],
+            }
+        return options
 
     def start(self) -> None:
         self.node.start()
@@ -100,6 +115,17 @@ class TieredBroker:
     ) -> None:
         with self.node.connect() as connection:
             wire.create_topic(connection, topic, partitions, {**TOPIC, **(configs or {})})
+
+    def add_partitions(self, topic: str, count: int) -> None:
+        """Until the topic has so many."""
+        with self.node.connect() as connection:
+            wire.call(
+                connection,
+                wire.CREATE_PARTITIONS,
+                1,
+                wire.create_partitions_body(topic, count),
+            )
+            wire.wait_until_led(connection, topic, count)
 
     def fill(self, topic: str, partitions: int, *, records: int = 300, size: int = 100) -> None:
         """Every codec, transactions of several producers among them, and odd records."""
@@ -189,16 +215,28 @@ class TieredBroker:
     def wait_until_tiered(self, topic: str, partitions: int, timeout_s: float = 60.0) -> None:
         """Until all but the active segment is in the bucket."""
         deadline = time.monotonic() + timeout_s
-        for partition in range(partitions):
-            while not self._is_tiered(topic, partition):
-                assert time.monotonic() < deadline, f"{topic}-{partition} is not tiered"
-                time.sleep(0.1)
+        while not self._is_tiered(topic, partitions):
+            assert time.monotonic() < deadline, f"{topic} is not tiered"
+            time.sleep(0.2)
 
-    def _is_tiered(self, topic: str, partition: int) -> bool:
-        folder = self.node.data_directory / f"{topic}-{partition}"
-        local = sorted(path.stem for path in folder.glob("*.log"))
-        manifests = self.bucket.glob(f"{topic}-*/{partition}/*.rsm-manifest")
-        return set(local[:-1]) <= {path.name.partition("-")[0] for path in manifests}
+    def _is_tiered(self, topic: str, partitions: int) -> bool:
+        ends = self.bucket_ends(topic, "read_uncommitted")
+        for number in range(partitions):
+            folder = self.node.data_directory / f"{topic}-{number}"
+            active = max(int(path.stem) for path in folder.glob("*.log"))
+            if ends.get(TopicPartition(topic, number), 0) < active:
+                return False
+        return True
+
+    def bucket_ends(self, topic: str, level: str) -> dict[TopicPartition, int]:
+        """Where the bucket's rows end; nothing where it has none."""
+        given = {**self.options, "subscribe": topic, "isolationLevel": level}
+        with Planner(parse_options(given)) as planner:
+            try:
+                views = planner.look()
+            except PlanError:
+                return {}
+        return {partition: view.end for partition, view in views.items()}
 
     def metrics(self) -> str:
         """The page that Prometheus scrapes."""

@@ -103,7 +103,7 @@ async def test_a_bucket_tells_bytes_and_times(tmp_path: Path) -> None:
 
 
 def test_what_only_a_broker_has_is_guessed() -> None:
-    view = _view(PartitionView(NAME, 10, 30, None, 10, 5))
+    view = _view(PartitionView(NAME, 10, 30, None, 10, has_broker=True, leader_epoch=5))
     assert view.spans == (Span(10, 30, 20 * 1024),)
     assert view.newest_ms == -1
 

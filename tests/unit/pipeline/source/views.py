@@ -78,6 +78,6 @@ def broker_view(
     """What a broker has, and a bucket of it."""
     name = name_of(partition)
     if not segments:
-        return PartitionView(name, start, end, None, 0, 5)
+        return PartitionView(name, start, end, None, 0, True, 5)
     log = log_of(partition, *segments, **facts)  # type: ignore[arg-type]  # handed on
-    return PartitionView(name, start, end, log, log.stable_end_offset, 5)
+    return PartitionView(name, start, end, log, log.stable_end_offset, True, 5)
