@@ -3,8 +3,8 @@
     python -m bench.pipeline_plan [--segments 100000] [--listed 2000]
 
 Makes a bucket in a directory: one partition whose history object tells of so many segments, the
-last few of which are there with all their objects. Then, each in a process's first use of the
-bucket:
+last few and the first of which are there with all their objects. Then, in a process that knows
+nothing of it:
 
     by history    the log of the partition, as a batch query's driver reads it
     pieces        the whole log cut into pieces, no segment larger than a piece
@@ -18,6 +18,8 @@ bucket:
 import argparse
 import asyncio
 import resource
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
@@ -176,17 +178,26 @@ async def timed(name: str, bucket: Bucket, work: Callable[[], Awaitable[T]]) -> 
     return result
 
 
-async def run(segments: int, listed: int, directory: Path) -> None:
+async def make(segments: int, listed: int, directory: Path) -> None:
+    """Both partitions' objects."""
     known = Maker(directory, "known")
     all_of_it = [known.metadata(number) for number in range(segments)]
     for number in range(max(segments - COPIED_WITH_HISTORY, 0), segments):
         all_of_it[number] = await known.copy(all_of_it[number])
+    # The first one's manifest is looked at, too.
+    all_of_it[0] = await known.copy(all_of_it[0])
     size = await known.write_history(all_of_it)
-    print(f"a history of {segments:,} segments has {size:,} bytes")
+    print(f"a history of {segments:,} segments has {size:,} bytes", flush=True)
+    other = Maker(directory, "listed")
+    for number in range(listed):
+        await other.copy(other.metadata(number))
+
+
+async def measure(segments: int, listed: int, directory: Path) -> None:
+    """Plan, as a driver does."""
+    options = BucketOptions(f"file://{directory}/bucket")
     name = PartitionName("known", TOPIC_ID, 0)
-    location = f"file://{directory}/bucket"
-    del all_of_it
-    async with await open_bucket(BucketOptions(location)) as bucket:
+    async with await open_bucket(options) as bucket:
         log = await timed("by history", bucket, lambda: read_partition(bucket, name))
         assert len(log.segments) == segments, len(log.segments)
         wanted = OffsetRange(log, log.log_start_offset, log.end_offset)
@@ -197,12 +208,9 @@ async def run(segments: int, listed: int, directory: Path) -> None:
         del pieces
         followed = await timed("following", bucket, lambda: follow_partition(bucket, log))
         await timed("once more", bucket, lambda: follow_partition(bucket, followed))
-    other = Maker(directory, "listed")
-    for number in range(listed):
-        await other.copy(other.metadata(number))
-    print(f"{listed:,} segments without a history")
-    async with await open_bucket(BucketOptions(location)) as bucket:
-        name = PartitionName("listed", TOPIC_ID, 0)
+    name = PartitionName("listed", TOPIC_ID, 0)
+    async with await open_bucket(options) as bucket:
+        print(f"{listed:,} segments without a history")
         log = await timed("by listing", bucket, lambda: read_partition(bucket, name))
         assert len(log.segments) == listed, len(log.segments)
 
@@ -211,9 +219,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--segments", type=int, default=100_000)
     parser.add_argument("--listed", type=int, default=2_000)
+    parser.add_argument("--make", type=Path, help="only make the bucket, in this directory")
     arguments = parser.parse_args()
+    counts = arguments.segments, arguments.listed
+    if arguments.make:
+        asyncio.run(make(*counts, arguments.make))
+        return
     with tempfile.TemporaryDirectory(prefix="varve-bench-") as directory:
-        asyncio.run(run(arguments.segments, arguments.listed, Path(directory)))
+        # In a process of its own: what making them takes is none of the planner's memory.
+        words = [f"--segments={counts[0]}", f"--listed={counts[1]}", f"--make={directory}"]
+        subprocess.run([sys.executable, "-m", "bench.pipeline_plan", *words], check=True)
+        asyncio.run(measure(*counts, Path(directory)))
 
 
 if __name__ == "__main__":

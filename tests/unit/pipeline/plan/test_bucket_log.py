@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.plan.bucket_log import read_bucket_log
+from pipeline.plan.bucket import BucketOptions, open_bucket
+from pipeline.plan.bucket_log import follow_topic, read_bucket_log
 from pipeline.plan.errors import TopicError
 from pipeline.plan.layout import Gap
 from pipeline.plan.listing import TopicSelection
 from pipeline.plan.splits import pieces
 from storage.uuid_text import format_uuid
+from tests.fakes.moto_server import make_bucket, s3_settings
 from tests.fakes.object_store import Fault, StoredObject
 from tests.fakes.plugin_writer import PluginSegment, plugin_objects
 from tests.unit.pipeline.plan.bucket_world import PARTITION, BucketWorld
@@ -354,3 +356,33 @@ async def test_rows_are_those_of_the_last_leader(script: list[Era], use_history:
         for one in copied:
             if Lineage.of(leader.log).contains(one):
                 assert not missing & set(range(one.start_offset, one.end_offset + 1))
+
+
+@pytest.mark.parametrize("location", ["s3://plan-bucket/a/prefix", "s3a://plan-bucket/a/prefix/"])
+async def test_a_bucket_in_s3_is_planned_as_any_other(moto_url: str, location: str) -> None:
+    """Listed by folders, from an offset on, and read in ranges."""
+    world = await three_segments()
+    expected = await world.log()
+    settings = s3_settings(moto_url, "plan-bucket", key_prefix="a/prefix/")
+    await make_bucket(settings)
+    options = BucketOptions(
+        location,
+        endpoint=moto_url,
+        region="us-east-1",
+        path_style=True,
+        access_key_id=settings.access_key_id,
+        secret_access_key=settings.secret_access_key,
+    )
+    async with await open_bucket(options) as bucket:
+        for key, stored in world.store.objects.items():
+            await bucket.store.put(key, stored.data)
+        topic = (await read_bucket_log(bucket, TopicSelection(names=("t",))))["t"]
+        log = topic.partitions[0]
+        assert log == expected
+        assert (await follow_topic(bucket, topic)).partitions[0] is log
+        cut = await pieces(bucket, log, 3, 25, read_committed=True, max_partition_bytes=300)
+        assert [row.offset for row in await read_rows(bucket, cut)] == [*range(3, 25)]
+    missing = options._replace(location="s3://no-such-plan-bucket")
+    async with await open_bucket(missing) as bucket:
+        with pytest.raises(RemoteStorageError, match=r"s3://no-such-plan-bucket/.*NoSuchBucket"):
+            await read_bucket_log(bucket)
