@@ -25,12 +25,11 @@ from pipeline.plan.bucket import Bucket
 from pipeline.plan.errors import DamagedBucketError, PlanError
 from pipeline.plan.in_parallel import REQUESTS_AT_A_TIME, in_parallel
 from pipeline.plan.layout import LaidSegment
-from pipeline.plan.listing import KEYS
 from pipeline.plan.partition_log import PartitionLog
 from pipeline.plan.piece import AbortedRange
+from pipeline.plan.segment_files import read_segment_files
 from storage.errors import CorruptFileError
 from storage.transaction_index import ENTRY_SIZE, VERSION, AbortedTxn
-from tiered.errors import CorruptRemoteDataError
 from tiered.tier import SideFile
 
 ENTRIES_MAX: Final = 2_000_000
@@ -90,6 +89,7 @@ async def read_aborts(
 
     Raises:
         DamagedBucketError: An index is not one.
+        ObjectNotFoundError: A segment was removed: read the partition's log again.
         RemoteStorageError: The store cannot give one, or a key pair is missing.
     """
     if start >= end:
@@ -120,14 +120,10 @@ async def read_aborts(
 
 
 async def _entries(bucket: Bucket, one: LaidSegment, start: int, end: int) -> _Entries:
-    keys = KEYS.segment_keys(one.metadata)
+    keys, _, files = await read_segment_files(bucket, one.metadata, (SideFile.TRANSACTION,))
+    data = files.get(SideFile.TRANSACTION, b"")
     try:
-        opened = await bucket.reader.opened(one.metadata, keys)
-        files = await bucket.reader.read_side_files(opened, keys, (SideFile.TRANSACTION,))
-        data = files.get(SideFile.TRANSACTION, b"")
         entries = await bucket.threads.run(parse_transaction_index, data)
-    except CorruptRemoteDataError as error:
-        raise DamagedBucketError(error.key, error.position, error.problem) from error
     except CorruptFileError as error:
         raise DamagedBucketError(keys.indexes, -1, str(error)) from error
     # Markers outside of what the segment gives are another segment's, or another history's.

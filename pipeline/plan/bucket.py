@@ -10,8 +10,9 @@ are read where the data is decrypted. Nothing is ever written.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
+from uuid import UUID
 
 from typing_extensions import override
 
@@ -31,6 +32,9 @@ from tiered.tier_statistics import TierStatistics
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
+GONE_MAX: Final = 10_000
+"""Segments that are remembered as gone; beyond that all are forgotten."""
 
 MANIFESTS_BYTES_MAX: Final = 16 * 1024 * 1024
 """What the manifests in memory may weigh (`tiered.manifest_memory`)."""
@@ -212,6 +216,8 @@ class Bucket:
         reader: Reads segments, verified.
         threads: For what must not block the loop.
         manifests: Those that the reader has opened.
+        gone: Segments that were planned and are not there any more: no history is believed that
+            tells of one.
         key_ring: The key pairs.
     """
 
@@ -228,6 +234,7 @@ class Bucket:
         self.threads = DiskThreads()
         self.manifests = ManifestMemory(MANIFESTS_BYTES_MAX)
         self.key_ring = key_ring
+        self.gone: set[UUID] = set()
         self.reader = SegmentReader(
             store,
             filesystem,
@@ -237,6 +244,17 @@ class Bucket:
             TierStatistics(clock),
             self.manifests,
         )
+
+    def forget(self, segment: UUID) -> None:
+        """A segment is not there any more."""
+        self.manifests.forget(segment)
+        if len(self.gone) >= GONE_MAX:
+            self.gone.clear()
+        self.gone.add(segment)
+
+    def misses(self, segments: Iterable[UUID]) -> bool:
+        """Whether any of them is known to be gone."""
+        return bool(self.gone) and not self.gone.isdisjoint(segments)
 
     async def close(self) -> None:
         """Give back connections and threads."""

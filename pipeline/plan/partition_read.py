@@ -113,7 +113,8 @@ async def follow_partition(bucket: Bucket, log: PartitionLog) -> PartitionLog:
     """A log that was read before, as it is now; the same object where nothing has changed.
 
     That costs one request, however many segments there are. What was removed at the front is told
-    by the history object; without one it shows when it is read.
+    by the history object; without one it shows when it is read: whatever meets an
+    ObjectNotFoundError follows the log once more, and then all is listed.
 
     Raises:
         RemoteStorageError: The bucket cannot be read now.
@@ -123,7 +124,8 @@ async def follow_partition(bucket: Bucket, log: PartitionLog) -> PartitionLog:
     back = _start_of_last([one.metadata for one in log.segments], FOLLOWED_BACK)
     listed = await list_partition(bucket, log.partition, back)
     ids = {one.segment_id.id for one in listed.segments}
-    if listed.history == log.history_stamp and ids == log.listed_ids:
+    is_stale = bucket.misses(one.metadata.id for one in log.segments)
+    if listed.history == log.history_stamp and ids == log.listed_ids and not is_stale:
         return log
     summary, damaged = log.summary, None
     if listed.history is not None and listed.history != log.history_stamp:
@@ -195,7 +197,7 @@ async def _continued(
     """What is known and what was listed from an offset on; None: list all."""
     ids = {one.segment_id.id for one in listed.segments}
     end = {one.whole.id for one in known.segments if one.whole.start_offset >= back}
-    if not end <= ids:
+    if not end <= ids or bucket.misses(one.whole.id for one in known.segments):
         return None  # removed since, and perhaps others with them
     new = [one for one in listed.segments if one.segment_id.id not in end]
     facts, damaged = await read_manifests(bucket, new)

@@ -52,7 +52,7 @@ async def replan(
     end = piece.end_offset
     if start >= end:
         return Replanned((), ())
-    bucket.manifests.forget(piece.segment_id)
+    bucket.forget(piece.segment_id)
     problems: tuple[str, ...] = ()
     for _ in range(TRIES):
         log = await read_partition(bucket, piece.partition, use_history=False)

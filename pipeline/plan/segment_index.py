@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from pipeline.plan.bucket import Bucket
 from pipeline.plan.errors import DamagedBucketError
-from pipeline.plan.listing import KEYS
+from pipeline.plan.segment_files import read_segment_files
 from storage.offset_index import ENTRY_SIZE
-from tiered.errors import CorruptRemoteDataError
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.tier import SideFile
 
@@ -55,12 +54,7 @@ async def read_segment_index(bucket: Bucket, metadata: RemoteLogSegmentMetadata)
         ObjectNotFoundError: The segment was removed.
         RemoteStorageError: The store cannot give it, or a key pair is missing.
     """
-    keys = KEYS.segment_keys(metadata)
-    try:
-        opened = await bucket.reader.opened(metadata, keys)
-        files = await bucket.reader.read_side_files(opened, keys, (SideFile.OFFSET,))
-    except CorruptRemoteDataError as error:
-        raise DamagedBucketError(error.key, error.position, error.problem) from error
+    keys, _, files = await read_segment_files(bucket, metadata, (SideFile.OFFSET,))
     try:
         return parse_offset_index(
             files[SideFile.OFFSET],

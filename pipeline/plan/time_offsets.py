@@ -21,6 +21,7 @@ from pipeline.plan.errors import DamagedBucketError
 from pipeline.plan.layout import LaidSegment
 from pipeline.plan.listing import KEYS
 from pipeline.plan.partition_log import PartitionLog
+from pipeline.plan.segment_files import read_segment_files
 from pipeline.plan.segment_index import parse_offset_index
 from protocol.errors import DecodeError
 from protocol.records.batch import HEADER_SIZE, BatchHeader, crc_matches
@@ -28,7 +29,7 @@ from protocol.records.record import find_timestamp
 from storage.batch_scan import read_batch_header
 from storage.errors import CorruptFileError
 from storage.time_index import ENTRY_SIZE
-from tiered.errors import CorruptRemoteDataError
+from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
 from tiered.manifest_memory import OpenManifest
 from tiered.tier import SideFile
 from tiered.workspace import Workspace
@@ -69,11 +70,9 @@ async def offset_for_time(
 
 async def _search(bucket: Bucket, laid: LaidSegment, timestamp_ms: int) -> int | None:
     metadata = laid.metadata
-    keys = KEYS.segment_keys(metadata)
+    kinds = (SideFile.OFFSET, SideFile.TIMESTAMP)
+    keys, opened, files = await read_segment_files(bucket, metadata, kinds)
     try:
-        opened = await bucket.reader.opened(metadata, keys)
-        kinds = (SideFile.OFFSET, SideFile.TIMESTAMP)
-        files = await bucket.reader.read_side_files(opened, keys, kinds)
         offsets = parse_offset_index(
             files[SideFile.OFFSET],
             metadata.start_offset,
@@ -82,11 +81,15 @@ async def _search(bucket: Bucket, laid: LaidSegment, timestamp_ms: int) -> int |
         )
         earliest = offset_before(files[SideFile.TIMESTAMP], timestamp_ms)
         position = offsets.position_of(max(metadata.start_offset + earliest, laid.start_offset))
-        return await _LogWalk(bucket, opened, laid, position).find(timestamp_ms)
-    except CorruptRemoteDataError as error:
-        raise DamagedBucketError(error.key, error.position, error.problem) from error
     except (CorruptFileError, ValueError) as error:
         raise DamagedBucketError(keys.indexes, -1, str(error)) from error
+    try:
+        return await _LogWalk(bucket, opened, laid, position).find(timestamp_ms)
+    except ObjectNotFoundError:
+        bucket.forget(metadata.id)
+        raise
+    except CorruptRemoteDataError as error:
+        raise DamagedBucketError(error.key, error.position, error.problem) from error
 
 
 def offset_before(time_index: bytes, timestamp_ms: int) -> int:

@@ -8,15 +8,12 @@ copy may have the offsets. What is lost is an error, or with failOnDataLoss=fals
 in one warning.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from pipeline.plan.bucket import BucketOptions
-from pipeline.plan.bucket_log import read_bucket_log
-from pipeline.plan.errors import TopicError
-from pipeline.plan.listing import TopicSelection
 from pipeline.plan.piece import BrokerPiece, Piece, RemotePiece
-from pipeline.plan.splits import pieces
+from pipeline.plan.replan import replan
 from pipeline.read.broker_client import BrokerClient
 from pipeline.read.broker_options import BrokerOptions
 from pipeline.read.broker_rows import BrokerRows
@@ -143,26 +140,13 @@ class PieceReader:
             read_committed=options.read_committed,
         )
 
-    def _listed_anew(self, piece: RemotePiece, lent: LentBucket, start: int) -> list[RemotePiece]:
+    def _listed_anew(
+        self, piece: RemotePiece, lent: LentBucket, start: int
+    ) -> Sequence[RemotePiece]:
         """What the bucket has of the piece's offsets from `start` on, as of now."""
         bucket, thread, _ = lent
-        topic, topic_id, number = piece.partition
-        selection = TopicSelection(partitions={topic: frozenset({number})})
-        try:
-            found = thread.run(read_bucket_log(bucket, selection, topic_id)).get(topic)
-            log = None if found is None else found.partitions.get(number)
-            if log is None:
-                return []
-            call = pieces(
-                bucket,
-                log,
-                start,
-                piece.end_offset,
-                read_committed=self._options.read_committed,
-            )
-            return thread.run(call)
-        except (TopicError, ObjectNotFoundError):
-            return []
+        committed = self._options.read_committed
+        return thread.run(replan(bucket, piece, start, read_committed=committed)).pieces
 
     def _elsewhere(
         self,

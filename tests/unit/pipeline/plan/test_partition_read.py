@@ -14,9 +14,10 @@ from pipeline.plan.partition_read import (
     follow_partition,
     read_partition,
 )
+from pipeline.plan.splits import pieces
 from tests.fakes.object_store import Fault, StoredObject
 from tests.unit.pipeline.plan.bucket_world import NAME, PARTITION, BucketWorld, Replica
-from tiered.errors import RemoteStorageError, StoreDeniedError
+from tiered.errors import ObjectNotFoundError, RemoteStorageError, StoreDeniedError
 from tiered.history import HistoryState
 from tiered.key_ring import DataKeyEnvelope
 from tiered.manifest_layout import crc_of
@@ -251,6 +252,23 @@ async def test_following_sees_what_comes_and_what_is_deleted() -> None:
     world.store.objects.clear()
     gone = await follow_partition(bucket, log)
     assert (gone.end_offset, gone.segments, gone.is_deleting) == (0, (), False)
+
+
+async def test_a_segment_that_a_plan_has_missed_is_not_believed_in_again() -> None:
+    """Neither by who follows the log nor by a history that does not know."""
+    world, leader, copied = await segments(FOLLOWED_BACK + 5)
+    world.write_history(leader, copied)
+    bucket = world.open()
+    log = await follow_partition(bucket, await read_partition(bucket, NAME))
+    await world.copy(leader, from_offset=10, until_offset=20)
+    world.remove(copied[1])
+    assert await follow_partition(bucket, log) is log
+    with pytest.raises(ObjectNotFoundError):
+        await pieces(bucket, log, 10, 15, read_committed=False)
+    for again in (await follow_partition(bucket, log), await read_partition(bucket, NAME)):
+        assert again.segments[1].metadata.id != copied[1].id
+        assert again.gaps == ()
+        await pieces(bucket, again, 10, 15, read_committed=False)
 
 
 async def test_following_forgets_no_damage() -> None:
