@@ -3,7 +3,8 @@
 Bytes are gathered into buffers of their own: a piece must not keep its block alive, and whoever
 gave the block may use its memory again. Only a row of megabytes out of a window that lasts points
 into it. Constant columns (topic, partition, tier) are made once:
-Spark takes neither dictionaries nor runs, so a topic's name is in every row.
+Spark takes neither dictionaries nor runs, so a topic's name is in every row. Nothing is made by
+`pa.array`, which imports pandas: 40 MB that a reader has no other use for.
 """
 
 from collections.abc import Sequence
@@ -176,7 +177,7 @@ class ArrowRows:
         else:
             rows = values.astype(kind)[batch_of_row[start:end]]
         if kind is np.bool_:
-            return pa.array(rows)
+            return pa.Array.from_buffers(pa.bool_(), len(rows), [None, _bits(rows)], null_count=0)
         return _owned(self.schema.field(name).type, rows)
 
     def _headers(self, data: Bytes, table: RecordTable, start: int, end: int, points: bool) -> Any:
@@ -184,7 +185,7 @@ class ArrowRows:
         rows = end - start
         offsets = np.zeros(rows + 1, np.int32)
         if not counts.any():
-            empty = pa.array([], HEADER_TYPE)
+            empty = pa.nulls(0, HEADER_TYPE)
             nulls = pa.py_buffer(bytes((rows + 7) // 8))
             return pa.Array.from_buffers(
                 self.schema.field("headers").type,
@@ -203,7 +204,7 @@ class ArrowRows:
         return pa.Array.from_buffers(
             self.schema.field("headers").type,
             rows,
-            [_validity(counts > 0), pa.py_buffer(offsets)],
+            [_bits(counts > 0), pa.py_buffer(offsets)],
             children=[pairs],
         )
 
@@ -226,11 +227,15 @@ def _as_text(keys: Any) -> Any:
     try:
         return keys.cast(pa.string())
     except pa.ArrowInvalid:
-        return pa.array([decode_java_utf8(key) for key in keys.to_pylist()], pa.string())
+        texts = [decode_java_utf8(key).encode() for key in keys.to_pylist()]
+        offsets = np.zeros(len(texts) + 1, np.int32)
+        np.cumsum([len(text) for text in texts], out=offsets[1:])
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(texts))]
+        return pa.Array.from_buffers(pa.string(), len(texts), buffers, null_count=0)
 
 
-def _validity(valid: npt.NDArray[np.bool_]) -> Any:
-    return pa.py_buffer(np.packbits(valid, bitorder="little"))
+def _bits(flags: npt.NDArray[np.bool_]) -> Any:
+    return pa.py_buffer(np.packbits(flags, bitorder="little"))
 
 
 def _copied(kind: Any, values: npt.NDArray[Any]) -> Any:

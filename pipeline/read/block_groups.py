@@ -50,7 +50,10 @@ class BlockGroups:
         """Prepare for groups of `group_bytes`; a block that is larger is one by itself."""
         self._group_bytes = group_bytes
         # A block always finds its greatest size behind a group that is not full yet.
-        self._arena = np.empty(group_bytes + BLOCK_MAX, np.uint8)
+        self._arena = self._new_arena()
+
+    def _new_arena(self) -> Bytes:
+        return np.empty(self._group_bytes + BLOCK_MAX, np.uint8)
 
     def of(self, data: memoryview, table: BatchTable, indexes: Int64s) -> Iterator[Group | int]:
         """Groups of the batches at `indexes`, in order; of a large batch its index.
@@ -129,6 +132,8 @@ class BlockGroups:
             if lies:
                 raise table.broken(index, f"batch claims {records} records in {length} bytes")
             if is_large:
+                # What was tried may have touched all of it: a window needs the memory more.
+                self._arena = self._new_arena()
                 yield index
                 continue
             used += length

@@ -21,7 +21,7 @@ def take_bytes(data: Bytes, starts: Int32s, sizes: Int32s) -> Any:
     """
     rows = len(starts)
     if rows == 0:
-        return pa.array([], pa.binary())
+        return pa.nulls(0, pa.binary())
     offsets = np.empty(2 * rows + 1, np.int32)
     offsets[0:-1:2] = starts
     offsets[1::2] = starts + np.maximum(sizes, 0)
@@ -30,8 +30,9 @@ def take_bytes(data: Bytes, starts: Int32s, sizes: Int32s) -> Any:
         pa.binary(), 2 * rows, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
     )
     index = np.arange(0, 2 * rows, 2, dtype=np.int32)
-    null = sizes < 0
-    return both.take(pa.array(index, mask=null) if null.any() else pa.array(index))
+    valid = sizes >= 0
+    bits = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return both.take(pa.Array.from_buffers(pa.int32(), rows, [bits, pa.py_buffer(index)]))
 
 
 __all__ = ["take_bytes"]
