@@ -9,8 +9,10 @@ marker was written, the last stable offset had reached the range's end.
     entries by their markers   ... | first  last | ...           last >= start and first < end
     stop                                            last stable offset >= end
 
-Entries are kept as three columns of numbers, 24 bytes each, and found by binary search: by their
-last offset from below, and by the least first offset of all that follow from above.
+Entries are kept as columns of numbers, in the order of their markers, and found by binary search:
+by their last offset from below, and by the least first offset of all that follow from above. One
+that began long before its marker keeps the search from ending; so the least first offset of each
+block of entries is kept as well, and blocks without any that begin early enough are passed over.
 
 Source: Kafka, TransactionIndex.java (collectAbortedTxns), RemoteLogManager.java; KIP-98.
 """
@@ -18,6 +20,7 @@ Source: Kafka, TransactionIndex.java (collectAbortedTxns), RemoteLogManager.java
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -35,13 +38,16 @@ from tiered.tier import SideFile
 ENTRIES_MAX: Final = 2_000_000
 """Aborted transactions of a range that are held at a time: some 64 MB."""
 
+BLOCK: Final = 128
+"""Entries that are passed over together."""
+
 _ENTRY: Final = Struct(">hqqqq")
 
 
 class AbortedTransactions:
     """Those of a part of a log, to be asked for every piece of it."""
 
-    __slots__ = ("_firsts", "_lasts", "_least_first_from", "_producers")
+    __slots__ = ("_block_firsts", "_firsts", "_lasts", "_least_first_from", "_producers")
 
     def __init__(self, entries: Iterable[AbortedRange]) -> None:
         """Entries in any order; each counts once, however often it is told."""
@@ -49,23 +55,29 @@ class AbortedTransactions:
         self._producers = array("q", (one.producer_id for one in ordered))
         self._firsts = array("q", (one.first_offset for one in ordered))
         self._lasts = array("q", (one.last_offset for one in ordered))
-        self._least_first_from = array("q", self._firsts)
-        for at in range(len(ordered) - 2, -1, -1):
-            following = self._least_first_from[at + 1]
-            if following < self._least_first_from[at]:
-                self._least_first_from[at] = following
+        self._block_firsts = array(
+            "q", (min(self._firsts[at : at + BLOCK]) for at in range(0, len(ordered), BLOCK))
+        )
+        least = array("q", accumulate(reversed(self._block_firsts), min))
+        self._least_first_from = least[::-1]
 
     def __len__(self) -> int:
         return len(self._firsts)
 
     def overlapping(self, start: int, end: int) -> list[AbortedRange]:
         """Those with records in [start, end), or none there yet: ascending by first offset."""
-        found = []
-        for at in range(bisect_left(self._lasts, start), len(self._lasts)):
-            if self._least_first_from[at] >= end:
+        found: list[AbortedRange] = []
+        begin = bisect_left(self._lasts, start)
+        for block in range(begin // BLOCK, len(self._block_firsts)):
+            if self._least_first_from[block] >= end:
                 break
-            if self._firsts[at] < end:
-                found.append(AbortedRange(self._producers[at], self._firsts[at], self._lasts[at]))
+            if self._block_firsts[block] >= end:
+                continue
+            found += [
+                AbortedRange(self._producers[at], self._firsts[at], self._lasts[at])
+                for at in range(max(begin, block * BLOCK), min((block + 1) * BLOCK, len(self)))
+                if self._firsts[at] < end
+            ]
         found.sort(key=lambda one: (one.first_offset, one.last_offset, one.producer_id))
         return found
 

@@ -1,6 +1,7 @@
 """Aborted transactions of a range: from all segments that may tell of one, and from no more."""
 
 import struct
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -84,14 +85,43 @@ ranges = st.builds(
 )
 
 
-@given(st.lists(ranges, max_size=30), st.integers(0, 80), st.integers(0, 80))
-def test_those_that_overlap_are_found(entries: list[AbortedRange], start: int, end: int) -> None:
-    """Each once, ascending by first offset."""
+@given(
+    st.lists(ranges, max_size=30),
+    st.integers(0, 80),
+    st.integers(0, 80),
+    st.sampled_from([1, 3, 99]),
+)
+def test_those_that_overlap_are_found(
+    entries: list[AbortedRange], start: int, end: int, block: int
+) -> None:
+    """Each once, ascending by first offset, however many are passed over together."""
+    with mock.patch.object(aborts, "BLOCK", block):
+        check_overlapping(entries, start, end)
+
+
+def check_overlapping(entries: list[AbortedRange], start: int, end: int) -> None:
     found = AbortedTransactions([*entries, *entries]).overlapping(start, end)
     plain = {one for one in entries if one.last_offset >= start and one.first_offset < end}
     assert set(found) == plain
     assert len(found) == len(plain)
     assert [one.first_offset for one in found] == sorted(one.first_offset for one in found)
+
+
+def test_one_that_lasts_for_ever_costs_no_walk_through_all_that_follow() -> None:
+    """It overlaps every piece, and its marker lies behind all the others."""
+    count = 50_000
+    entries = [AbortedRange(1, at * 10, at * 10 + 5) for at in range(count)]
+    aborted = AbortedTransactions([*entries, AbortedRange(2, 0, count * 10)])
+    firsts = aborted._firsts
+    counted = mock.MagicMock()
+    counted.__getitem__.side_effect = firsts.__getitem__
+    counted.__len__.return_value = len(firsts)
+    aborted._firsts = counted
+    assert aborted.overlapping(1000, 1010) == [
+        AbortedRange(2, 0, count * 10),
+        AbortedRange(1, 1000, 1005),
+    ]
+    assert 0 < counted.__getitem__.call_count < 1000
 
 
 def entry(*fields: int) -> bytes:
