@@ -12,7 +12,7 @@ from pipeline.lake.errors import JobConfigError, MissingExtraError
 from pipeline.lake.s3_store import S3Store
 from pipeline.lake.sinks.base import Sink
 from pipeline.lake.sinks.delta import DeltaSink, access_keys, storage_options
-from pipeline.lake.sinks.iceberg import IcebergSink
+from pipeline.lake.sinks.iceberg import IcebergSink, refusals
 from pipeline.lake.sinks.parquet import ParquetSink
 from pipeline.lake.table_store import TableStore
 from storage.filesystem import LocalFilesystem
@@ -100,9 +100,9 @@ def open_catalog(config: JobConfig) -> Any:
 
     found = config.sink.catalog
     assert found is not None
-    return load_catalog(
-        found.name, **{**iceberg_properties(config.sink_store), **found.properties()}
-    )
+    properties = {**iceberg_properties(config.sink_store), **found.properties()}
+    with refusals(f"the catalog {found.name}"):
+        return load_catalog(found.name, **properties)
 
 
 def iceberg_properties(store: StoreConfig) -> dict[str, str]:

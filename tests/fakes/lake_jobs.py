@@ -1,10 +1,8 @@
-"""Lake jobs over made-up logs, with tables in a directory; also as a program to be killed.
+"""Lake jobs over made-up logs, with tables in a directory; also in a process to be killed."""
 
-python -m tests.fakes.lake_jobs KIND ROOT END [SECONDS]    keeps the table behind END offsets
-"""
-
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,14 +10,16 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.lake.config import parse_partition_field
+from pipeline.lake.errors import TableUnavailableError
 from pipeline.lake.file_writer import WriterOptions
 from pipeline.lake.job import JobSettings, LakeJob, LogSource, Runner
 from pipeline.lake.local_runner import LocalRunner
 from pipeline.lake.sinks.base import Sink
-from pipeline.lake.task import ReadPiece, TableTarget, TaskSpec
+from pipeline.lake.task import OpenStore, ReadPiece, TableTarget, TaskSpec
 from pipeline.lake.values.spec import ConverterSpec, FieldSpec
 from pipeline.plan.piece import Piece
 from storage.clock import SystemClock, sleep_ms
+from tests.fakes.lake_hooks import Hook, HookedSink, OpenHooked
 from tests.fakes.lake_log import FakeLog, read_rows
 from tests.fakes.lake_tables import OpenDirectory, open_sink
 
@@ -52,22 +52,30 @@ def lake_job(
     read_piece: ReadPiece = read_rows,
     spec: ConverterSpec = SPEC,
     wrap: Callable[[Sink], Sink] = lambda sink: sink,
+    hook: Hook | None = None,
     **settings: Any,
 ) -> LakeJob:
     """A job with small batches and tasks: 100 bytes an offset, 10 offsets a task, 25 a batch."""
     sink = wrap(open_sink(kind, root, partition_by=partition_by))
     bad = open_sink(kind, root, name="orders_quarantine") if quarantine else None
+    if hook is not None:
+        sink = HookedSink(sink, hook)
+        bad = None if bad is None else HookedSink(bad, hook)
     fields = tuple(parse_partition_field(one) for one in partition_by)
+
+    def opener(sink: Sink) -> OpenStore:
+        plain = OpenDirectory(sink.store.uri)
+        return plain if hook is None else OpenHooked(plain, hook)
 
     def task_spec(converter: ConverterSpec) -> TaskSpec:
         target = TableTarget(
-            OpenDirectory(sink.store.uri),
+            opener(sink),
             sink.folder,
             WriterOptions(fields, sink.keeps_partition_columns),
         )
         if bad is None:
             return TaskSpec(target, None, converter)
-        put_aside = TableTarget(OpenDirectory(bad.store.uri), bad.folder, WriterOptions())
+        put_aside = TableTarget(opener(bad), bad.folder, WriterOptions())
         return TaskSpec(target, put_aside, converter)
 
     given = {"max_bytes": 2500, "task_bytes": 1000, **settings}
@@ -91,25 +99,46 @@ def run(job: LakeJob) -> int:
     return batches
 
 
-def slowly(seconds: float, piece: Piece) -> Iterator[pa.RecordBatch]:
-    """A reader that leaves time to be killed in."""
+def ranges(end: int) -> dict[int, tuple[int, int]]:
+    """Partitions of the log that the process below reads."""
+    return {0: (0, end), 1: (5, 5 + end // 2)}
+
+
+class Deadly:
+    """Kills its own process at a step, as if somebody had pulled the plug there."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def __call__(self, *_: object) -> None:
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def slowly(hook: Deadly, pause_ms: float, piece: Piece) -> Iterator[pa.RecordBatch]:
+    """A reader whose every batch is a step, too, and takes its time."""
     for batch in read_rows(piece):
-        sleep_ms(seconds * 1000)
+        hook()
+        sleep_ms(pause_ms)
         yield batch
 
 
-def ranges(end: int) -> Mapping[int, tuple[int, int]]:
-    """Partitions of the log that the program below reads."""
-    return {0: (0, end), 1: (5, end // 2)}
-
-
-def main(kind: str, root: str, end: str, seconds: str = "0", workers: str = "0") -> None:
-    """See the module."""
-    reader = partial(slowly, float(seconds)) if float(seconds) else read_rows
-    runner = LocalRunner(reader, int(workers))
-    run(lake_job(kind, Path(root), FakeLog(ranges(int(end))), runner=runner))
-    runner.close()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def keep(kind: str, root: str, end: int, steps: int, pause_ms: float = 0) -> None:
+    """What the process does: keep the table behind the log, and die at a step; 0: do not."""
+    hook = Deadly(steps)
+    job = lake_job(
+        kind,
+        Path(root),
+        FakeLog(ranges(end)),
+        read_piece=partial(slowly, hook, pause_ms),
+        hook=hook,
+    )
+    for _ in range(1000):
+        try:
+            if job.step() is None:
+                return
+        except TableUnavailableError:
+            # SQLite's lock is with another process.
+            sleep_ms(5)
+    raise AssertionError("the table is never reached")

@@ -106,7 +106,7 @@ class IcebergSink:
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
         try:
-            with _refusals(self.name):
+            with refusals(self.name):
                 return self._catalog.load_table(self._identifier)
         except (NoSuchTableError, NoSuchNamespaceError):
             return None
@@ -138,7 +138,7 @@ class IcebergSink:
         assert isinstance(view.state, IcebergState)
         table = view.state.table
         base = f"{str(table.location()).rstrip('/')}/"
-        with _refusals(self.name):
+        with refusals(self.name):
             return tuple(
                 str(task.file.file_path).removeprefix(base) for task in table.scan().plan_files()
             )
@@ -152,7 +152,7 @@ class IcebergSink:
         table = self._load()
         if table is None:
             namespace = self._identifier.rpartition(".")[0]
-            with _refusals(self.name):
+            with refusals(self.name):
                 with suppress(NamespaceAlreadyExistsError):
                     self._catalog.create_namespace(namespace)
                 try:
@@ -164,7 +164,7 @@ class IcebergSink:
         known = self._progress(table)
         if known is not None and known.topic_id == progress.topic_id:
             return
-        with _refusals(self.name), table.transaction() as transaction:
+        with refusals(self.name), table.transaction() as transaction:
             self._part(transaction, table, known)
             transaction.set_properties(
                 {
@@ -214,7 +214,7 @@ class IcebergSink:
         if _head(table) != view.state.snapshot_id:
             # The library's table has followed a commit that was made with this look.
             raise CommitConflictError(f"{self.name}: this look has been committed on")
-        with _refusals(self.name), table.transaction() as transaction:
+        with refusals(self.name), table.transaction() as transaction:
             if set(schema.names) - set(table.schema().column_names) or (
                 _arrow_schema(table) != schema
             ):
@@ -323,7 +323,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 @contextmanager
-def _refusals(name: str) -> Iterator[None]:
+def refusals(name: str) -> Iterator[None]:
     """Turns pyiceberg's errors, and those of its catalogs' libraries, into ours."""
     from pyiceberg.exceptions import (
         CommitFailedException,
