@@ -18,7 +18,7 @@ COMPILE := $(BIN)/python -m compileall -q config native protocol storage tiered 
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: help setup native run test test-slow test-search test-s3 test-spark test-clients test-tools check lint types imports fmt bench codegen docs lock clean
+.PHONY: help setup native run test test-slow test-search test-s3 test-spark test-clients test-tools check lint types imports fmt bench run-pipeline codegen docs lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +31,9 @@ run: $(RUNTIME) ## start a broker on 127.0.0.1:9092, data in ./data (ARGS="--set
 
 native: $(DEVELOPMENT) ## compile what is faster in C, in place; all works without it, too
 	@$(BIN)/python -m native
+
+run-pipeline: $(DEVELOPMENT) test-tools ## a broker, its tier, and three tables behind it, in ./data/pipeline (ARGS="--local": no Spark)
+	@$(BIN)/python -m bench.pipeline_demo $(ARGS)
 
 test: $(DEVELOPMENT) test-tools ## run the tests, all but the slow ones (ARGS="tests/unit -k name")
 	@$(BIN)/python -m native --if-possible

@@ -5,7 +5,7 @@ settings are told before any of it is asked for anything.
 """
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -13,7 +13,7 @@ from pipeline.lake.batch_plan import TaskRange
 from pipeline.lake.config import JobConfig
 from pipeline.lake.errors import JobConfigError
 from pipeline.lake.file_writer import WriterOptions
-from pipeline.lake.job import JobSettings, LakeJob, Runner
+from pipeline.lake.job import Batch, JobSettings, LakeJob, Runner
 from pipeline.lake.job_columns import JobColumns
 from pipeline.lake.local_runner import LocalRunner
 from pipeline.lake.locations import OpenTableStore, needed, open_sinks
@@ -221,6 +221,7 @@ def run_job(
     *,
     stop: threading.Event | None = None,
     new_incarnation: bool = False,
+    told: Callable[[Batch], None] | None = None,
 ) -> int:
     """Run a job until it is done or stopped; how many batches were committed.
 
@@ -229,6 +230,7 @@ def run_job(
         session: Of Spark, if there is one already; it stays.
         stop: Set from elsewhere, it ends the job after the batch under way.
         new_incarnation: Go on with a topic that was made anew.
+        told: Of every batch that was committed.
 
     Raises:
         LakeError: See `pipeline.lake.errors`.
@@ -250,5 +252,6 @@ def run_job(
             every_ms=config.batch.every_ms,
             retries=config.batch.retries,
             stop=stop,
+            told=told,
         )
         return service.run()

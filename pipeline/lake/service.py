@@ -10,6 +10,7 @@ pause that doubles; the rest ends the job
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import Final
 
 from pipeline.lake.errors import CommitConflictError, TableUnavailableError, TaskFailedError
@@ -44,14 +45,26 @@ class JobService:
         every_ms: int,
         retries: int,
         stop: threading.Event | None = None,
+        told: Callable[[Batch], None] | None = None,
     ) -> None:
-        """`every_ms` 0: once. `stop`: set by whoever wants it to end (a signal)."""
+        """Nothing is run yet.
+
+        Args:
+            job: Which.
+            metrics: Are told how it goes.
+            clock: For when the next batch is due.
+            every_ms: 0: once.
+            retries: In a row.
+            stop: Set by whoever wants it to end (a signal).
+            told: Of every batch that was committed.
+        """
         self._job = job
         self._metrics = metrics
         self._clock = clock
         self._every_ms = every_ms
         self._retries = retries
         self.stopped = stop or threading.Event()
+        self._told = told
 
     def stop(self) -> None:
         """End after the batch under way; may be called from anywhere."""
@@ -96,6 +109,8 @@ class JobService:
 
     def _tell(self, batch: Batch, topic: TopicView) -> None:
         self._metrics.committed(batch)
+        if self._told is not None:
+            self._told(batch)
         self._metrics.behind(topic, batch.progress)
         LOGGER.info(
             "batch %d: %d rows, %d in quarantine, %d files, %.1f s work, %.2f s commit",
