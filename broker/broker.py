@@ -411,6 +411,7 @@ class Broker:
             log_dir=home,
             node_id=self.settings.node_id,
             on_lookup_timeout=self.lookups.set_timeout,
+            checkpoint_log_starts=self.log_manager.checkpoint_log_start_offsets,
             alerts=self.alerts,
         )
         pages = TierPages(

@@ -214,6 +214,20 @@ class Claim:
                 + ("its claim is new" if self.state is ClaimState.TAKEN else "it is not ours")
             )
 
+    async def require_ours(self) -> None:
+        """Called before something is written that only the bucket's owner knows.
+
+        The last look counts, however old it is: there is one in every task interval.
+
+        Raises:
+            RemoteStorageNotReadyError: The bucket is somebody else's.
+            RemoteStorageError: It cannot be told.
+        """
+        if not self._looks:
+            await self.check()
+        if not self.is_ours:
+            raise RemoteStorageNotReadyError("nothing is told in the bucket: it is not ours")
+
     async def take(self) -> None:
         """An operator says that this broker goes on, and no other of this cluster.
 

@@ -74,6 +74,8 @@ LEVEL: Final = 3
 _PREFIX = Struct(">4sHI")
 _CRC = Struct(">I")
 _HEAD = Struct(">16siiBiqqqq")
+_WRITTEN_AT: Final = Struct(">16siiBi").size
+_INT64 = Struct(">q")
 _UINT16 = Struct(">H")
 _UINT32 = Struct(">I")
 _EPOCH = Struct(">iq")
@@ -163,6 +165,11 @@ def encoding(history: PartitionHistory, into: bytearray) -> Iterator[None]:
         yield
 
 
+def set_written_ms(content: bytearray, written_ms: int) -> None:
+    """Change the time in what `encoding` has made."""
+    _INT64.pack_into(content, _WRITTEN_AT, written_ms)
+
+
 def seal(content: bytearray) -> bytes:
     """The object of what `encoding` has made. Takes milliseconds for a large one: in a thread.
 
@@ -202,7 +209,7 @@ def decode_history(data: bytes, key: str) -> PartitionHistory:
         NewerHistoryError: It is of a later version, and whole.
         CorruptRemoteDataError: It is damaged, or something else.
     """
-    content = _content(data, key)
+    content = content_of(data, key)
     try:
         summary, position = _summary(content)
         segments, end = _segments(content, position, summary)
@@ -215,14 +222,19 @@ def decode_history(data: bytes, key: str) -> PartitionHistory:
 
 def decode_summary(data: bytes, key: str) -> HistorySummary:
     """As `decode_history` without the segments, which are not looked at: 10 ms for 100,000."""
-    content = _content(data, key)
+    content = content_of(data, key)
     try:
         return _summary(content)[0]
     except (StructError, ValueError) as error:
         raise CorruptRemoteDataError(key, -1, f"the history is malformed: {error}") from error
 
 
-def _content(data: bytes, key: str) -> bytes:
+def content_of(data: bytes, key: str) -> bytes:
+    """What `encoding` made of the history in an object; it may still make no sense.
+
+    Raises:
+        NewerHistoryError, CorruptRemoteDataError: As of `decode_history`.
+    """
     if not _PREFIX.size + _CRC.size <= len(data) <= HISTORY_BYTES_MAX:
         raise CorruptRemoteDataError(key, -1, f"no history has {len(data)} bytes")
     magic, version, size = _PREFIX.unpack_from(data)

@@ -5,7 +5,8 @@
         v
     RemoteLogManager ──per partition──> PartitionTasks (`tiered.partition_tasks`)
         │                                   what runs in which role: `tiered.partition_roles`
-    └── pool "scrubber": Scrubber (garbage), Verifier (content)
+    ├── pool "scrubber": Scrubber (garbage), Verifier (content)
+    └── HistoryKeeper: what the bucket says of each partition led here
 
 An idle partition costs two timers per `task_interval_ms` and no asyncio task: whether there is
 anything to do is looked up on the loop, and only then a job goes to a pool. Partitions that change
@@ -31,6 +32,8 @@ from tiered.copier import Run
 from tiered.copy_quota import CopyQuota
 from tiered.deadline import Deadline
 from tiered.errors import RemoteStorageError, TieredError
+from tiered.history_keeper import HistoryKeeper
+from tiered.history_writer import HistoryWriter
 from tiered.led_partition import LedPartition
 from tiered.lost_metadata import HOW_TO_GO_ON, head_in_doubt, learn_epochs
 from tiered.metadata_manager import RemoteLogMetadataManager
@@ -64,6 +67,9 @@ WORK_PER_TICK_MS: Final = 5.0
 RELEASE_DEADLINE_MS: Final = 2_000
 """For one small object when the broker stops."""
 
+HISTORY_DEADLINE_MS: Final = 3_000
+"""For the histories that have changed since they were written, when the broker stops."""
+
 STOP_DEADLINE_MS: Final = 10_000
 """For cancelled jobs to end when the broker stops."""
 
@@ -76,7 +82,7 @@ class RemoteLogManager:
         counters: Per topic.
         copier_pool, expiration_pool, follower_pool, scrubber_pool: For their gauges. The follower
             pool is for whoever rebuilds followers (`tiered.follower`).
-        claim, scrubber, verifier: See there.
+        claim, scrubber, verifier, history: See there.
         gone: Partitions whose deletion was finished here, newest last.
         held_back: Partitions that are not taken up, as their metadata is lost, and why.
     """
@@ -151,8 +157,26 @@ class RemoteLogManager:
             memory=incarnations,
             alerts=self._alerts,
         )
+        self.history = HistoryKeeper(
+            writer=HistoryWriter(
+                metadata=metadata,
+                tier=tier,
+                claim=self.claim,
+                clock=clock,
+                timer=timer,
+                filesystem=filesystem,
+                cluster_id=cluster_id,
+                settings=present,
+                run_blocking=run_blocking,
+            ),
+            metadata=metadata,
+            clock=clock,
+            timer=timer,
+            settings=present,
+        )
         self._roles = PartitionRoles(
             claim=self.claim,
+            history=self.history,
             metadata=metadata,
             tier=tier,
             clock=clock,
@@ -223,6 +247,7 @@ class RemoteLogManager:
         self._do_chores()
         self._arm_tick(0.0)
         self._claim_task.start()
+        self.history.start()
         # Not at once: a start has better things to do than to list the bucket.
         self._timer.call_later_ms(self.settings.gc_interval_ms, self._start_scrubbing)
 
@@ -246,6 +271,11 @@ class RemoteLogManager:
             async with Deadline(self._timer, STOP_DEADLINE_MS, "end of the remote log's tasks"):
                 for pool in self._pools():
                     await pool.close()
+        except TieredError as error:
+            # The next start waits a little before it removes anything.
+            _log.warning("%s", error)
+        try:
+            await self.history.flush(HISTORY_DEADLINE_MS)
             async with Deadline(self._timer, RELEASE_DEADLINE_MS, "giving the claim back"):
                 await self.claim.release()
         except TieredError as error:
@@ -259,6 +289,7 @@ class RemoteLogManager:
         """New settings: pools, quotas and switches at once, intervals from the next round on."""
         self.settings = settings
         self._roles.resize(settings)
+        self.history.update()
         for tasks in self._partitions.values():
             if tasks.copy is not None:
                 tasks.copy.kick()
@@ -286,6 +317,7 @@ class RemoteLogManager:
             _log.error("%s is being deleted, and cannot be led", partition)
             return
         tasks.retire()
+        self.history.drop(partition)
         self._alerts.clear(AlertKind.TIER_LEFT_BEHIND, str(partition))
         tasks.move(PartitionState.STARTING)
         config = tiered.log.config
@@ -314,6 +346,7 @@ class RemoteLogManager:
         tasks.delete_remote |= delete_remote
         self._admit(partition)
         tasks.retire()
+        self.history.drop(partition)
         if tasks.state is not PartitionState.STOPPING:
             tasks.move(PartitionState.STOPPING)
         self._set_moving(partition)
@@ -334,6 +367,7 @@ class RemoteLogManager:
             tasks.copy.interrupt()
         if purges and tasks.led.tiered.log.config.remote_log_delete_on_disable:
             tasks.led.purge_wanted = True
+        self.history.touch(partition)
         tasks.led.stopped_copying = ""
         self._roles.copier.unblock(tasks.led)
         # Not now: a change of the broker's settings concerns all partitions at once.
@@ -455,7 +489,7 @@ class RemoteLogManager:
 
     def _advance(self, tasks: PartitionTasks) -> bool:
         """Whether it need not be looked at again."""
-        if not tasks.is_quiet:
+        if not tasks.is_quiet or self.history.is_busy(tasks.partition):
             return False
         if tasks.state is PartitionState.STARTING:
             return self._begin_role(tasks)
@@ -480,6 +514,7 @@ class RemoteLogManager:
             self._roles.follow(tasks, led)
         elif not led.tiered.log.remote_storage:
             tasks.move(PartitionState.PURGING)
+            self.history.keep(led)
             self._roles.purge(tasks, led)
         else:
             try:
@@ -494,6 +529,7 @@ class RemoteLogManager:
                 return False
             self._admit(tasks.partition)
             tasks.move(PartitionState.LEADING)
+            self.history.keep(led)
             self._roles.lead(tasks, led)
         return True
 

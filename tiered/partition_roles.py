@@ -22,6 +22,7 @@ from tiered.backoff import Backoff
 from tiered.claim import Claim
 from tiered.copier import Copier, Run
 from tiered.expirer import Expirer
+from tiered.history_keeper import HistoryKeeper
 from tiered.led_partition import LedPartition
 from tiered.lineage import find_highest_remote_offset
 from tiered.metadata_manager import RemoteLogMetadataManager
@@ -68,6 +69,7 @@ class PartitionRoles:
         on_ended: Callable[[], None],
         on_gone: Callable[[PartitionTasks], None],
         claim: Claim,
+        history: HistoryKeeper,
     ) -> None:
         """Nothing runs yet; what is not named here is as the manager has it.
 
@@ -96,6 +98,7 @@ class PartitionRoles:
             settings=settings,
             counters=counters,
             require=claim.require,
+            without=history.without,
             on_deleted=on_deleted,
         )
         self.copier = Copier(
@@ -134,6 +137,7 @@ class PartitionRoles:
             broker_id=broker_id,
             settings=settings,
             claim=claim,
+            history=history.writer,
         )
 
     def resize(self, settings: TierSettings) -> None:

@@ -2,7 +2,8 @@
 
 When the topic was deleted:
 
-    tell MARKED ──> tell STARTED ──> remove every segment ──> sweep ──> tell FINISHED
+    tell MARKED ──> tell STARTED ──> let the history say so ──> remove every segment
+      ──> sweep ──> remove the history ──> tell FINISHED
 
 The metadata remembers how far it is, so a restart goes on where it stopped
 (`RemoteLogMetadataManager.deletions`); every step may be done twice. The sweep lists the
@@ -28,6 +29,7 @@ from storage.clock import Clock
 from tiered.claim import Claim
 from tiered.deadline import METADATA_DEADLINE_MS, Deadline, call_deadline_ms
 from tiered.errors import RemoteStorageNotReadyError, TieredError
+from tiered.history_writer import HistoryWriter
 from tiered.led_partition import LedPartition
 from tiered.metadata_manager import RemoteLogMetadataManager
 from tiered.object_keys import ObjectKeys
@@ -53,6 +55,7 @@ class RemoteDeletion:
         "_claim",
         "_clock",
         "_deletion",
+        "_history",
         "_keys",
         "_metadata",
         "_settings",
@@ -72,6 +75,7 @@ class RemoteDeletion:
         broker_id: int,
         settings: Callable[[], TierSettings],
         claim: Claim,
+        history: HistoryWriter,
     ) -> None:
         """`swept_objects` counts objects that no segment told of."""
         self._metadata = metadata
@@ -82,6 +86,7 @@ class RemoteDeletion:
         self._broker_id = broker_id
         self._settings = settings
         self._claim = claim
+        self._history = history
         self._keys = ObjectKeys()
         self.swept_objects = 0
 
@@ -104,8 +109,13 @@ class RemoteDeletion:
             await self._tell(partition, PartitionDeleteState.DELETE_PARTITION_MARKED)
         if state is not PartitionDeleteState.DELETE_PARTITION_STARTED:
             await self._tell(partition, PartitionDeleteState.DELETE_PARTITION_STARTED)
+        await self._history.mark_deleting(
+            partition, has_segments=bool(self._metadata.segments(partition))
+        )
         await self._remove_segments(partition)
         await self._sweep(partition)
+        # Last: until then a reader is told that the topic was deleted.
+        await self._history.remove(partition)
         await self._tell(partition, PartitionDeleteState.DELETE_PARTITION_FINISHED)
         self._deletion.forget(partition)
         _log.info("%s: all of it is gone from remote storage", partition)
@@ -187,6 +197,7 @@ class RemoteDeletion:
     async def _sweep(self, partition: TopicIdPartition) -> None:
         await self._claim.require()
         prefix = self._keys.partition_prefix(partition)
+        history = self._keys.history_key(partition)
         deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 2)
         async with Deadline(self._timer, deadline_ms, f"looking for uploads of {partition}"):
             for upload in await self._tier.list_uploads(prefix):
@@ -195,7 +206,7 @@ class RemoteDeletion:
             # Always the first page: what it shows is gone when the next one is asked for.
             async with Deadline(self._timer, deadline_ms, f"sweep of {partition}"):
                 page = await self._tier.list_objects(prefix, None)
-                keys = [found.key for found in page.objects]
+                keys = [found.key for found in page.objects if found.key != history]
                 if keys:
                     await self._tier.delete_objects(keys)
             self.swept_objects += len(keys)

@@ -8,6 +8,7 @@ one partition at a time is compared with its metadata:
     all of a copy is there, manifest and all                stays, and is said to be unknown, unless
                                                             its topic was deleted here
     younger than `gc_grace_ms` by the store's own clock     stays, this time
+    a partition's history                                   stays, unless its topic was deleted here
     no name of a segment's object                           stays
     else                                                    removed
 
@@ -43,6 +44,7 @@ from tiered.lost_metadata import HOW_TO_GO_ON
 from tiered.metadata_manager import PartitionSegments, RemoteLogMetadataManager
 from tiered.object_groups import ObjectGroup, ObjectGrouping
 from tiered.object_keys import ObjectKeys
+from tiered.object_store.base import ObjectInfo
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
     RemoteLogSegmentMetadata,
@@ -88,7 +90,8 @@ class ScrubReport:
         is_ours: The bucket is this cluster's; False: nothing was removed.
         owner: Whose it is.
         objects, object_bytes: Listed.
-        foreign_objects: Names that are no segment's.
+        histories: Histories of partitions.
+        foreign_objects: Names that are neither a segment's nor a history's.
         hidden_objects: Of partitions whose metadata is not visible here.
         young_objects: Unowned, but within the grace period.
         removed_objects, removed_bytes: Garbage (with `dry_run`: what would be removed).
@@ -106,6 +109,7 @@ class ScrubReport:
     owner: str = ""
     objects: int = 0
     object_bytes: int = 0
+    histories: int = 0
     foreign_objects: int = 0
     hidden_objects: int = 0
     young_objects: int = 0
@@ -282,7 +286,7 @@ class Scrubber:
                 report.object_bytes += found.size
                 key = self._keys.parse(found.key)
                 if key is None:
-                    report.foreign_objects += 1
+                    self._see_other(report, work, found)
                     continue
                 group = grouping.add(key, found)
                 if group is not None:
@@ -300,6 +304,28 @@ class Scrubber:
         for partition in self._metadata.partitions():
             if partition not in work.partitions:
                 await self._report_missing(report, partition, frozenset(), began_ms)
+
+    def _see_other(self, report: ScrubReport, work: "_Pass", found: ObjectInfo) -> None:
+        """An object that is no segment's."""
+        partition = self._keys.parse_history(found.key)
+        if partition is None:
+            report.foreign_objects += 1
+            return
+        report.histories += 1
+        if self._is_stray(found):
+            if found.modified_ms > work.limit_ms:
+                report.young_objects += 1
+            else:
+                work.histories.append(found)
+
+    def _is_stray(self, found: ObjectInfo) -> bool:
+        """A history that went with its topic, and that a write on its way then has brought back."""
+        partition = self._keys.parse_history(found.key)
+        return (
+            partition is not None
+            and self._is_given_up(partition)
+            and not self._metadata.is_ready(partition)
+        )
 
     async def _see(self, report: ScrubReport, work: "_Pass", group: ObjectGroup) -> None:
         if group.partition != work.present:
@@ -327,8 +353,11 @@ class Scrubber:
         """Ids of the segments that the metadata knows; None: that cannot be told here."""
         if self._metadata.is_ready(partition):
             return _Owned(self._metadata.known_of(partition))
-        is_gone = partition in self._gone or self._is_deleted(partition.topic_id)
-        return frozenset() if is_gone else None
+        return frozenset() if self._is_given_up(partition) else None
+
+    def _is_given_up(self, partition: TopicIdPartition) -> bool:
+        """Its topic was deleted here."""
+        return partition in self._gone or self._is_deleted(partition.topic_id)
 
     def _is_owned(self, group: ObjectGroup, owned: Container[UUID]) -> bool:
         segment_id = group.key.segment_id.id
@@ -352,13 +381,12 @@ class Scrubber:
 
     def _is_history(self, group: ObjectGroup) -> bool:
         """All of a copy, which nobody has given up."""
-        partition = group.partition
-        given_up = partition in self._gone or self._is_deleted(partition.topic_id)
-        return group.is_whole and not given_up
+        return group.is_whole and not self._is_given_up(group.partition)
 
     async def _remove(self, report: ScrubReport, work: "_Pass") -> None:
         """Remove the garbage found so far; all of it is of one page, or a little before."""
         groups, work.garbage = work.garbage, []
+        histories, work.histories = work.histories, []
         keys: list[str] = []
         size = 0
         owned: dict[TopicIdPartition, Container[UUID] | None] = {}
@@ -371,6 +399,11 @@ class Scrubber:
                 continue
             keys += group.keys
             size += sum(found.size for found in group.objects)
+        # After what it tells of.
+        for found in histories:
+            if self._is_stray(found):
+                keys.append(found.key)
+                size += found.size
         if not keys:
             return
         if work.removes:
@@ -455,12 +488,14 @@ class _Pass:
         has_unknown: A copy of it that the metadata has never heard of was found.
         partitions: All that were seen.
         garbage: To be removed.
+        histories: Of deleted partitions, to be removed after it.
     """
 
     __slots__ = (
         "began_ms",
         "garbage",
         "has_unknown",
+        "histories",
         "limit_ms",
         "owned",
         "partitions",
@@ -479,6 +514,7 @@ class _Pass:
         self.has_unknown = False
         self.partitions: set[TopicIdPartition] = set()
         self.garbage: list[ObjectGroup] = []
+        self.histories: list[ObjectInfo] = []
 
     def enter(self, partition: TopicIdPartition) -> None:
         """The next partition begins."""

@@ -1,9 +1,11 @@
 """Removing one remote segment, and telling of it.
 
-    tell DELETE_SEGMENT_STARTED ──> remove the objects ──> tell DELETE_SEGMENT_FINISHED
+    tell DELETE_SEGMENT_STARTED ──> the partition's history without it ──> remove the objects
+      ──> tell DELETE_SEGMENT_FINISHED
 
 Wherever this stops it is done again from the start: the state may be told twice, and removing what
-is not there is fine. Who begins a removal never takes it back.
+is not there is fine. Who begins a removal never takes it back. Readers of the bucket plan by the
+history (`tiered.history`): what it names must be there, so it changes before the objects go.
 
 A removal that was begun and is not finished is doubtful: the record may be on its way though
 nobody said so, and the segment may look finished a moment longer. `first_doubtful_offset` is for
@@ -13,6 +15,7 @@ Source: Kafka, RemoteLogManager.deleteRemoteLogSegment; KAFKA-17428.
 """
 
 from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 from uuid import UUID
 
 from storage.clock import Clock
@@ -32,6 +35,10 @@ from tiered.timer import Timer
 
 _CALLS = 4
 """To the store: the manifest, the rest, each perhaps after listing."""
+
+Without: TypeAlias = Callable[[RemoteLogSegmentMetadata], Awaitable[None]]
+"""Returns when the partition's history in the bucket has the segment no more; see
+`HistoryKeeper.without`. Raises TieredError: its objects must stay."""
 
 Doubtful = dict[TopicIdPartition, dict[UUID, RemoteLogSegmentMetadata]]
 
@@ -53,6 +60,7 @@ class SegmentDeletion:
         "_settings",
         "_tier",
         "_timer",
+        "_without",
         "on_deleted",
     )
 
@@ -67,8 +75,10 @@ class SegmentDeletion:
         settings: Callable[[], TierSettings],
         counters: TaskCounters,
         require: Callable[[], Awaitable[None]],
+        without: Without,
         on_deleted: Callable[[RemoteLogSegmentMetadata], None] | None = None,
     ) -> None:
+        """`require`: may anything be removed; `without`: the bucket's history has it no more."""
         self._metadata = metadata
         self._tier = tier
         self._clock = clock
@@ -77,6 +87,7 @@ class SegmentDeletion:
         self._settings = settings
         self._counters = counters
         self._require = require
+        self._without = without
         self._doubtful: Doubtful = {}
         self.on_deleted = on_deleted
 
@@ -133,6 +144,7 @@ class SegmentDeletion:
             await self._tell(segment, SegmentState.DELETE_SEGMENT_STARTED)
             if self.on_deleted is not None:
                 self.on_deleted(segment)
+            await self._without(segment)
             deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, _CALLS)
             async with Deadline(self._timer, deadline_ms, f"removal of {segment.id}"):
                 await self._tier.delete_segment(segment)

@@ -107,6 +107,8 @@ class TierSettings:
         gc_grace_ms: Objects that nobody owns are kept so long.
         gc_interval_ms: Between two listings of the bucket.
         verify_bytes_per_second: Speed of re-reading what is tiered; 0: not at all.
+        history_interval_ms: A partition's history object is written at most once in that time, if
+            it has changed and nobody waits for it; 0: never.
         stalled_copy_ms: A copy that has moved nothing for so long counts as stalled.
         worker: "process" or "inline" (in the broker's own loop; for tests and tiny machines).
         worker_affinity: CPUs for the tier process (`tier.cpu.affinity`); empty: any.
@@ -145,6 +147,7 @@ class TierSettings:
     gc_grace_ms: int = 3_600_000
     gc_interval_ms: int = 3_600_000
     verify_bytes_per_second: int = 4 * MIB
+    history_interval_ms: int = 30_000
     stalled_copy_ms: int = 60_000
     worker: str = "process"
     worker_affinity: tuple[int, ...] = ()

@@ -6,13 +6,16 @@ Behaviour:
 - Above the high watermark, or below 0: OFFSET_OUT_OF_RANGE. Topics that are compacted and not
   deleted from: POLICY_VIOLATION. Internal topics: INVALID_TOPIC_EXCEPTION. `__remote_log_metadata`
   while a topic has remote storage: POLICY_VIOLATION.
-- One replica holds the partition, so there is nobody to wait for: `timeout_ms` is not used.
+- One replica holds the partition, so there is no other one to wait for. Of a tiered partition the
+  bucket is told first: `broker.remote.deleted_records`; `timeout_ms` may only make that shorter.
 
 Versions:
 - 0  KIP-107
 - 2  flexible
 """
 
+import asyncio
+from math import inf
 from typing import TYPE_CHECKING
 
 from broker.controller.tiered_topics import check_metadata_stays
@@ -29,6 +32,8 @@ from protocol.messages.delete_records import (
 from storage.errors import StorageError
 
 if TYPE_CHECKING:
+    from broker.partition import Partition
+    from broker.remote.remote_storage import RemoteStorage
     from broker.request import RequestContext
     from broker.services import Services
 
@@ -41,32 +46,49 @@ INVALID_LOW_WATERMARK = -1
 
 def handle(
     services: "Services", context: "RequestContext", request: DeleteRecordsRequest
-) -> DeleteRecordsResponse:
+) -> "DeleteRecordsResponse | asyncio.Future[DeleteRecordsResponse]":
     """Treat each partition by itself; of one that is named twice the last offset counts."""
     wanted: dict[str, dict[int, int]] = {}
     for topic in request.topics:
         offsets = wanted.setdefault(topic.name, {})
         for partition in topic.partitions:
             offsets[partition.partition_index] = partition.offset
-    return DeleteRecordsResponse(
+    raised: list[Partition] = []
+    response = DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
                 name=name,
                 partitions=[
-                    _delete(services, name, index, offset) for index, offset in offsets.items()
+                    _delete(services, name, index, offset, raised)
+                    for index, offset in offsets.items()
                 ],
             )
             for name, offsets in wanted.items()
         ]
     )
+    remote = services.remote
+    tiered = [] if remote is None else [one for one in raised if remote.has_bucket(one)]
+    if remote is None or not tiered:
+        return response
+    return services.lookups.start(_answer(response, remote, tiered, request.timeout_ms))
+
+
+async def _answer(
+    response: DeleteRecordsResponse,
+    remote: "RemoteStorage",
+    tiered: "list[Partition]",
+    timeout_ms: int,
+) -> DeleteRecordsResponse:
+    await remote.log_starts_raised(tiered, float(timeout_ms) if timeout_ms > 0 else inf)
+    return response
 
 
 def _delete(
-    services: "Services", topic: str, index: int, offset: int
+    services: "Services", topic: str, index: int, offset: int, raised: "list[Partition]"
 ) -> DeleteRecordsPartitionResult:
     low_watermark, error = INVALID_LOW_WATERMARK, ErrorCode.NONE
     try:
-        low_watermark = _raise_log_start(services, topic, index, offset)
+        low_watermark = _raise_log_start(services, topic, index, offset, raised)
     except (ApiError, StorageError) as failure:
         error = code_of(failure)
     return DeleteRecordsPartitionResult(
@@ -74,7 +96,9 @@ def _delete(
     )
 
 
-def _raise_log_start(services: "Services", topic: str, index: int, offset: int) -> int:
+def _raise_log_start(
+    services: "Services", topic: str, index: int, offset: int, raised: "list[Partition]"
+) -> int:
     if services.controller.image.partition(topic, index) is None:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if topic in INTERNAL_TOPICS:
@@ -91,4 +115,6 @@ def _raise_log_start(services: "Services", topic: str, index: int, offset: int) 
         raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
     if before > log.log_start_offset:
         log.delete_records(before)
+    # Also when it was raised before: who asks again may not have been answered.
+    raised.append(partition)
     return int(log.log_start_offset)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from broker.lookups import Lookups
     from broker.remote.remote_storage import RemoteStorage
     from broker.replica_manager import ReplicaManager
+    from tiered.history_keeper import HistoryKeeper
     from tiered.manager import RemoteLogManager
     from tiered.partition_gauges import PartitionGauges
     from tiered.reader import Reader
@@ -268,8 +269,53 @@ def _throttle(what: str, count: int, total_ms: float) -> Iterator[Metric]:
     )
 
 
+def _of_history(history: "HistoryKeeper") -> Iterator[Metric]:
+    yield gauge(
+        "varve_remote_history_partitions",
+        "Partitions led here whose varve-history this broker keeps in the bucket.",
+        (),
+        [((), history.kept)],
+    )
+    yield gauge(
+        "varve_remote_history_partitions_behind",
+        "Partitions whose varve-history is older than what it tells of: readers of the bucket see "
+        "less than there is, or records that DeleteRecords has removed.",
+        (),
+        [((), history.behind)],
+    )
+    yield gauge(
+        "varve_remote_history_oldest_behind_seconds",
+        "For how long the varve-history that lags most has lagged; some tier.history.interval.ms "
+        "are as it should be.",
+        (),
+        [((), history.oldest_behind_ms / 1000)],
+    )
+    yield counter("varve_remote_history_writes", "Histories written.", (), [((), history.writes)])
+    yield counter("varve_remote_history_bytes", "Their bytes.", (), [((), history.written_bytes)])
+    yield counter(
+        "varve_remote_history_failures",
+        "Histories that could not be written; each is tried again. Segments are not removed "
+        "meanwhile.",
+        (),
+        [((), history.failures)],
+    )
+    yield counter(
+        "varve_remote_history_late_answers",
+        "DeleteRecords that were answered before the bucket could be told of them.",
+        (),
+        [((), history.late_answers)],
+    )
+
+
 def _of_manager(manager: "RemoteLogManager") -> Iterator[Metric]:
-    pools = (manager.copier_pool, manager.expiration_pool, manager.follower_pool)
+    history = manager.history
+    pools = (
+        manager.copier_pool,
+        manager.expiration_pool,
+        manager.follower_pool,
+        history.pool,
+        history.urgent_pool,
+    )
     yield gauge(
         "kafka_log_remote_remotelogmanager_remotelogmanagertasksavgidlepercent",
         "Share of the places for copies that are free, 0 to 1.",
@@ -315,6 +361,7 @@ def _of_manager(manager: "RemoteLogManager") -> Iterator[Metric]:
         (),
         [((), manager.doubtful_removals)],
     )
+    yield from _of_history(history)
     scrubber, verifier = manager.scrubber, manager.verifier
     missing = scrubber.last.missing_segments if scrubber.last is not None else 0
     yield gauge(

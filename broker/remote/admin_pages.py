@@ -163,6 +163,7 @@ class TierPages:
             return _refusal(503, "no topic of this broker has needed remote storage yet")
         try:
             await manager.claim.take()
+            manager.history.overrule()
         except TieredError as error:
             return _refusal(503, str(error))
         return _page({"bucketOwner": manager.claim.owner, "state": manager.claim.state.value})

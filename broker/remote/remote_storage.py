@@ -73,6 +73,7 @@ class RemoteStorage:
         log_dir: str,
         node_id: int,
         on_lookup_timeout: Callable[[float], None],
+        checkpoint_log_starts: Callable[[], None],
         alerts: Alerts | None = None,
     ) -> None:
         """Nothing is started.
@@ -89,6 +90,7 @@ class RemoteStorage:
             log_dir: The first one: metadata snapshots lie there.
             node_id: Of this broker.
             on_lookup_timeout: Told `remote.list.offsets.request.timeout.ms`.
+            checkpoint_log_starts: Writes all log starts to disk; blocks.
             alerts: Where it is said what is lost.
         """
         self.settings = settings
@@ -107,6 +109,7 @@ class RemoteStorage:
         self._log_dir = log_dir
         self._node_id = node_id
         self._on_lookup_timeout = on_lookup_timeout
+        self._checkpoint_log_starts = checkpoint_log_starts
         self._alerts = Alerts() if alerts is None else alerts
         self._metadata_log: ReplicaMetadataLog | None = None
         # Of deleted topics: when it was first seen that all of their segments are gone.
@@ -339,6 +342,24 @@ class RemoteStorage:
                 await over.wait()
             finally:
                 handle.cancel()
+
+    def has_bucket(self, partition: "Partition") -> bool:
+        """Whether who reads the bucket may have to be told of a partition that is led here."""
+        return self.manager is not None and self._concerns(partition)
+
+    async def log_starts_raised(self, partitions: "Sequence[Partition]", limit_ms: float) -> None:
+        """Return when deleted records stay deleted; see `broker.remote.deleted_records`."""
+        assert self.manager is not None
+        from broker.remote.deleted_records import make_log_starts_last
+
+        await make_log_starts_last(
+            [(_who(partition), partition) for partition in partitions],
+            manager=self.manager,
+            settled=self.settled,
+            checkpoint=lambda: self._disk.run(self._checkpoint_log_starts),
+            timer=self._timer,
+            limit_ms=limit_ms,
+        )
 
     def on_deleted(self, partitions: Iterable["Partition"]) -> None:
         """Their topic was deleted: what they have in remote storage goes too."""

@@ -104,6 +104,7 @@ def tier_settings(settings: BrokerConfig, home: str | None = None) -> TierSettin
         metadata_snapshots=settings.tier_metadata_snapshots,
         gc_grace_ms=settings.tier_gc_grace_ms,
         gc_interval_ms=settings.tier_gc_interval_ms,
+        history_interval_ms=settings.tier_history_interval_ms,
         verify_bytes_per_second=_verify_bytes_per_second(settings),
         stalled_copy_ms=settings.tier_stalled_copy_ms,
         worker=settings.tier_worker,

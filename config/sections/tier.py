@@ -100,6 +100,17 @@ class TierOwnSettings(Settings):
         source="Varve",
         dynamic=True,
     )
+    tier_history_interval_ms: int = config_key(
+        "tier.history.interval.ms",
+        milliseconds(0),
+        default=30_000,
+        text="How often, at most, a partition's `varve-history` is written, which tells readers of "
+        "the object store where the partition starts and ends and which segments it has. It is "
+        "also written before segments are removed and before DeleteRecords is answered, whatever "
+        "is set here. 0: never; what is there stays and grows old.",
+        source="Varve",
+        dynamic=True,
+    )
     tier_verify_bytes_per_second: int | None = config_key(
         "tier.verify.bytes.per.second",
         size(0, bits=64),

@@ -7,8 +7,8 @@
     tier.hang("copy_segment")                                       until cancelled
 
 Steps of a copy: "copy_segment", "log uploaded", "indexes uploaded", "manifest uploaded"; of a
-removal: "delete_segment", "manifest removed", "objects removed". `reach` is awaited at each, and at
-every other call under the call's name.
+removal: "delete_segment", "manifest removed", "objects removed"; of a small object: "put_object",
+"object put". `reach` is awaited at each, and at every other call under the call's name.
 """
 
 import asyncio
@@ -184,6 +184,7 @@ class BucketTier:
     async def put_object(self, key: str, data: bytes) -> None:
         await self._at("put_object")
         self.bucket.put(key, data)
+        await self._at("object put")
 
     async def get_object(self, key: str) -> bytes:
         await self._at("get_object")

@@ -9,6 +9,7 @@ from storage.producer_entry import BatchMetadata, ProducerEntry
 from storage.producer_snapshot import (
     decode_snapshot,
     encode_snapshot,
+    first_open_offset,
     offset_of_snapshot,
     snapshot_name,
 )
@@ -107,3 +108,13 @@ def test_names() -> None:
     assert offset_of_snapshot("00000000000000000042.snapshot") == 42
     for name in ("42.snapshot.deleted", "x.snapshot", ".snapshot", "00000000000000000042.log"):
         assert offset_of_snapshot(name) is None
+
+
+@settings(deadline=None)
+@given(st.lists(entries(), max_size=8))
+def test_the_earliest_open_transaction_is_found(producers: list[ProducerEntry]) -> None:
+    data = encode_snapshot(producers)
+    open_ones = [one.txn_first_offset for one in producers if one.txn_first_offset >= 0]
+    assert first_open_offset(data, "x") == min(open_ones, default=None)
+    with pytest.raises(CorruptFileError):
+        first_open_offset(data[:-1], "x")

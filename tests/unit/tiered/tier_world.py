@@ -28,6 +28,7 @@ from tests.unit.storage.log_model import (
     open_log,
     small_segments,
 )
+from tiered.history import PartitionHistory, decode_history
 from tiered.led_partition import LedPartition
 from tiered.manager import RemoteLogManager
 from tiered.object_keys import ObjectKeys
@@ -284,8 +285,21 @@ class World:
                 lost.append(offset)
         return lost
 
+    def history(self) -> PartitionHistory | None:
+        """What the bucket tells readers; None: nothing."""
+        key = ObjectKeys().history_key(PARTITION)
+        stored = self.bucket.objects.get(key)
+        return None if stored is None else decode_history(stored.data, key)
+
+    def lost_to_readers(self) -> list[int]:
+        """Start offsets of segments that the bucket tells readers of, and that are not there."""
+        history = self.history()
+        segments = () if history is None else history.segments
+        return [one.start_offset for one in segments if not self.tier.is_whole(one)]
+
     def check(self) -> None:
         """What must hold at any time."""
+        assert self.lost_to_readers() == []
         assert self.unreadable() == []
         assert self.gaps() == []
         log: Log = self.log

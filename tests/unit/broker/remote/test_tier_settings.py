@@ -84,6 +84,7 @@ OTHER: dict[str, Any] = {
     "tier_metadata_snapshots": "bucket",
     "tier_gc_grace_ms": 33,
     "tier_gc_interval_ms": 34,
+    "tier_history_interval_ms": 36,
     "tier_verify_bytes_per_second": 35,
     "tier_stalled_copy_ms": 36,
 }

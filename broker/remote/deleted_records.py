@@ -1,0 +1,68 @@
+"""What is done before DeleteRecords of tiered partitions is answered: what was said must last.
+
+    the log start is written to this disk ──> and into the partition's history in the bucket
+
+A log start is checkpointed now and then only, and after a crash the log begins where it began
+before. Without a remote part that is Kafka's way. With one, readers of the bucket would have been
+told of the new start, and be told of the old one again. And who reads the bucket alone would go on
+to see records that somebody has removed.
+
+Bounded: a bucket that is away does not keep the answer back for longer than `ANSWER_MS`. The log
+start is on the disk then, and the history follows when it can.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from tiered.deadline import Deadline
+from tiered.errors import StoreTimeoutError
+
+if TYPE_CHECKING:
+    from broker.partition import Partition
+    from tiered.manager import RemoteLogManager
+    from tiered.segment_metadata import TopicIdPartition
+    from tiered.timer import Timer
+
+LOGGER = logging.getLogger(__name__)
+
+ANSWER_MS: Final = 5_000.0
+"""Longest that an answer waits for the bucket; Kafka's clients wait for 30 s or more."""
+
+
+async def make_log_starts_last(
+    partitions: "Sequence[tuple[TopicIdPartition, Partition]]",
+    *,
+    manager: "RemoteLogManager",
+    settled: "Callable[[Partition], Awaitable[None]]",
+    checkpoint: Callable[[], Awaitable[None]],
+    timer: "Timer",
+    limit_ms: float,
+) -> None:
+    """See the module.
+
+    Args:
+        partitions: Whose log start was raised, now or before.
+        manager: Knows their histories.
+        settled: Returns when it is known what remote storage has of one.
+        checkpoint: Writes the log starts to disk; a disk that fails is told elsewhere.
+        timer: Time.
+        limit_ms: No longer than that, or `ANSWER_MS`, for the bucket.
+    """
+    if any(
+        partition.log.durable_log_start_offset < partition.log.log_start_offset
+        for _, partition in partitions
+    ):
+        await checkpoint()
+    limit_ms = min(limit_ms, ANSWER_MS)
+    waiting = [who for who, partition in partitions if who not in manager.held_back]
+    try:
+        async with Deadline(timer, limit_ms, "waiting for what remote storage has"):
+            # A start of the broker may have been a moment ago.
+            for who, partition in partitions:
+                if who not in manager.held_back:
+                    await settled(partition)
+    except StoreTimeoutError as error:
+        LOGGER.warning("DeleteRecords is answered before the bucket is told of it: %s", error)
+        return
+    await manager.history.tell_log_starts(waiting, limit_ms)
