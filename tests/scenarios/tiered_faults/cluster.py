@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.node import VarveNode
+from storage.uuid_text import format_uuid
 from tests.fakes.client import Client
 from tests.fakes.s3_memory import MemoryS3
+from tiered.history import HistoryState, decode_history
+from tiered.object_keys import HISTORY_NAME, ObjectKeys
 
 INTERVAL_MS = 1_000
 CALL_TIMEOUT_MS = 2_000
@@ -56,7 +59,8 @@ TIERED: dict[str, object] = {
     "file_delete_delay_ms": 0,
     "retention_ms": -1,
 }
-FOREIGN_KEYS = ("varve-cluster.json", "varve-clock.json")
+FOREIGN_KEYS = ("varve-cluster.json", "varve-clock.json", f"/{HISTORY_NAME}")
+"""Ends of the names of objects that are no segment's."""
 
 
 def s3_node(
@@ -150,3 +154,45 @@ async def disagreement(
             owned |= {f"{stem}{suffix}" for suffix in (".log", ".indexes", ".rsm-manifest")}
     present = {key for key in keys if not key.endswith(FOREIGN_KEYS)}
     return sorted(present - owned), sorted(owned - present)
+
+
+def broken_promises(histories: Mapping[str, bytes], keys: Iterable[str]) -> list[str]:
+    """What the bucket's histories promise readers and does not hold: names of missing objects.
+
+    Args:
+        histories: The objects, by name.
+        keys: What was in the bucket when they were read, or a little before.
+    """
+    present = set(keys)
+    return sorted(
+        key
+        for name, data in histories.items()
+        for segment in decode_history(data, name).segments
+        for key in ObjectKeys().segment_keys(segment)
+        if key not in present
+    )
+
+
+def log_start_told(histories: Mapping[str, bytes], topic: str) -> int:
+    """The log start of partition 0 that readers are told; 0 where they are told nothing."""
+    found = [
+        decode_history(data, name).summary
+        for name, data in histories.items()
+        if name.startswith(f"{topic}-")
+    ]
+    return max((one.log_start_offset for one in found if one.state is HistoryState.LIVE), default=0)
+
+
+async def is_told(address: str, topic: str, histories: Mapping[str, bytes]) -> bool:
+    """Whether the history of partition 0 says what the broker knows."""
+    row = await partition(address, topic)
+    if not row.get("ready"):
+        return False
+    stem = f"{topic}-{row['topicId']}/0/"
+    data = histories.get(stem + HISTORY_NAME)
+    if data is None:
+        return not row["remote"]
+    history = decode_history(data, stem)
+    told = {f"{one.start_offset}-{format_uuid(one.id)}" for one in history.segments}
+    known = {f"{one['start']}-{one['id']}" for one in row["remote"]}
+    return told == known and history.summary.log_start_offset == row["logStart"]

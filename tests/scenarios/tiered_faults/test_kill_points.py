@@ -1,7 +1,9 @@
 """SIGKILL of the broker, and of the tier process alone, at every step of copying and deleting.
 
 A life: a broker is started on what the last one left, writes two segments, deletes records of
-another topic and sometimes a topic with all it has, and is killed on the way. Then another is
+another topic and sometimes a topic with all it has, and is killed on the way. Whenever that is,
+what the histories in the bucket tell readers of is there, and records whose deletion was answered
+are told to be gone. Then another is
 started, and after its expiry tasks have run and garbage was collected once the bucket holds exactly
 what the metadata says, and every record can be read, from offset 0, in order and without a gap.
 
@@ -35,11 +37,15 @@ from tests.scenarios.tiered_faults.cluster import (
     SEGMENT_BYTES,
     TIERED,
     admin,
+    broken_promises,
     disagreement,
     is_copied,
+    is_told,
+    log_start_told,
     until_copied,
 )
 from tests.scenarios.tiered_faults.workload import Consumer, Producer
+from tiered.object_keys import HISTORY_NAME
 
 LIVES_MAX = 8
 """Of one directory, which grows by two segments with each."""
@@ -54,6 +60,7 @@ SETTINGS: dict[str, object] = {
     "remote_fetch_max_wait_ms": 2_000,
     "tier_gc_grace_ms": 0,
     "tier_verify_bytes_per_second": 0,
+    "tier_history_interval_ms": 50,
 }
 
 
@@ -76,6 +83,8 @@ class World:
         self._settings = {**SETTINGS, "tier_worker": worker, **self._store()}
         self._broker: ChildBroker | None = None
         self._written = {"t": 0, "d": 0}
+        # Below it, records of "d" are gone, and somebody was told so.
+        self._deleted = 0
 
     def _store(self) -> dict[str, object]:
         if self._s3 is None:
@@ -105,6 +114,28 @@ class World:
         return [
             str((Path(at) / name).relative_to(root)) for at, _, names in found for name in names
         ]
+
+    def histories(self) -> dict[str, bytes]:
+        """Those in the bucket, by name."""
+        names = [name for name in self.keys() if name.endswith(f"/{HISTORY_NAME}")]
+        if self._s3 is not None:
+            objects = dict(self._s3.objects)
+            return {name: objects[name].data for name in names if name in objects}
+        found = {}
+        for name in names:
+            with suppress(FileNotFoundError):
+                found[name] = (self._bucket / name).read_bytes()
+        return found
+
+    def _check_histories(self, name: str) -> None:
+        """Nobody writes now."""
+        histories = self.histories()
+        broken = broken_promises(histories, self.keys())
+        if broken:
+            self.problems.append(f"{name}: told and not there: {broken}")
+        told = log_start_told(histories, "d")
+        if told < self._deleted:
+            self.problems.append(f"{name}: told to start at {told}, deleted up to {self._deleted}")
 
     async def _start(self) -> tuple[ChildBroker, Client]:
         self._broker = broker = ChildBroker(self._directory, self._settings)
@@ -141,6 +172,7 @@ class World:
         if broker_dies:
             await asyncio.to_thread(broker.kill)
             await client.close()
+            self._check_histories(name)
             if self.lives % 2:
                 for cache in ("varve-chunk-cache", "remote-log-index-cache"):
                     shutil.rmtree(self._directory / "data" / cache, ignore_errors=True)
@@ -167,6 +199,7 @@ class World:
         await writers["t"].fill(2 * SEGMENT_BYTES)
         if written:
             await client.delete_records("d", written)
+            self._deleted = written
         await writers["d"].fill(SEGMENT_BYTES)
         await self._until(broker, lambda: is_copied(broker.admin_address, "x"))
         if broker.is_dead:
@@ -178,6 +211,13 @@ class World:
 
     async def _is_gone(self, topic: str) -> bool:
         return not any(key.startswith(f"{topic}-") for key in self.keys())
+
+    async def _until_told(self, broker: ChildBroker, topic: str) -> None:
+        async def holds() -> bool:
+            return await is_told(broker.admin_address, topic, self.histories())
+
+        await self._until(broker, holds, timeout_s=20)
+        assert await holds(), (topic, self.histories())
 
     @staticmethod
     async def _until(
@@ -213,6 +253,9 @@ class World:
         for topic in topics:
             # One that was not led yet when everything was said to be settled is so by now.
             await until_copied(broker.admin_address, topic)
+        for topic in topics:
+            await self._until_told(broker, topic)
+        assert not broken_promises(self.histories(), self.keys())
         orphans, missing = await disagreement(broker.admin_address, topics, self.keys())
         assert not orphans, f"{orphans=} {report=}"
         assert not missing, missing
@@ -353,21 +396,21 @@ def spread(count: int, last: int) -> Iterator[int]:
 async def test_broker_dies_at_some_changes(tmp_path: Path) -> None:
     """Filesystem store; a step of each kind."""
     with Runs(tmp_path, "inline", s3=False) as runs:
-        await by_changes(runs, spread(10, 110), 10)
+        await by_changes(runs, spread(10, 170), 10)
     assert not runs.problems, runs.problems
 
 
 async def test_broker_dies_at_some_requests(tmp_path: Path) -> None:
     """S3."""
     with Runs(tmp_path, "inline", s3=True) as runs:
-        await by_requests(runs, spread(6, 26), 6, tier=False)
+        await by_requests(runs, spread(6, 40), 6, tier=False)
     assert not runs.problems, runs.problems
 
 
 async def test_tier_process_dies_at_some_requests(tmp_path: Path) -> None:
     """S3; the broker lives on."""
     with Runs(tmp_path, "process", s3=True) as runs:
-        await by_requests(runs, spread(4, 26), 4, tier=True)
+        await by_requests(runs, spread(4, 40), 4, tier=True)
     assert not runs.problems, runs.problems
 
 
@@ -400,20 +443,20 @@ async def test_two_hundred_lives(tmp_path: Path, capsys: pytest.CaptureFixture[s
     problems = []
     total: Counter[str] = Counter()
     kinds: list[tuple[str, str, bool, Callable[[Runs], Awaitable[None]]]] = [
-        ("broker, files, changes", "inline", False, lambda r: by_changes(r, spread(100, 110), 100)),
+        ("broker, files, changes", "inline", False, lambda r: by_changes(r, spread(100, 170), 100)),
         ("broker, files, time", "inline", False, lambda r: by_time(r, 1, 25)),
         ("broker, S3, changes", "inline", True, lambda r: by_changes(r, spread(30, 40), 30)),
         (
             "broker, S3, requests",
             "inline",
             True,
-            lambda r: by_requests(r, spread(60, 26), 60, tier=False),
+            lambda r: by_requests(r, spread(60, 40), 60, tier=False),
         ),
         (
             "tier process, S3, requests",
             "process",
             True,
-            lambda r: by_requests(r, spread(50, 26), 50, tier=True),
+            lambda r: by_requests(r, spread(50, 40), 50, tier=True),
         ),
     ]
     for number, (name, worker, s3, run) in enumerate(kinds):
