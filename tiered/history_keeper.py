@@ -23,8 +23,14 @@ from typing import Final
 
 from storage.clock import Clock
 from storage.errors import StorageError
-from tiered.deadline import Deadline
-from tiered.errors import RemoteStorageNotReadyError, StoreTimeoutError, TieredError
+from tiered.deadline import Deadline, sleep_ms
+from tiered.errors import (
+    RemoteStorageNotReadyError,
+    StoreTimeoutError,
+    StoreUnavailableError,
+    TieredError,
+    TierProcessError,
+)
 from tiered.history_view import Signature, signature_of, was_ever_copied
 from tiered.history_writer import HistoryWriter, WrittenHistory
 from tiered.led_partition import LedPartition
@@ -52,6 +58,11 @@ RING_SLACK: Final = 100
 
 BACKOFF_MS: Final = 1_000.0
 """After the first failure; doubled with each up to the interval."""
+
+TELL_AGAIN_MS: Final = 200.0
+"""Before a write is tried again that DeleteRecords waits for."""
+
+_PASSING = (StoreUnavailableError, TierProcessError)
 
 LOG_INTERVAL_MS: Final = 60_000.0
 """Between two lines about failures: a bucket that is away fails for every partition."""
@@ -256,23 +267,17 @@ class HistoryKeeper:
         Returns:
             Those of which the bucket may not know yet.
         """
-        waiting: dict[TopicIdPartition, asyncio.Future[None]] = {}
-        for partition in partitions:
-            kept = self._kept.get(partition)
-            if kept is not None and self._interval_ms and self._has_changed(kept):
-                waiting[partition] = self._request(kept)
-        if not waiting:
-            return []
+        left = list(partitions)
+        late: list[TopicIdPartition] = []
         try:
             async with Deadline(self._timer, limit_ms, "telling the bucket of deleted records"):
-                await asyncio.wait(waiting.values())
+                while left:
+                    left = await self._try_to_tell(left, late)
+                    if left:
+                        # A store that stumbled once may be there in a moment.
+                        await sleep_ms(self._timer, TELL_AGAIN_MS)
         except StoreTimeoutError:
-            pass
-        finally:
-            # Also when the client has left: nobody else looks at them.
-            for future in waiting.values():
-                future.cancel()
-        late = [partition for partition, future in waiting.items() if not _has_worked(future)]
+            late += [partition for partition in left if partition not in late]
         if late:
             self.late_answers += len(late)
             _log.warning(
@@ -282,6 +287,30 @@ class HistoryKeeper:
                 late[0],
             )
         return late
+
+    async def _try_to_tell(
+        self, partitions: Iterable[TopicIdPartition], late: list[TopicIdPartition]
+    ) -> list[TopicIdPartition]:
+        """Those that may be tried again at once; adds those that may not to `late`."""
+        waiting: dict[TopicIdPartition, asyncio.Future[None]] = {}
+        for partition in partitions:
+            kept = self._kept.get(partition)
+            if kept is not None and self._interval_ms and self._has_changed(kept):
+                waiting[partition] = self._request(kept)
+        again = []
+        try:
+            if waiting:
+                await asyncio.wait(waiting.values())
+        finally:
+            # Also when the time is up, or the client has left: nobody else looks at them.
+            for partition, future in waiting.items():
+                future.cancel()
+                error = None if future.cancelled() else future.exception()
+                if isinstance(error, _PASSING):
+                    again.append(partition)
+                elif error is not None:
+                    late.append(partition)
+        return again
 
     # -- what there is ---------------------------------------------------------------------------
 
@@ -445,7 +474,3 @@ class HistoryKeeper:
                 future.set_result(None)
             else:
                 future.set_exception(error)
-
-
-def _has_worked(future: "asyncio.Future[None]") -> bool:
-    return not future.cancelled() and future.exception() is None

@@ -135,7 +135,10 @@ class World:
             self.problems.append(f"{name}: told and not there: {broken}")
         told = log_start_told(histories, "d")
         if told < self._deleted:
-            self.problems.append(f"{name}: told to start at {told}, deleted up to {self._deleted}")
+            log = (self._directory / "broker.log").read_text()[-6000:]
+            self.problems.append(
+                f"{name}: told to start at {told}, deleted up to {self._deleted}\n{log}"
+            )
 
     async def _start(self) -> tuple[ChildBroker, Client]:
         self._broker = broker = ChildBroker(self._directory, self._settings)

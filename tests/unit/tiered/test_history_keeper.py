@@ -198,7 +198,9 @@ async def live(ending: Ending) -> World:
         await world.interval()
         world.log.delete_records(1)
         world.checkpoint()
-        late = await keeper_of(world).tell_log_starts([PARTITION], 1_000)
+        telling = asyncio.ensure_future(keeper_of(world).tell_log_starts([PARTITION], 1_000))
+        await world.run(1_000, 100)
+        late = await telling
         if not late and not ending.is_off:
             world.answered = 1  # type: ignore[attr-defined]  # what somebody was told
         world.write(4)
@@ -301,6 +303,17 @@ async def test_a_bucket_that_refuses_is_answered_at_once_and_told_later() -> Non
     assert await keeper_of(world).tell_log_starts([PARTITION], 60_000) == [PARTITION]
     await world.run(2 * INTERVAL_MS)
     assert told(world).summary.log_start_offset == 3
+
+
+async def test_a_bucket_that_stumbles_is_asked_again_before_it_is_answered() -> None:
+    world = await copied(5)
+    world.tier.fail("put_object", AWAY, times=3)
+    world.log.delete_records(3)
+    telling = asyncio.ensure_future(keeper_of(world).tell_log_starts([PARTITION], 5_000))
+    await world.run(2_000, 100)
+    assert await telling == []
+    assert told(world).summary.log_start_offset == 3
+    assert keeper_of(world).late_answers == 0
 
 
 async def test_partitions_that_nobody_keeps_are_not_waited_for() -> None:
