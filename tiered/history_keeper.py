@@ -445,12 +445,13 @@ class HistoryKeeper:
             self._submit(kept, self.urgent_pool)
 
     def _failed(self, kept: KeptPartition, error: BaseException) -> None:
-        # What was put may have got there, though nobody said so.
         self.failures += 1
         now_ms = self._clock.monotonic_ms()
         if kept.behind_since_ms is None:
             kept.behind_since_ms = now_ms
+        # What was put may have got there, though nobody said so.
         kept.seen = None
+        kept.written = None
         delay_ms = min(BACKOFF_MS * 2 ** min(kept.failures, 20), max(self._interval_ms, BACKOFF_MS))
         kept.failures += 1
         kept.retry_ms = now_ms + delay_ms
