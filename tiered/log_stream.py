@@ -78,6 +78,11 @@ class LogStream:
         self._ready: asyncio.Future[memoryview] | None = None
 
     @property
+    def records(self) -> int:
+        """In the chunks that were made ready, without transaction markers."""
+        return self._check.records
+
+    @property
     def stored_size(self) -> int | None:
         """Bytes of the object; None when only compressing tells."""
         whole, last = divmod(self._size, self._chunk_bytes)

@@ -20,6 +20,8 @@ JSON, UTF-8, written as Aiven's version "1" is, so that its plugin reads our seg
     varve.customMetadata      likewise, hex or null
     varve.createdMs           when it was written
     varve.software            by which version
+    varve.records             how many the log has, as its batches' headers say: also aborted ones,
+                              no transaction markers; missing where nobody has counted
     varve.chunkCrcs           base64 of one u32 a chunk: CRC-32C of its original bytes
     varve.storedCrcs          the same of its stored bytes
     varve.sideFiles           of each side file {"size","crc32c","storedCrc32c"}: original size,
@@ -77,7 +79,7 @@ _Kind = TypeVar("_Kind")
 
 
 UNKNOWN: Final = -1
-"""In place of a sum that nobody has told."""
+"""In place of a sum or a count that nobody has told."""
 
 UNTOLD_OVERRIDES: Final = {"retention.ms": "-1", "retention.bytes": "-1"}
 """Settings of a topic of which no manifest tells: Kafka's defaults would have its history expire
@@ -112,6 +114,7 @@ class SegmentManifest:
         topic: Of the topic, and whose cluster's.
         created_ms: When it was written.
         software: By which version.
+        records: In the log, without transaction markers; `UNKNOWN`: nobody has counted.
     """
 
     metadata: RemoteLogSegmentMetadata
@@ -124,6 +127,7 @@ class SegmentManifest:
     topic: TopicFacts
     created_ms: int
     software: str
+    records: int = UNKNOWN
 
     @property
     def log_size(self) -> int:
@@ -187,6 +191,7 @@ class SegmentManifest:
             "customMetadata": None if custom is None else custom.hex(),
             "createdMs": self.created_ms,
             "software": self.software,
+            **({} if self.records == UNKNOWN else {"records": self.records}),
             "chunkCrcs": _pack_crcs(self.chunk_crcs),
             "storedCrcs": _pack_crcs(self.stored_crcs),
             "sideFiles": {
@@ -286,6 +291,7 @@ def _from_fields(fields: Mapping[str, Any], varve: Mapping[str, Any]) -> Segment
         ),
         created_ms=_number(varve, "createdMs"),
         software=_typed(varve, "software", str),
+        records=_number(varve, "records") if "records" in varve else UNKNOWN,
     )
 
 

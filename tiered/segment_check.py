@@ -43,11 +43,18 @@ from tiered.tier import SegmentFiles, SideFile
 
 _NEVER: Final = 1 << 63
 
+_COUNT: Final = 12
+"""Where a header has the number of its records."""
+
 _unpack = HEADER.unpack_from
 
 
 class SegmentCheck:
-    """The check of one segment: `feed` all of its log, then `finish`."""
+    """The check of one segment: `feed` all of its log, then `finish`.
+
+    Attributes:
+        records: In the batches so far, as their headers say; without those of control batches.
+    """
 
     __slots__ = (
         "_abort_at",
@@ -76,6 +83,7 @@ class SegmentCheck:
         "_size",
         "_time_at",
         "_times",
+        "records",
     )
 
     def __init__(
@@ -120,6 +128,7 @@ class SegmentCheck:
         self._end_offset = metadata.end_offset
         self._size = metadata.segment_size_bytes
         self._newest = NO_TIMESTAMP
+        self.records = 0
         # Of the piece to come.
         self._position = 0
         # Of the batch that lies across pieces: header bytes so far, or what is left of its body.
@@ -208,6 +217,8 @@ class SegmentCheck:
             self._compare_time_entry(base_offset, last, time)
         if last >= self._next_abort:
             self._compare_abort(base_offset, producer_id, attributes)
+        if not attributes & CONTROL_BIT:
+            self.records += max(header[_COUNT], 0)
         self._expected_crc = crc
         return size
 

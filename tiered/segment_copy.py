@@ -114,6 +114,7 @@ class SegmentCopier:
                 topic=topic,
                 created_ms=created_ms,
                 software=self._software,
+                records=stream.records,
             )
             text = await self._threads.run(manifest.to_json)
             await self._store.put(keys.indexes, indexes)

@@ -80,6 +80,8 @@ def same(left: SegmentManifest, right: SegmentManifest) -> bool:
             }
         },
         {"metadata": replace(metadata(), state=SegmentState.COPY_SEGMENT_FINISHED)},
+        {"records": 0},
+        {"records": 123_456},
     ],
 )
 def test_a_manifest_comes_back(changes: dict[str, Any]) -> None:
@@ -89,6 +91,16 @@ def test_a_manifest_comes_back(changes: dict[str, Any]) -> None:
     assert same(SegmentManifest.from_json(data, KEY), written)
     # Reading and writing again changes nothing: `rewrap` relies on that.
     assert SegmentManifest.from_json(data, KEY).to_json() == data
+
+
+def test_a_count_of_records_is_there_or_not() -> None:
+    """Manifests of earlier releases, and of segments that another program copied, have none."""
+    assert b"records" not in manifest().to_json()
+    fields = json.loads(manifest(records=7).to_json())
+    assert fields["remoteLogSegmentMetadata"]["varve"]["records"] == 7
+    fields["remoteLogSegmentMetadata"]["varve"]["records"] = -1
+    with pytest.raises(CorruptRemoteDataError, match="records is -1"):
+        SegmentManifest.from_json(sealed(fields), KEY)
 
 
 def test_metadata_is_rebuilt_as_finished() -> None:

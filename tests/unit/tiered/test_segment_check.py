@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.records.batch import HEADER, crc32c
+from protocol.records.batch import CONTROL_BIT, HEADER, LOG_OVERHEAD, crc32c
 from protocol.records.control import build_end_transaction_marker
 from storage.append_origin import AppendOrigin
 from storage.checkpoints import encode_epochs
@@ -31,19 +31,32 @@ def a_segment() -> Segment:
     )
 
 
-def run(segment: Segment, piece: int = 1000) -> None:
+def run(segment: Segment, piece: int = 1000) -> SegmentCheck:
     parts = {kind: bytes(data) for kind, data in segment.parts.items()}
     check = SegmentCheck(segment.metadata, FILES, parts)
     view = memoryview(segment.log)
     for at in range(0, len(view), piece):
         check.feed(view[at : at + piece])
     check.finish()
+    return check
 
 
 @given(piece=st.integers(1, 400), count=st.integers(1, 12), size=st.integers(0, 200))
 def test_a_whole_segment_passes_in_pieces_of_any_length(piece: int, count: int, size: int) -> None:
     """A piece may end anywhere, also within a header."""
     run(make_segment([b"x" * (size + number) for number in range(count)]), piece)
+
+
+@given(piece=st.integers(1, 400))
+def test_records_are_counted_without_markers_wherever_a_piece_ends(piece: int) -> None:
+    segment = a_segment()
+    counts, at = [], 0
+    while at < len(segment.log):
+        header = HEADER.unpack_from(segment.log, at)
+        counts.append((bool(header[5] & CONTROL_BIT), header[12]))
+        at += header[1] + LOG_OVERHEAD
+    assert any(is_control for is_control, _ in counts)
+    assert run(segment, piece).records == sum(count for control, count in counts if not control)
 
 
 def test_every_feature_passes() -> None:

@@ -223,5 +223,6 @@ async def test_the_manifest_tells_who_and_when() -> None:
     manifest = SegmentManifest.from_json(world.store.objects[keys.manifest].data, "")
     assert manifest.topic == FACTS
     assert manifest.software == "test"
+    assert manifest.records == segment.metadata.end_offset + 1 - segment.metadata.start_offset
     assert manifest.created_ms == world.tier._clock.now_ms()
     assert manifest.metadata.segment_leader_epochs == segment.metadata.segment_leader_epochs
