@@ -1,6 +1,7 @@
 """Finding out what a bucket can give back, from its manifests alone.
 
     list all objects ─> manifests of the topics wanted ─> read each, compare with what is listed
+    ─> their histories (`tiered.history`): where logs start, which topics were being deleted
     ─> per partition: the newest decides, its leader epochs and producer snapshot are read
     ─> `tiered.restore_plan` chooses
 
@@ -19,6 +20,8 @@ from uuid import UUID
 from storage.checkpoints import decode_epochs
 from storage.errors import CorruptFileError
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
+from tiered.history import HistoryState, HistorySummary
+from tiered.history_reader import histories_among, read_histories
 from tiered.manifest import SegmentManifest
 from tiered.manifest_repair import repair_manifest
 from tiered.object_keys import ObjectKeys, ObjectSuffix
@@ -34,10 +37,17 @@ _KEYS: Final = ObjectKeys()
 
 @dataclass(slots=True)
 class RestoredPartition:
-    """A partition and what its local log begins with."""
+    """A partition and what its local log begins with.
+
+    Attributes:
+        plan: Its segments.
+        producer_snapshot: As of their end.
+        history_epoch: The latest leader epoch that its history knows of; -1: none.
+    """
 
     plan: PartitionPlan[SegmentManifest]
     producer_snapshot: bytes
+    history_epoch: int = -1
 
 
 @dataclass(slots=True)
@@ -80,6 +90,7 @@ async def read_manifests(
     problems: list[str],
     topics: Collection[str] | None = None,
     repaired: dict[str, bytes] | None = None,
+    objects: dict[str, int] | None = None,
 ) -> list[SegmentManifest]:
     """Manifests of whole segments, in the order of their names.
 
@@ -88,6 +99,7 @@ async def read_manifests(
         problems: Is told of those that are damaged, and of segments that are not whole.
         topics: Only these; None: all.
         repaired: Is given those that could be put right, by name; None: they are problems.
+        objects: Is given the size of every object that was listed, by name.
 
     Raises:
         RemoteStorageError: The bucket cannot be listed, or an object not be read now.
@@ -95,6 +107,8 @@ async def read_manifests(
     sizes: dict[str, int] = {}
     names: list[str] = []
     async for key, size in _listing(tier, topics):
+        if objects is not None:
+            objects[key] = size
         parsed = _KEYS.parse(key)
         if parsed is None or (
             topics is not None and parsed.segment_id.partition.topic not in topics
@@ -170,7 +184,10 @@ async def read_bucket(
         RemoteStorageError: The bucket cannot be read now.
     """
     content = BucketContent()
-    manifests = await read_manifests(tier, content.problems, topics, content.repaired)
+    objects: dict[str, int] = {}
+    manifests = await read_manifests(tier, content.problems, topics, content.repaired, objects)
+    histories = await read_histories(tier, histories_among(objects, topics), content.problems)
+    manifests = _without_deleted(manifests, histories.values(), content.notes)
     # Another program's manifests do not tell whose they are.
     content.cluster_ids = {one.topic.cluster_id for one in manifests} - {""}
     for topic in _latest_incarnations(manifests, content.problems, content.notes):
@@ -182,7 +199,9 @@ async def read_bucket(
         if kept.topic_id == partition.topic_id:
             by_partition.setdefault(partition, []).append(one)
     for partition, segments in sorted(by_partition.items(), key=lambda item: item[0][1:]):
-        restored = await _partition(tier, segments, content.problems, allow_gaps=allow_gaps)
+        restored = await _partition(
+            tier, segments, histories.get(partition), content.problems, allow_gaps=allow_gaps
+        )
         if restored is not None:
             content.topics[partition.topic].partitions[partition.partition] = restored
     for name in set(topics or ()) - content.topics.keys():
@@ -231,8 +250,29 @@ def _latest_incarnations(
     return topics
 
 
+def _without_deleted(
+    manifests: list[SegmentManifest], histories: Iterable[HistorySummary], notes: list[str]
+) -> list[SegmentManifest]:
+    """Leave out topics that were being deleted: somebody has said that they are to go."""
+    deleting = {
+        one.partition.topic_id: one.partition.topic
+        for one in histories
+        if one.state is HistoryState.DELETING
+    }
+    notes += [
+        f"topic {topic} ({topic_id}) was being deleted: what is left of it is not restored"
+        for topic_id, topic in deleting.items()
+    ]
+    return [one for one in manifests if one.metadata.partition.topic_id not in deleting]
+
+
 async def _partition(
-    tier: Tier, segments: list[SegmentManifest], problems: list[str], *, allow_gaps: bool
+    tier: Tier,
+    segments: list[SegmentManifest],
+    history: HistorySummary | None,
+    problems: list[str],
+    *,
+    allow_gaps: bool,
 ) -> RestoredPartition | None:
     waiting = newest_first(segments)
     unusable: list[LeftOut] = []
@@ -246,11 +286,14 @@ async def _partition(
             problems.append(f"{newest.metadata.partition}: {error}")
             unusable.append(LeftOut(newest.metadata, "its side files cannot be read"))
             continue
-        plan = plan_partition(newest, waiting, epochs, allow_gaps=allow_gaps)
+        log_start = 0 if history is None else history.log_start_offset
+        plan = plan_partition(
+            newest, waiting, epochs, allow_gaps=allow_gaps, log_start_offset=log_start
+        )
         plan = plan._replace(left_out=(*plan.left_out, *unusable))
         problems += [
             f"{plan.partition}: offsets {gap.start} to {gap.end - 1} are missing"
             for gap in plan.gaps
         ]
-        return RestoredPartition(plan, snapshot)
+        return RestoredPartition(plan, snapshot, -1 if history is None else history.leader_epoch)
     return None

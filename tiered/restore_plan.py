@@ -10,6 +10,10 @@ that does not fit them is of another history (`tiered.lineage`). The others are 
               [90 ... 160] epoch 1: another history
     restored  without gaps: 300 .. 399;  with gaps: 0 .. 399, and nobody can read 200 .. 299
 
+What lies below the log start is not restored, also where a segment reaches below it: records that
+DeleteRecords has removed stay removed. Should it lie above all segments the log is empty, and goes
+on from there.
+
 Of copies that begin early enough, the one that reaches furthest is taken; of equal ones the latest.
 """
 
@@ -59,7 +63,8 @@ class PartitionPlan(NamedTuple, Generic[C]):
         log_start_offset: First offset to be read.
         end_offset: The next record's offset; exclusive end of what is restored.
         leader_epochs: (epoch, start offset) of all of it, ascending.
-        segments: Those restored, ascending; together they cover it, but for `gaps`.
+        segments: Those restored, ascending; together they cover it, but for `gaps`. None where the
+            log start lies above them.
         newest: The one that decided: its producer snapshot is the log's at its end.
         gaps: Found between the first and the last segment, whether or not they are in the range.
         left_out: Segments that are not restored, and why.
@@ -97,6 +102,7 @@ def plan_partition(
     leader_epochs: Sequence[tuple[int, int]],
     *,
     allow_gaps: bool = False,
+    log_start_offset: int = 0,
 ) -> PartitionPlan[C]:
     """Choose among a partition's segments.
 
@@ -106,6 +112,7 @@ def plan_partition(
         leader_epochs: What was stored with `newest`: of the log up to its end, from the log start
             offset it had then.
         allow_gaps: Keep what lies before a gap.
+        log_start_offset: Where the log starts at least, as somebody has told.
     """
     end = newest.metadata.end_offset + 1
     epochs = [(epoch, offset) for epoch, offset in leader_epochs if offset < end]
@@ -113,7 +120,7 @@ def plan_partition(
     left_out: list[LeftOut] = []
     usable: list[C] = [newest]
     # What was deleted from the log start on may still be in the bucket, for a while.
-    floor = epochs[0][1] if epochs else newest.metadata.start_offset
+    floor = max(epochs[0][1] if epochs else newest.metadata.start_offset, log_start_offset)
     for one in others:
         if not lineage.contains(one.metadata):
             left_out.append(LeftOut(one.metadata, "of another history"))
@@ -121,6 +128,18 @@ def plan_partition(
             left_out.append(LeftOut(one.metadata, "below the log start offset"))
         else:
             usable.append(one)
+    if floor >= end:
+        left_out += [LeftOut(one.metadata, "below the log start offset") for one in usable]
+        return PartitionPlan(
+            partition=newest.metadata.partition,
+            log_start_offset=floor,
+            end_offset=floor,
+            leader_epochs=_from(epochs, floor),
+            segments=(),
+            newest=newest,
+            gaps=(),
+            left_out=tuple(sorted(left_out, key=lambda one: one.segment.start_offset)),
+        )
     chain, gaps = _lay_out(usable)
     first = 0
     if gaps and not allow_gaps:

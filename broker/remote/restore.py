@@ -319,5 +319,11 @@ class Restoring:
 
 
 def _leader_epoch(restored: RestoredPartition | None) -> int:
-    """Of the leader from now on."""
-    return restored.plan.leader_epochs[-1][0] + 1 if restored is not None else 0
+    """Of the leader from now on: above all that the bucket tells of.
+
+    The lost broker may have led in later epochs than those of what it copied, and its histories say
+    so: a leader of an earlier one would leave them as they are (`tiered.history_writer`).
+    """
+    if restored is None:
+        return 0
+    return max(restored.plan.leader_epochs[-1][0], restored.history_epoch) + 1

@@ -7,9 +7,11 @@ import pytest
 from storage.producer_snapshot import encode_snapshot
 from tests.fakes.manifest_bucket import CLUSTER, TIERED, ManifestBucket, topic_id
 from tiered.errors import StoreUnavailableError
+from tiered.history import HistoryState, HistorySummary, PartitionHistory, encode_history
 from tiered.object_keys import ObjectKeys
 from tiered.restore import READS_AT_A_TIME, read_bucket, read_manifests
 from tiered.restore_plan import Gap
+from tiered.segment_metadata import TopicIdPartition
 from tiered.tier import SideFile
 
 OTHER = UUID(int=9 << 100)
@@ -125,3 +127,71 @@ async def test_a_store_that_does_not_answer_is_no_empty_store() -> None:
     bucket.failures["get_object"] = StoreUnavailableError("503")
     with pytest.raises(StoreUnavailableError):
         await read_bucket(bucket)
+
+
+def add_history(bucket: ManifestBucket, topic: str, partition: int, **changes: object) -> str:
+    """What its leader told last."""
+    whose = TopicIdPartition(topic_id(topic), topic, partition)
+    key = ObjectKeys().history_key(whose)
+    summary = HistorySummary(whose, CLUSTER, 2, HistoryState.LIVE, 4, 5, 0, 20, 20, ())
+    summary = summary._replace(**changes)  # type: ignore[arg-type]  # fields of any type
+    bucket.objects[key] = encode_history(PartitionHistory(summary, ()))
+    return key
+
+
+async def test_deleted_records_stay_deleted() -> None:
+    """Also those in a segment that is half above the log start."""
+    bucket = ManifestBucket()
+    bucket.add("a", 0, 0, 9)
+    bucket.add("a", 0, 10, 19)
+    add_history(bucket, "a", 0, log_start_offset=13)
+    restored = (await read_bucket(bucket)).topics["a"].partitions[0]
+    assert (restored.plan.log_start_offset, restored.plan.end_offset) == (13, 20)
+    assert restored.plan.leader_epochs == ((0, 13),)
+    assert [one.metadata.start_offset for one in restored.plan.segments] == [10]
+    assert [one.reason for one in restored.plan.left_out] == ["below the log start offset"]
+    assert restored.history_epoch == 4
+
+
+async def test_a_log_of_which_all_that_was_copied_is_deleted_goes_on_above_it() -> None:
+    bucket = ManifestBucket()
+    bucket.add("a", 0, 0, 9, epochs=[(3, 0)], history=[])
+    bucket.add("a", 0, 10, 19, epochs=[(3, 10)], history=[(3, 0)])
+    add_history(bucket, "a", 0, log_start_offset=50, end_offset=50, stable_end_offset=50)
+    plan = (await read_bucket(bucket)).topics["a"].partitions[0].plan
+    assert (plan.log_start_offset, plan.end_offset) == (50, 50)
+    assert plan.leader_epochs == ((3, 50),)
+    assert plan.segments == ()
+    assert len(plan.left_out) == 2
+
+
+async def test_a_topic_that_was_being_deleted_is_not_brought_back() -> None:
+    bucket = ManifestBucket()
+    bucket.add("a", 0, 0, 9)
+    bucket.add("a", 1, 0, 9)
+    bucket.add("b", 0, 0, 9)
+    add_history(bucket, "a", 1, state=HistoryState.DELETING)
+    content = await read_bucket(bucket)
+    assert sorted(content.topics) == ["b"]
+    assert content.problems == []
+    assert [note for note in content.notes if "being deleted" in note]
+
+
+async def test_a_damaged_history_is_a_problem_and_changes_nothing() -> None:
+    bucket = ManifestBucket()
+    bucket.add("a", 0, 0, 9)
+    key = add_history(bucket, "a", 0)
+    bucket.objects[key] = bucket.objects[key][:-1]
+    content = await read_bucket(bucket)
+    assert content.topics["a"].partitions[0].plan.log_start_offset == 0
+    (problem,) = content.problems
+    assert key in problem
+    assert "DeleteRecords" in problem
+
+
+async def test_histories_of_other_topics_are_not_read() -> None:
+    bucket = ManifestBucket()
+    bucket.add("a", 0, 0, 9)
+    bucket.objects[add_history(bucket, "a-b", 0)] = b"damaged"
+    content = await read_bucket(bucket, topics=["a"])
+    assert content.problems == []
