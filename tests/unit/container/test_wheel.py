@@ -42,6 +42,14 @@ def test_no_module_is_left_out(names: dict[str, str]) -> None:
     assert modules - set(names) == set()
 
 
+def test_compiled_parts_come_as_their_sources(names: dict[str, str]) -> None:
+    """Where there is a compiler `python -m native` makes the rest; a wheel fits every machine."""
+    sources = {f"native/{path.name}" for path in (ROOT / "native").glob("*.c")}
+    assert sources
+    assert sources <= set(names)
+    assert not [name for name in names if name.endswith((".so", ".o"))]
+
+
 def test_the_command_and_the_licence_come_with_it(names: dict[str, str]) -> None:
     """`varve`, under Apache-2.0, and never to be uploaded."""
     metadata = next(text for name, text in names.items() if name.endswith("/METADATA"))
