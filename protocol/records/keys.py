@@ -22,6 +22,9 @@ from protocol.records.varint import read_varint, read_varlong
 RUN_MIN: Final = 8
 """Records of one shape that are worth being taken as a run."""
 
+RUN_MAX: Final = 4096
+"""Records looked at together: what is found out in vain is little, however large the block is."""
+
 _STRIDE: Final = 32
 """Records taken singly before a run is looked for again; twice as many each time there is none."""
 
@@ -230,7 +233,7 @@ def _read_run(block: bytes, position: int, left: int, found: RecordKeys) -> tupl
     if value_at + max(read_varint(block, value_size_at)[0], 0) != end - 1:
         return 0, position  # it has headers
 
-    count = min(left, (len(block) - position) // step)
+    count = min(left, RUN_MAX, (len(block) - position) // step)
     for byte_at in (
         *range(position, at),
         *range(key_size_at, key_at),

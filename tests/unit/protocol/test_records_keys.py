@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from protocol.errors import DecodeError
 from protocol.records.batch import HEADER_SIZE, read_header
 from protocol.records.builder import append_record, build_batch
-from protocol.records.keys import RUN_MIN, read_keys
+from protocol.records.keys import RUN_MAX, RUN_MIN, read_keys
 from protocol.records.record import iterate_records, records_block
 from protocol.records.varint import encode_varint
 
@@ -62,7 +62,9 @@ def test_finds_what_records_say(shapes: list[Any]) -> None:
     assert found(batch) == expected(batch)
 
 
-@pytest.mark.parametrize("count", [7, 8, 9, 63, 64, 65, 200, 8191, 8192, 8193, 9_000, 70_000])
+@pytest.mark.parametrize(
+    "count", [7, 8, 9, 63, 64, 65, 200, RUN_MAX + 1, 8191, 8192, 8193, 9_000, 70_000]
+)
 @pytest.mark.parametrize("pace", [0, 1, 400])
 def test_a_run_of_one_shape_is_taken_whole(count: int, pace: int) -> None:
     """Wherever offsets and times get another byte."""
@@ -114,6 +116,31 @@ def compare(batch: bytearray) -> None:
             found(batch)
     else:
         assert found(batch) == wanted
+
+
+class CountedBytes(bytes):
+    """Counts the bytes that are copied out of it."""
+
+    copied = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        found = super().__getitem__(at)
+        if isinstance(found, bytes):
+            self.copied += len(found)
+        return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_looks_like_a_run_and_is_none_costs_little(seed: int) -> None:
+    """Records of one length whose keys have many, as somebody may send who wants us to be busy."""
+    rng = Random(seed)
+    rows = []
+    for _ in range(50_000):
+        size = rng.randrange(10) if seed else 3 + rng.randrange(2)
+        rows.append((b"k" * size, b"v" * (20 - size), (), 0))
+    block = CountedBytes(build_batch(rows)[HEADER_SIZE:])
+    assert len(read_keys(block, len(rows)).keys) == len(rows)
+    assert block.copied < len(block)
 
 
 def test_offsets_with_gaps() -> None:
