@@ -46,7 +46,7 @@ def new_data_key(randomness: Randomness) -> DataKey:
 class ChunkCipher:
     """Encrypts and decrypts with one data key. Usable from several threads at a time."""
 
-    __slots__ = ("_aad", "_gcm", "_randomness")
+    __slots__ = ("_aad", "_data_key", "_gcm", "_randomness")
 
     def __init__(self, data_key: DataKey, randomness: Randomness) -> None:
         # Takes 50 ms, and most brokers never encrypt.
@@ -54,6 +54,7 @@ class ChunkCipher:
 
         self._gcm = AESGCM(data_key.key)
         self._aad = data_key.aad
+        self._data_key = data_key
         self._randomness = randomness
 
     def encrypt(self, plain: Buffer, into: memoryview) -> int:
@@ -82,3 +83,41 @@ class ChunkCipher:
         except InvalidTag:
             raise ValueError("it does not decrypt with the segment's key") from None
         return size
+
+    def decryption(self, iv: bytes) -> "PieceDecryption":
+        """Decrypts the piece that begins with `iv` part by part, for pieces too large for memory.
+
+        What it gives is not to be believed before `finish` has returned.
+        """
+        return PieceDecryption(self._data_key, iv)
+
+
+class PieceDecryption:
+    """One piece, part by part; see `ChunkCipher.decryption`."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, data_key: DataKey, iv: bytes) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher
+        from cryptography.hazmat.primitives.ciphers.algorithms import AES
+        from cryptography.hazmat.primitives.ciphers.modes import GCM
+
+        self._context = Cipher(AES(data_key.key), GCM(iv)).decryptor()
+        self._context.authenticate_additional_data(data_key.aad)
+
+    def update(self, ciphertext: memoryview, into: memoryview) -> int:
+        """Decrypt the next part into memory as long; returns how much there is of it."""
+        return self._context.update_into(ciphertext, into)
+
+    def finish(self, tag: bytes) -> None:
+        """There is no more.
+
+        Raises:
+            ValueError: It was not encrypted with this key, or has changed since.
+        """
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            self._context.finalize_with_tag(tag)
+        except InvalidTag:
+            raise ValueError("it does not decrypt with the segment's key") from None

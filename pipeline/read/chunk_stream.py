@@ -26,6 +26,7 @@ from pipeline.read.read_errors import DamagedDataError
 from tiered.chunk_index import Chunk
 from tiered.errors import CorruptRemoteDataError
 from tiered.segment_read import restore_chunk
+from tiered.transform import encrypted_room
 from tiered.workspace import Workspace
 
 MIB: Final = 1024 * 1024
@@ -35,6 +36,9 @@ CARRY_BYTES_MAX: Final = MIB + 64 * 1024
 
 GROUP_BYTES_MAX: Final = 4 * MIB
 """Small chunks are asked for together up to so many bytes, stored or original."""
+
+WHOLE_CHUNK_BYTES_MAX: Final = 16 * MIB
+"""Largest chunk that is held whole; see `large_chunks` for others."""
 
 AHEAD_MAX: Final = 4
 """Requests under way at most."""
@@ -105,6 +109,9 @@ def chunk_groups(
     stored = original = 0
     for number in range(index.number_at(position), index.number_at(end_position - 1) + 1):
         chunk = index.chunk(number)
+        if chunk.stored_size > encrypted_room(chunk.original_size):
+            problem = f"chunk {number} of {chunk.original_size} bytes claims {chunk.stored_size}"
+            raise DamagedDataError(segment.keys.manifest, -1, problem)
         stored += chunk.stored_size
         original += chunk.original_size
         if waiting and max(stored, original) > group_bytes:
@@ -115,7 +122,7 @@ def chunk_groups(
     yield ChunkGroup(tuple(waiting))
 
 
-class _Room:
+class Room:
     """Memory with room in front."""
 
     __slots__ = ("_memory",)
@@ -147,7 +154,7 @@ class _Rooms(Workspace):
 
 class _Fetch(NamedTuple):
     group: ChunkGroup
-    room: _Room
+    room: Room
     memory: memoryview
     pending: PendingBytes
 
@@ -173,10 +180,10 @@ class ChunkStream:
         self._is_plain = transform.is_plain
         # Rooms of `restore_chunk`: decrypted in 1, decompressed in 2.
         self._rooms = _Rooms(2 if transform.compression else 1)
-        self._original = _Room()
+        self._original = Room()
         self._fetches: deque[_Fetch] = deque()
-        self._free: list[_Room] = []
-        self._held: _Room | None = None
+        self._free: list[Room] = []
+        self._held: Room | None = None
         self._damage: DamagedDataError | None = None
         self._open()
 
@@ -188,7 +195,7 @@ class ChunkStream:
         else:
             unit = max(first.stored_size, 1)
             count = max(2, min(AHEAD_MAX, AHEAD_BYTES_MAX // unit))
-        self._free = [_Room() for _ in range(count)]
+        self._free = [Room() for _ in range(count)]
 
     def next(self, carry: memoryview) -> memoryview | None:
         """As `LogBytes.next`."""

@@ -22,8 +22,9 @@ from typing import Any, Final
 from pipeline.plan.piece import RemotePiece
 from pipeline.read.batch_runs import OffsetBounds, batch_runs
 from pipeline.read.byte_source import ByteSource, FileBytes, StoreBytes
-from pipeline.read.chunk_stream import ChunkStream
+from pipeline.read.chunk_stream import WHOLE_CHUNK_BYTES_MAX, ChunkStream, LogBytes
 from pipeline.read.errors import BrokenBatchError
+from pipeline.read.large_chunks import LargeChunkStream
 from pipeline.read.loss import LossReport
 from pipeline.read.open_buckets import LentBucket
 from pipeline.read.open_segment import OpenSegment, open_segment
@@ -133,7 +134,7 @@ class SegmentRows:
         if not manifest.has_sums:
             bounds = OffsetBounds(told.start_offset, told.end_offset + 1)
         end = piece.end_position
-        with closing(ChunkStream(segment, source, position, end)) as stream:
+        with closing(_log_bytes(segment, source, position, end)) as stream:
             for run in batch_runs(stream, segment.keys.log, position, end, bounds):
                 self._found_again(run.first_offset)
                 try:
@@ -187,6 +188,16 @@ class SegmentRows:
         positions = both[1::2]
         at = bisect_left(positions, position)
         return min(positions[at], end) if at < len(positions) else end
+
+
+def _log_bytes(segment: OpenSegment, source: ByteSource, position: int, end: int) -> LogBytes:
+    """What reads the chunks of this segment within the memory there is."""
+    is_range = segment.opened.transform.is_plain and not segment.manifest.has_sums
+    index = segment.manifest.chunk_index
+    largest = min(index.original_chunk_size, index.original_file_size)
+    if is_range or largest <= WHOLE_CHUNK_BYTES_MAX:
+        return ChunkStream(segment, source, position, end)
+    return LargeChunkStream(segment, source, position, end)
 
 
 def _broken(error: BrokenBatchError, key: str, position: int, size: int) -> DamagedBatchError:

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given
@@ -51,6 +53,28 @@ def test_a_piece_of_another_segment_is_refused() -> None:
             ChunkCipher(other, RANDOMNESS).decrypt(
                 memoryview(encrypted(b"hello")), memoryview(bytearray(5))
             )
+
+
+@given(cuts=st.lists(st.integers(0, 60), max_size=5), plain=st.binary(max_size=60))
+def test_a_piece_may_be_decrypted_part_by_part(cuts: list[int], plain: bytes) -> None:
+    stored = memoryview(bytes(encrypted(plain)))
+    ciphertext = stored[12:-16]
+    decryption = ChunkCipher(KEY, RANDOMNESS).decryption(bytes(stored[:12]))
+    borders = [0, *sorted(min(cut, len(plain)) for cut in cuts), len(plain)]
+    found = b""
+    for begin, end in pairwise(borders):
+        room = memoryview(bytearray(end - begin))
+        found += bytes(room[: decryption.update(ciphertext[begin:end], room)])
+    decryption.finish(bytes(stored[-16:]))
+    assert found == plain
+
+
+def test_a_piece_decrypted_in_parts_is_refused_at_the_end() -> None:
+    stored = memoryview(bytes(encrypted(b"hello")))
+    decryption = ChunkCipher(KEY, RANDOMNESS).decryption(bytes(stored[:12]))
+    decryption.update(stored[12:-16], memoryview(bytearray(5)))
+    with pytest.raises(ValueError, match="does not decrypt"):
+        decryption.finish(bytes(16))
 
 
 @pytest.mark.parametrize("size", [0, 27, 34])

@@ -13,6 +13,7 @@ from pipeline.read.chunk_stream import (
     CARRY_BYTES_MAX,
     GROUP_BYTES_MAX,
     ChunkStream,
+    LogBytes,
     chunk_groups,
 )
 from pipeline.read.read_errors import DamagedDataError
@@ -43,7 +44,7 @@ def stream_of(
     return ChunkStream(opened, source or world.source(opened), position, end, group_bytes)
 
 
-def drained(stream: ChunkStream, carry_bytes: int = 0) -> bytes:
+def drained(stream: LogBytes, carry_bytes: int = 0) -> bytes:
     """All of it; so much of each memory is carried into the next."""
     parts = []
     carried = NOTHING

@@ -339,6 +339,21 @@ def test_a_store_that_cannot_be_reached_is_no_loss() -> None:
         assert loss.offsets == 0
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_chunks_that_are_too_large_to_be_held_give_the_same(
+    form: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.read.segment_rows.WHOLE_CHUNK_BYTES_MAX", CHUNK - 1)
+    segment = record_segment(30)
+    with segment_world(**form, chunk_bytes=CHUNK) as world:
+        piece = world.copy(segment)
+        assert rows_of(world, piece) == right(segment, piece)
+        spoil(world, piece, world.open(piece).manifest.chunk(2).stored_position + 40)
+        loss = LossReport(PARTITION)
+        found = rows_of(world, piece, loss)["offset"]
+        assert len(found) + loss.offsets == 300
+
+
 def test_a_directory_is_read_from_its_files() -> None:
     segment = record_segment(30)
     with segment_world(chunk_bytes=CHUNK) as world:
