@@ -11,13 +11,9 @@ from typing import Final, NamedTuple
 
 from pipeline.plan.bucket import Bucket, BucketOptions, open_bucket
 from pipeline.read.store_thread import StoreThread
-from tiered.manifest_memory import ManifestMemory
 
 OPEN_MAX: Final = 2
 """Buckets that are kept open; one that is asked for beyond them closes the one used longest ago."""
-
-MANIFESTS_BYTES_MAX: Final = 8 * 1024 * 1024
-"""What the manifests of a bucket's segments weigh in memory at most."""
 
 Opener = Callable[[BucketOptions], Awaitable[Bucket]]
 
@@ -28,12 +24,10 @@ class LentBucket(NamedTuple):
     Attributes:
         bucket: Its calls run in `thread`.
         thread: See `store_thread`.
-        manifests: Of the segments that were read last.
     """
 
     bucket: Bucket
     thread: StoreThread
-    manifests: ManifestMemory
 
 
 class OpenBuckets:
@@ -61,7 +55,7 @@ class OpenBuckets:
                 _, oldest = self._open.popitem(last=False)
                 thread.run(oldest.bucket.close())
             bucket = thread.run(self._open_one(options))
-            lent = LentBucket(bucket, thread, ManifestMemory(MANIFESTS_BYTES_MAX))
+            lent = LentBucket(bucket, thread)
             self._open[options] = lent
         self._open.move_to_end(options)
         return lent

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from pipeline.plan.bucket import BucketOptions
+from pipeline.plan.errors import DamagedBucketError
 from pipeline.plan.piece import BrokerPiece, Piece, RemotePiece
 from pipeline.plan.replan import replan
 from pipeline.read.broker_client import BrokerClient
@@ -19,7 +20,7 @@ from pipeline.read.broker_options import BrokerOptions
 from pipeline.read.broker_rows import BrokerRows
 from pipeline.read.loss import LossReport
 from pipeline.read.open_buckets import LentBucket, OpenBuckets
-from pipeline.read.read_errors import LostOffsetsError, ReadError
+from pipeline.read.read_errors import DamagedDataError, LostOffsetsError, ReadError
 from pipeline.read.row_decoder import RowDecoder
 from pipeline.read.row_schema import KAFKA_COLUMNS
 from pipeline.read.segment_rows import SegmentRows
@@ -105,19 +106,17 @@ class PieceReader:
         try:
             yield from first.rows()
         except ObjectNotFoundError as error:
-            lent.manifests.forget(piece.segment_id)
             gone = error
         else:
             return
         reached = first.next_offset
-        for other in self._listed_anew(piece, lent, reached):
+        for other in self._planned_again(piece, lent, reached):
             if other.start_offset > reached:
                 yield from self._elsewhere(piece, reached, other.start_offset, gone, loss)
             rows = self._segment(other, lent, loss)
             try:
                 yield from rows.rows()
             except ObjectNotFoundError as error:
-                lent.manifests.forget(other.segment_id)
                 gone = error
             reached = max(reached, rows.next_offset)
         if reached < piece.end_offset:
@@ -140,13 +139,19 @@ class PieceReader:
             read_committed=options.read_committed,
         )
 
-    def _listed_anew(
+    def _planned_again(
         self, piece: RemotePiece, lent: LentBucket, start: int
     ) -> Sequence[RemotePiece]:
         """What the bucket has of the piece's offsets from `start` on, as of now."""
-        bucket, thread, _ = lent
-        committed = self._options.read_committed
-        return thread.run(replan(bucket, piece, start, read_committed=committed)).pieces
+        bucket, thread = lent
+        options = self._options
+        try:
+            call = replan(bucket, piece, start, read_committed=options.read_committed)
+            return thread.run(call).pieces
+        except DamagedBucketError as error:
+            if options.fail_on_data_loss and options.broker is None:
+                raise DamagedDataError(error.key, error.position, error.problem) from error
+            return ()
 
     def _elsewhere(
         self,

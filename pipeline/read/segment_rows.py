@@ -93,8 +93,9 @@ class SegmentRows:
         self._found_again(piece.end_offset)
 
     def _open(self) -> OpenSegment:
-        bucket, thread, manifests = self._lent
-        return thread.run(open_segment(bucket.store, bucket.key_ring, manifests, self._piece))
+        bucket, thread = self._lent
+        call = open_segment(bucket.store, bucket.key_ring, bucket.manifests, self._piece)
+        return thread.run(call)
 
     def _all(self, segment: OpenSegment) -> Iterator[Any]:
         piece = self._piece
@@ -119,7 +120,7 @@ class SegmentRows:
                 return
 
     def _source(self, segment: OpenSegment) -> ByteSource:
-        bucket, thread, _ = self._lent
+        bucket, thread = self._lent
         key, size = segment.keys.log, segment.manifest.log_size
         path = bucket.store.local_path(key)
         if path is None:
@@ -176,7 +177,7 @@ class SegmentRows:
         end = self._piece.end_position
         if position == NO_POSITION:
             return end
-        bucket, thread, _ = self._lent
+        bucket, thread = self._lent
         call = bucket.reader.read_side_files(segment.opened, segment.keys, (SideFile.OFFSET,))
         try:
             entries = thread.run(call).get(SideFile.OFFSET, b"")

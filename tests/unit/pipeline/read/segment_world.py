@@ -55,7 +55,6 @@ class SegmentWorld:
         self.thread = thread
         self.tier = tier
         self.store = tier.store
-        self.manifests = ManifestMemory()
         self.bucket = Bucket(
             self.store,
             self.key_ring,
@@ -67,7 +66,12 @@ class SegmentWorld:
     @property
     def lent(self) -> LentBucket:
         """As `OpenBuckets` would lend it."""
-        return LentBucket(self.bucket, self.thread, self.manifests)
+        return LentBucket(self.bucket, self.thread)
+
+    @property
+    def manifests(self) -> ManifestMemory:
+        """Of the segments that are open."""
+        return self.bucket.manifests
 
     @property
     def key_ring(self) -> KeyRing:
