@@ -31,7 +31,7 @@ def main() -> None:
         for batch in read_piece(piece, options):
             rows += batch.num_rows
             size += pc.sum(pc.binary_length(batch.column("value"))).as_py() or 0
-    print(json.dumps({"rows": rows, "bytes": size, "peak": peak_bytes()}))  # noqa: T201
+    sys.stdout.write(json.dumps({"rows": rows, "bytes": size, "peak": peak_bytes()}))
 
 
 if __name__ == "__main__":
