@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from bench.kafka_release import KAFKA_VERSION
 from bench.node import KafkaNode, OwnedNode, VarveNode
@@ -108,7 +109,9 @@ def consumed(node: OwnedNode, topic: str, isolation: str) -> list[Row]:
         (message,) = consumer.consume(1, TIMEOUT_S)
         if message.error() is not None:
             break
-        rows.append((message.offset(), message.key(), message.value(), message.timestamp()[1]))
+        offset = message.offset()
+        assert offset is not None
+        rows.append((offset, message.key(), message.value(), message.timestamp()[1]))
     consumer.close()
     return rows
 
