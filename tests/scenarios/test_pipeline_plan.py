@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -35,6 +36,7 @@ REMOTE: dict[str, object] = {
     "rlmm_config_remote_log_metadata_topic_num_partitions": 3,
     "transaction_state_log_num_partitions": 1,
     "tier_worker": "inline",
+    "tier_history_interval_ms": 20,
 }
 TIERED: dict[str, object] = {
     "remote_storage_enable": "true",
@@ -135,6 +137,11 @@ async def rows_of(
     return await read_rows(bucket, planned)
 
 
+def offsets_of(log: PartitionLog) -> list[tuple[UUID, int, int]]:
+    """Which copy gives which rows; a history and a manifest tell different times of a copy."""
+    return [(one.metadata.id, one.start_offset, one.end_offset) for one in log.segments]
+
+
 async def epoch_end(client: Client, epoch: int) -> EpochEnd:
     """As a consumer asks for it."""
     part = OffsetForLeaderPartition(partition=0, current_leader_epoch=-1, leader_epoch=epoch)
@@ -151,6 +158,8 @@ async def check(node: Node, client: Client, options: BucketOptions) -> None:
         topic = await read_topic(bucket)
         log = topic.partitions[0]
         assert topic.problems == []
+        listed = await read_bucket_log(bucket, TopicSelection(names=("t",)), use_history=False)
+        assert offsets_of(listed["t"].partitions[0]) == offsets_of(log)
         for read_committed in (False, True):
             expected = await asyncio.to_thread(
                 consume, node, "t", log.log_start_offset, read_committed=read_committed
@@ -275,7 +284,7 @@ async def test_a_bucket_with_two_histories_gives_that_of_the_last_leader(
         assert log.end_offset == closed_end(node)
         # Who had planned by the old history sees it at the next look, or is told by the broker.
         followed = (await follow_topic(bucket, before)).partitions[0]
-        assert followed.segments == log.segments
+        assert offsets_of(followed) == offsets_of(log)
         old = before.partitions[0]
         epoch = epoch_to_ask(old, read_committed=False)
         assert epoch is not None
@@ -305,11 +314,13 @@ async def test_a_copy_that_is_not_finished_and_one_that_follows(
     async with await open_bucket(options) as bucket:
         topic = await read_topic(bucket)
         assert topic.partitions[0].end_offset == int(last.name[:20])
+        # The first look reads what the history says now.
+        topic = await follow_topic(bucket, topic)
         assert (await follow_topic(bucket, topic)).partitions[0] is topic.partitions[0]
         await asyncio.to_thread(last.write_bytes, kept)
         log = (await follow_topic(bucket, topic)).partitions[0]
         assert log.end_offset == whole.end_offset
-        assert log.segments == whole.segments
+        assert offsets_of(log) == offsets_of(whole)
     await check(node, client, options)
 
 
@@ -330,3 +341,59 @@ async def test_times_are_found_as_the_broker_finds_them(
             told = await client.offset("t", stamp)
             found = await offset_for_time(bucket, log, stamp, read_committed=False)
             assert found == (told if 0 <= told < log.end_offset else None)
+
+
+async def test_deleted_records_are_not_found_again(start_node: StartNode, tmp_path: Path) -> None:
+    """DeleteRecords is answered when the bucket knows; whoever erased records has erased them."""
+    node = await start_node(**REMOTE)
+    client = await node.client()
+    await client.create_topic("t", 1, **TIERED)
+    for number in range(40):
+        await client.produce("t", b"%d" % number + KIB * 100)
+    await until_copied(node, closed_end(node))
+    assert await client.delete_records("t", 17) == 17
+    options = BucketOptions(f"{tmp_path}/data/varve-objects")
+    async with await open_bucket(options) as bucket:
+        topic = await read_topic(bucket)
+        log = topic.partitions[0]
+        assert log.log_start_offset == await client.offset("t", EARLIEST) == 17
+        rows = await rows_of(bucket, log, 17, log.end_offset, read_committed=True)
+        assert [row.offset for row in rows] == [*range(17, log.end_offset)]
+        assert log.missing(0, 20) == [(0, 17)]
+        await client.delete_records("t", 23)
+        assert (await follow_topic(bucket, topic)).partitions[0].log_start_offset == 23
+    await check(node, client, options)
+
+
+async def test_a_topic_that_is_deleted_is_told_from_one_that_expired(
+    start_node: StartNode, tmp_path: Path
+) -> None:
+    """As long as anything of it is left."""
+    node = await start_node(**REMOTE)
+    client = await node.client()
+    await client.create_topic("t", 1, **TIERED)
+    for number in range(40):
+        await client.produce("t", b"%d" % number + KIB * 100)
+    await until_copied(node, closed_end(node))
+    options = BucketOptions(f"{tmp_path}/data/varve-objects")
+    async with await open_bucket(options) as bucket:
+        await until(lambda: has_history(bucket))
+        topic = await read_topic(bucket)
+        assert not topic.is_deleting
+        await client.delete_topic("t")
+        seen = []
+
+        async def is_gone() -> bool:
+            found = await read_bucket_log(bucket, TopicSelection(names=("t",)))
+            seen.append(not found or found["t"].is_deleting)
+            return not found
+
+        await until(is_gone)
+        # Live until it is being deleted, and never live again.
+        assert seen == sorted(seen)
+        followed = (await follow_topic(bucket, topic)).partitions[0]
+        assert (followed.segments, followed.end_offset) == ((), 0)
+
+
+async def has_history(bucket: Bucket) -> bool:
+    return (await read_topic(bucket)).partitions[0].summary is not None
