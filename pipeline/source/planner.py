@@ -24,6 +24,7 @@ from pipeline.source.bucket_topics import BucketTopics
 from pipeline.source.bucket_view import Views, view_bucket
 from pipeline.source.data_loss import PlanLosses
 from pipeline.source.executor import broker_options
+from pipeline.source.opening import check_openable
 from pipeline.source.options import SourceOptions
 from pipeline.source.partition_view import OffsetSpan, PartitionView
 from pipeline.source.source_plan import plan_spans
@@ -149,7 +150,7 @@ class Planner:
             LostOffsetsError: Offsets are nowhere, and losses are errors.
             ReadError: An object that may hold offsets cannot be read, and losses are errors.
             PlanError: There would be too many pieces.
-            RemoteStorageError: The bucket cannot be read.
+            RemoteStorageError: The bucket cannot be read, or a key pair is missing; names the pair.
         """
         try:
             return self._plan(views, spans, losses)
@@ -164,6 +165,8 @@ class Planner:
     ) -> SourcePlan:
         report = losses or self._losses()
         pieces = self._run(plan_spans(self._bucket, self._options, views, spans, report))
+        if self._bucket is not None:
+            self._run(check_openable(self._bucket, pieces))
         return SourcePlan(pieces, report)
 
     def _losses(self) -> PlanLosses:
