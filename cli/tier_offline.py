@@ -10,6 +10,9 @@ from cli.table import Cell, counted, format_json, format_size, format_table
 from cli.tier_bucket import add_bucket_arguments, bucket_settings, with_bucket
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tiered.history import HistorySummary
     from tiered.manifest import SegmentManifest
     from tiered.segment_metadata import TopicIdPartition
     from tiered.settings import TierSettings
@@ -18,28 +21,24 @@ if TYPE_CHECKING:
 
 def list_bucket(args: argparse.Namespace) -> int:
     """Partitions and what there is of them; also what is damaged."""
+    from tiered.history_reader import histories_among, read_histories
     from tiered.restore import read_manifests
 
     problems: list[str] = []
     topics = None if args.topic is None else [args.topic]
-    manifests = with_bucket(
-        bucket_settings(args), lambda tier: read_manifests(tier, problems, topics)
-    )
     by_partition: dict[TopicIdPartition, list[SegmentManifest]] = {}
-    for one in manifests:
-        by_partition.setdefault(one.metadata.partition, []).append(one)
+
+    async def read(tier: "Tier") -> "Mapping[TopicIdPartition, HistorySummary]":
+        objects: dict[str, int] = {}
+        for one in await read_manifests(tier, problems, topics, objects=objects):
+            by_partition.setdefault(one.metadata.partition, []).append(one)
+        return await read_histories(tier, histories_among(objects, topics), problems)
+
+    histories = with_bucket(bucket_settings(args), read)
+    for who in histories:
+        by_partition.setdefault(who, [])
     rows = [
-        {
-            "topic": who.topic,
-            "topicId": _id(who),
-            "partition": who.partition,
-            "clusterId": segments[-1].topic.cluster_id,
-            "start": min(one.metadata.start_offset for one in segments),
-            "end": max(one.metadata.end_offset for one in segments) + 1,
-            "segments": len(segments),
-            "bytes": sum(one.metadata.segment_size_bytes for one in segments),
-            "storedBytes": sum(one.log_size + one.indexes_size for one in segments),
-        }
+        _row(who, segments, histories.get(who))
         for who, segments in sorted(by_partition.items(), key=lambda item: item[0][1:])
     ]
     if args.json:
@@ -50,7 +49,7 @@ def list_bucket(args: argparse.Namespace) -> int:
         cells: list[list[Cell]] = [
             [
                 f"{row['topic']}-{row['partition']}",
-                str(row["topicId"]),
+                str(row["topicId"]) + (" (being deleted)" if row["deleting"] else ""),
                 *(int(str(row[key])) for key in ("start", "end", "segments")),
                 format_size(int(str(row["bytes"]))),
                 format_size(int(str(row["storedBytes"]))),
@@ -62,6 +61,33 @@ def list_bucket(args: argparse.Namespace) -> int:
     for problem in problems:
         complain(problem)
     return FAILED if problems else 0
+
+
+def _row(
+    who: "TopicIdPartition", segments: "Sequence[SegmentManifest]", history: "HistorySummary | None"
+) -> dict[str, object]:
+    """What the bucket says of a partition; records below `start` are deleted or were never there.
+
+    `committedEnd` is where rows end that are known to be committed without a broker, and
+    `historyMs` when the broker told so; both null where there is no history.
+    """
+    starts = [one.metadata.start_offset for one in segments]
+    ends = [one.metadata.end_offset + 1 for one in segments]
+    told = 0 if history is None else history.log_start_offset
+    return {
+        "topic": who.topic,
+        "topicId": _id(who),
+        "partition": who.partition,
+        "clusterId": segments[-1].topic.cluster_id if segments else history and history.cluster_id,
+        "start": max(min(starts, default=told), told),
+        "end": max(ends, default=told),
+        "segments": len(segments),
+        "bytes": sum(one.metadata.segment_size_bytes for one in segments),
+        "storedBytes": sum(one.log_size + one.indexes_size for one in segments),
+        "deleting": history is not None and history.state.name == "DELETING",
+        "committedEnd": None if history is None else history.stable_end_offset,
+        "historyMs": None if history is None else history.written_ms,
+    }
 
 
 def _id(who: "TopicIdPartition") -> str:
@@ -77,13 +103,15 @@ def verify_bucket(args: argparse.Namespace) -> dict[str, Any]:
 
 async def _verify(tier: "Tier", which: dict[str, str] | None) -> dict[str, Any]:
     from tiered.errors import TieredError
+    from tiered.history_reader import histories_among, verify_history
     from tiered.restore import read_manifests
 
     unread: list[str] = []
     topics = None if which is None else [which["topic"]]
+    objects: dict[str, int] = {}
     manifests = [
         one
-        for one in await read_manifests(tier, unread, topics)
+        for one in await read_manifests(tier, unread, topics, objects=objects)
         if which is None
         or "partition" not in which
         or one.metadata.partition.partition == int(which["partition"])
@@ -108,7 +136,15 @@ async def _verify(tier: "Tier", which: dict[str, str] | None) -> dict[str, Any]:
                     "faults": [fault._asdict() for fault in faults],
                 }
             )
+    only = "" if which is None or "partition" not in which else f"/{which['partition']}/"
+    history_faults = [
+        fault
+        for name in histories_among(objects, topics)
+        if only in name
+        for fault in await verify_history(tier, name)
+    ]
     return {
+        "historyFaults": history_faults,
         "partitions": len({one.metadata.partition for one in manifests}),
         "segments": len(manifests),
         "bytes": size,

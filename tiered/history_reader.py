@@ -5,12 +5,12 @@ have said is not known then, namely where DeleteRecords has moved the log start.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
 from tiered.history import HistorySummary, decode_history, decode_summary
-from tiered.object_keys import ObjectKeys
+from tiered.object_keys import HISTORY_NAME, ObjectKeys
 from tiered.segment_metadata import TopicIdPartition
 from tiered.tier import Tier
 
@@ -59,33 +59,44 @@ async def _read(tier: Tier, name: str, problems: list[str]) -> HistorySummary | 
     return summary
 
 
-async def verify_history(tier: Tier, name: str, objects: Mapping[str, int]) -> list[str]:
+async def verify_history(tier: Tier, name: str) -> list[str]:
     """What is wrong with a history; empty: it is whole, and all that it names is there.
 
     Args:
         tier: Reads the bucket.
-        name: Of the object.
-        objects: Names and sizes of what a listing of the partition has shown.
+        name: Of the object; that it is missing is no fault.
 
     Raises:
         RemoteStorageError: The bucket cannot be read now.
     """
+    faults = await _faults(tier, name)
+    # A leader may have written it anew, and removed what it named, between reading and listing.
+    return await _faults(tier, name) if faults else []
+
+
+async def _faults(tier: Tier, name: str) -> list[str]:
     try:
         history = decode_history(await tier.get_object(name), name)
     except ObjectNotFoundError:
-        return []  # deleted meanwhile
+        return []
     except CorruptRemoteDataError as error:
         return [f"{name}: {error.problem}"]
-    faults = []
     if _KEYS.history_key(history.summary.partition) != name:
-        faults.append(f"{name} is the history of {history.summary.partition}")
-    missing = [
-        key
+        return [f"{name} is the history of {history.summary.partition}"]
+    objects: set[str] = set()
+    continuation: str | None = None
+    while True:
+        page = await tier.list_objects(name.removesuffix(HISTORY_NAME), continuation)
+        objects.update(one.key for one in page.objects)
+        continuation = page.continuation
+        if continuation is None:
+            break
+    return [
+        f"{name} names {key}, which is not there"
         for segment in history.segments
         for key in _KEYS.segment_keys(segment)
         if key not in objects
     ]
-    return faults + [f"{name} names {key}, which is not there" for key in missing]
 
 
 def histories_among(names: Iterable[str], topics: Iterable[str] | None) -> list[str]:

@@ -11,7 +11,8 @@
                                       give up the corrupt local segment that copying stops before,
                                       if it begins there; without `start` only tell which it is
     POST /tier/verify?topic=T[&partition=P]
-                                      read their remote segments again and compare
+                                      read their remote segments again and compare; see whether
+                                      all is there that their histories name
 
 A segment's `end` is exclusive here, like every other end, and not as in KIP-405. While the remote
 log's metadata is still being read a row says `"ready": false` and has no segments.
@@ -28,6 +29,8 @@ from storage.errors import StorageError
 from storage.uuid_text import format_uuid
 from tiered.errors import TieredError
 from tiered.gaps import find_gaps
+from tiered.history_reader import verify_history
+from tiered.object_keys import ObjectKeys
 from tiered.segment_metadata import (
     RemoteLogSegmentMetadata,
     SegmentState,
@@ -143,6 +146,12 @@ class TierPages:
                 "metadataLost": list(self._remote.metadata.losses())
                 if self._remote.metadata
                 else [],
+                "histories": {
+                    "kept": manager.history.kept,
+                    "behind": manager.history.behind,
+                    "oldestBehindMs": manager.history.oldest_behind_ms,
+                    "failures": manager.history.failures,
+                },
                 "copiesInFlight": manager.copies_in_flight,
                 "stalledCopies": manager.stalled_copies,
                 "garbage": None if report is None else _report(report),
@@ -222,12 +231,26 @@ class TierPages:
         return _page(
             {
                 "partitions": len(wanted),
+                "historyFaults": await self._history_faults(wanted, unread),
                 "segments": len(segments),
                 "bytes": size,
                 "faulty": faulty,
                 "unread": unread,
             }
         )
+
+    async def _history_faults(
+        self, wanted: "Sequence[TopicIdPartition]", unread: list[str]
+    ) -> list[str]:
+        faults: list[str] = []
+        tier = self._remote.tier
+        for one in wanted if tier is not None else ():
+            assert tier is not None
+            try:
+                faults += await verify_history(tier, ObjectKeys().history_key(one))
+            except TieredError as error:
+                unread.append(f"history of {one}: {error}")
+        return faults
 
     async def skip(self, query: Query) -> Page:
         """See the module."""

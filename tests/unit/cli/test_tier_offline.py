@@ -19,6 +19,8 @@ from tests.fakes.kafka_clients import FakeCluster
 from tests.unit.cli.commands import Outcome, Shell
 from tests.unit.cli.test_tier_bucket import parsed
 from tests.unit.tiered.segments import FACTS, make_segment
+from tiered.history import HistoryState, HistorySummary, PartitionHistory, encode_history
+from tiered.object_keys import ObjectKeys
 from tiered.worker.assembly import build_tier
 
 Type = Callable[..., Outcome]
@@ -58,6 +60,46 @@ def test_ls_shows_what_the_manifests_say(shell: Type, tmp_path: Path) -> None:
     (row,) = shell("ls", "--root", root, "--json").document
     assert (row["clusterId"], row["segments"], row["start"]) == ("cluster-1", 2, 1000)
     assert shell("ls", "--root", root, "--topic", "other").out == "no segments\n"
+
+
+def tell(root: Path, **changes: Any) -> Path:
+    """Put a history beside the segments of the partition."""
+    partition = make_segment([b"x"]).metadata.partition
+    found = HistorySummary(
+        partition, "cluster-1", 8, HistoryState.LIVE, 4, 5, 1000, 1040, 1030, ((2, 1000),)
+    )._replace(**changes)
+    path = root / ObjectKeys().history_key(partition)
+    path.write_bytes(encode_history(PartitionHistory(found, ())))
+    return path
+
+
+def test_ls_heeds_histories(shell: Type, tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    fill(tmp_path, "--root", str(root))
+    path = tell(root, log_start_offset=1025)
+    cells = shell("ls", "--root", str(root)).cells
+    assert cells[1][2:5] == ["1025", "1040", "2"]
+    (row,) = shell("ls", "--root", str(root), "--json").document
+    assert (row["start"], row["committedEnd"], row["deleting"]) == (1025, 1030, False)
+    tell(root, state=HistoryState.DELETING)
+    assert "(being deleted)" in shell("ls", "--root", str(root)).out
+    path.write_bytes(b"damaged")
+    done = shell("ls", "--root", str(root))
+    assert done.status == 1
+    assert "varve-history" in done.err
+
+
+def test_verify_looks_at_histories(shell: Type, tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    fill(tmp_path, "--root", str(root))
+    path = tell(root)
+    assert shell("verify", "--root", str(root)).status == 0
+    path.write_bytes(path.read_bytes()[:-1])
+    for which in ([], ["orders.eu-west"], ["orders.eu-west-3"]):
+        done = shell("verify", *which, "--root", str(root))
+        assert done.status == 1
+        assert "fails its CRC" in done.err
+    assert shell("verify", "orders.eu-west-4", "--root", str(root)).status == 0
 
 
 def test_ls_complains_of_segments_that_are_not_whole(shell: Type, tmp_path: Path) -> None:

@@ -109,6 +109,7 @@ class Manager:
             rounds=1,
         )
         self.claim = SimpleNamespace(owner="me")
+        self.history = SimpleNamespace(kept=2, behind=1, oldest_behind_ms=5.0, failures=3)
         self.copies_in_flight, self.stalled_copies = 2, 1
 
     def led_partitions(self) -> Iterable[TopicIdPartition]:
