@@ -114,8 +114,8 @@ class RowDecoder:
             after_offset = int(table.last_offset[-1])
 
     def _aborted_batches(self, ranges: Sequence[AbortedRange]) -> AbortedBatches:
-        # A piece's ranges come with each of its chunks.
-        if ranges is not self._ranges:
+        # A piece's ranges come with each of its chunks; a list may have grown meanwhile.
+        if ranges is not self._ranges or not isinstance(ranges, tuple):
             self._ranges = ranges
             self._aborted = AbortedBatches(ranges)
         return self._aborted

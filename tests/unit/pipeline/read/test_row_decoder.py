@@ -1,6 +1,7 @@
 """From batches to rows: the same by every kernel, and what `iterate_records` gives."""
 
 import random
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -15,6 +16,7 @@ from protocol.records.batch import read_header, update_crc
 from protocol.records.builder import append_record, build_batch, rebuild_batch
 from protocol.records.compression import Codec
 from protocol.records.record import iterate_records
+from protocol.records.varint import encode_varint
 from tests.unit.pipeline.read.batches import (
     KERNEL_NAMES,
     NAME,
@@ -24,6 +26,8 @@ from tests.unit.pipeline.read.batches import (
     log_of,
     logs,
 )
+
+GOLDEN = Path(__file__).parents[3] / "golden" / "records"
 
 kernels = pytest.mark.parametrize("kernel", KERNEL_NAMES)
 
@@ -126,6 +130,74 @@ def test_blocks_of_noise(kernel: str) -> None:
         got = decode(log, kernel)
         assert got.rows == rows
         assert (got.error is None) == (problem is None)
+
+
+def odd_varint(noise: random.Random) -> bytes:
+    """Too long, too large, or longer than it need be."""
+    number = noise.choice((-1, 0, 63, 64, -65, 8192, 2**31 - 1, -(2**31), 2**35, 2**63 - 1))
+    return noise.choice(
+        (
+            encode_varint(number),
+            b"\x80" * noise.randrange(1, 11) + b"\0",
+            b"\xff" * noise.randrange(1, 11) + bytes([noise.randrange(128)]),
+            b"\x81\0",
+        )
+    )
+
+
+def odd_block(noise: random.Random, count: int) -> bytes:
+    """Records of which one in ten has a number that is odd or a lie."""
+    block = b""
+    for index in range(count):
+        key_size, value_size = noise.choice((-1, 0, 1, 5)), noise.choice((-1, 0, 200))
+        headers = noise.choice((0, 0, 1, 2))
+        fields = [
+            b"\0",
+            encode_varint(noise.choice((0, 5, 2**40))),
+            encode_varint(index),
+            encode_varint(key_size),
+            bytes(max(key_size, 0)),
+            encode_varint(value_size),
+            bytes(max(value_size, 0)),
+            encode_varint(headers),
+            b"\x02h\x01" * headers,
+        ]
+        if noise.random() < 0.1:
+            fields[noise.choice((1, 2, 3, 5, 7))] = odd_varint(noise)
+        body = b"".join(fields)
+        block += (encode_varint(len(body)) if noise.random() < 0.97 else odd_varint(noise)) + body
+    return block[: noise.randrange(len(block) + 1)] if noise.random() < 0.05 else block
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_odd_numbers_have_one_outcome(seed: int) -> None:
+    """In few batches, and in so many that they are walked side by side."""
+    noise = random.Random(seed)
+    for _ in range(40):
+        log = b""
+        offset = 0
+        for _ in range(noise.choice((1, 3, 40))):
+            count = noise.randrange(1, 4)
+            block = odd_block(noise, count)
+            attributes = noise.choice((0, 0, 8))
+            log += batch_around(block, count, base_offset=offset, attributes=attributes)
+            offset += count
+        outcomes = [decode(log, kernel) for kernel in KERNEL_NAMES]
+        assert outcomes.count(outcomes[0]) == len(outcomes)
+        rows, problem = expected(log)
+        assert outcomes[0].rows == rows
+        assert (outcomes[0].error is None) == (problem is None)
+
+
+@kernels
+@pytest.mark.parametrize("name", ["none", "gzip", "snappy", "lz4", "zstd", "empty", "abort"])
+def test_batches_that_kafka_wrote(kernel: str, name: str) -> None:
+    """Their rows are those of the walk, which is compared with Kafka's own words elsewhere."""
+    log = (GOLDEN / f"{name}.batch").read_bytes()
+    rows, problem = expected(log)
+    assert problem is None
+    assert bool(rows["offset"]) == (name not in {"empty", "abort"})
+    assert decode(log, kernel) == (rows, None)
 
 
 def record(*fields: bytes) -> bytes:
