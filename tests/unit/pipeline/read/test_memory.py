@@ -87,3 +87,12 @@ def test_a_worker_that_decompresses_a_lot_stays_small(s3: MemoryS3) -> None:
     told = measured(s3, segment, chunk_bytes=16 * MIB)
     assert told["bytes"] == 90_000 * 1024
     assert told["peak"] < LIMIT, told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("codec", [Codec.ZSTD, Codec.GZIP])
+def test_half_a_gigabyte_out_of_one_batch_takes_no_more(s3: MemoryS3, codec: Codec) -> None:
+    segment = record_segment(2, records=500, value_bytes=MIB, codec=codec)
+    told = measured(s3, segment, chunk_bytes=8 * MIB)
+    assert (told["rows"], told["bytes"]) == (1000, 1000 * MIB)
+    assert told["peak"] < LIMIT, told
