@@ -85,6 +85,7 @@ class FlushTicket:
                 if self._filesystem.exists(path):
                     raise
         for side_file in self.side_files:
+            path = side_file.path
             try:
                 if isinstance(side_file, TransactionIndex):
                     side_file.flush()
@@ -92,7 +93,7 @@ class FlushTicket:
                     side_file.sync()
             except DiskError:
                 # Retention may have renamed the segment since; then nobody needs it durable.
-                if self._filesystem.exists(side_file.path):
+                if self._filesystem.exists(path):
                     raise
         for directory in self.directories:
             self._filesystem.sync_directory(directory)

@@ -3,7 +3,7 @@
 Nothing here touches the bytes of a batch, except to look up a time within one.
 """
 
-from storage.errors import OffsetNotLocalError, OffsetOutOfRangeError
+from storage.errors import OffsetNotLocalError, OffsetOutOfRangeError, StorageError
 from storage.file_slice import FileSlice
 from storage.log_state import LogState
 from storage.reads import WAITING, Reads
@@ -118,7 +118,7 @@ class LogReads(LogState):
         """The first record whose time is at least `timestamp_ms`, if below `end_offset`, else None.
 
         Reads from the disk; may be called in a thread. It works on the segments there are when it
-        begins: the owner of the log may roll and delete some meanwhile.
+        begins: the owner of the log may roll and delete some meanwhile, and then it begins anew.
         """
         end = self.log_end_offset if end_offset is None else min(end_offset, self.log_end_offset)
         size_max = 2 * self.config.max_message_bytes
@@ -127,14 +127,21 @@ class LogReads(LogState):
         for segment, segment_end in zip(segments, ends, strict=True):
             if segment.base_offset >= end:
                 break
-            if segment_end <= self.log_start_offset or segment.max_timestamp < timestamp_ms:
+            if segment_end <= self.log_start_offset:
                 continue
-            found = segment.find_timestamp(
-                timestamp_ms,
-                start_offset=max(self.log_start_offset, segment.base_offset),
-                end_position=segment.position_of(end) if end < segment_end else segment.size,
-                max_size=size_max,
-            )
+            try:
+                if segment.max_timestamp < timestamp_ms:
+                    continue
+                found = segment.find_timestamp(
+                    timestamp_ms,
+                    start_offset=max(self.log_start_offset, segment.base_offset),
+                    end_position=segment.position_of(end) if end < segment_end else segment.size,
+                    max_size=size_max,
+                )
+            except StorageError:
+                if not self._has_left(segment):
+                    raise
+                return self.offset_for_timestamp(timestamp_ms, end_offset)
             if found is not None:
                 return found if found.offset < end else None
         return None
@@ -142,12 +149,26 @@ class LogReads(LogState):
     def max_timestamp_offset(self) -> TimestampOffset | None:
         """The first record with the greatest timestamp of the log (KIP-734); None without any."""
         newest: Segment | None = None
-        for segment in tuple(self._segments):
-            if newest is None or segment.max_timestamp > newest.max_timestamp:
-                newest = segment
-        if newest is None:
-            return None
-        return newest.find_max_timestamp(max_size=2 * self.config.max_message_bytes)
+        looked_at: Segment | None = None
+        try:
+            for looked_at in tuple(self._segments):
+                if newest is None or looked_at.max_timestamp > newest.max_timestamp:
+                    newest = looked_at
+            if newest is None:
+                return None
+            looked_at = newest
+            return newest.find_max_timestamp(max_size=2 * self.config.max_message_bytes)
+        except StorageError:
+            if looked_at is None or not self._has_left(looked_at):
+                raise
+            return self.max_timestamp_offset()
+
+    def _has_left(self, segment: Segment) -> bool:
+        """Whether retention or compaction took a segment away: its files have other names by now.
+
+        What went wrong with it then says nothing of the disk: who looked begins anew.
+        """
+        return self._segments.floor(segment.base_offset) is not segment
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """(epoch, end offset) for OffsetForLeaderEpoch: see `LeaderEpochCache.end_offset_for`."""

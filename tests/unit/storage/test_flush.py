@@ -78,6 +78,30 @@ def test_deleted_files_are_no_error() -> None:
     assert log.recovery_point == 5
 
 
+def test_a_file_that_is_renamed_while_it_is_opened_is_no_error() -> None:
+    """That it is there under its new name does not make the old one a failure."""
+    filesystem = FakeFilesystem()
+    log = _filled(filesystem)
+    ticket = log.begin_flush()
+    assert ticket is not None
+    first = log.segment_facts()[0]
+
+    class Leaving:
+        """An index that retention renames between its path and its file."""
+
+        path = first.offset_index.path
+
+        def sync(self) -> None:
+            first.rename_stage(".deleted")
+            error = DiskError("cannot open", self.path, errno.ENOENT)
+            self.path = first.offset_index.path
+            assert filesystem.exists(self.path)
+            raise error
+
+    ticket.side_files = [Leaving()]  # type: ignore[list-item]  # looks like one
+    ticket.run()
+
+
 @pytest.mark.parametrize("kind", [".log", ".index", ".snapshot"])
 def test_a_disk_that_refuses_is_an_error(kind: str) -> None:
     """Also for the small files: the recovery point may not move."""

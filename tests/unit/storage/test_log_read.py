@@ -7,11 +7,14 @@ import pytest
 from protocol.records.batch import iterate_batches
 from protocol.records.control import build_end_transaction_marker
 from storage.append_origin import AppendOrigin
+from storage.directory_pace import DirectoryPace
 from storage.errors import (
+    DiskError,
     OffsetOutOfRangeError,
 )
 from storage.log import Log
 from storage.segment import Segment, TimestampOffset
+from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
 from tests.unit.storage.log_model import (
     NOW_MS,
@@ -70,6 +73,50 @@ def test_a_look_up_by_time_survives_retention(monkeypatch: pytest.MonkeyPatch) -
     assert looked_at == [1, 2]
     assert found is not None
     assert (found.offset, found.timestamp) == (2, NOW_MS + 2)
+
+
+@pytest.mark.parametrize("newest", [False, True])
+@pytest.mark.parametrize("is_told", [False, True])
+def test_a_look_up_whose_segments_files_get_other_names_begins_anew(
+    monkeypatch: pytest.MonkeyPatch, newest: bool, is_told: bool
+) -> None:
+    """By a thread, before the log's owner is told or after; the disk is not at fault."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, small_segments(300))
+    for number in range(6):
+        late = NOW_MS + (10 - number if newest else number)
+        append(log, make_batch(b"%d" % number * 200, timestamp_ms=late))
+    clock = ManualClock()
+    log.leave_writes_to(DirectoryPace(clock.monotonic_ms, clock.monotonic_s))
+    name = "find_max_timestamp" if newest else "find_timestamp"
+    look_up = getattr(Segment, name)
+    looked_at: list[int] = []
+
+    def slow(segment: Segment, *args: Any, **options: Any) -> TimestampOffset | None:
+        looked_at.append(segment.base_offset)
+        if len(looked_at) == 1:
+            log.delete_records(2)
+            log.delete_old_segments()
+            ticket = log.begin_write()
+            assert ticket is not None
+            ticket.run()
+            if is_told:
+                log.finish_write(ticket)
+                log.remove_deleted_files(now=True)
+        found: TimestampOffset | None = look_up(segment, *args, **options)
+        return found
+
+    monkeypatch.setattr(Segment, name, slow)
+    found = log.max_timestamp_offset() if newest else log.offset_for_timestamp(NOW_MS)
+    assert looked_at == [0, 2]
+    assert found is not None
+    assert found.offset == 2
+    monkeypatch.undo()
+    filesystem.fail("open")
+    for segment in log.segment_facts():
+        segment.close()
+    with pytest.raises(DiskError):
+        log.offset_for_timestamp(NOW_MS)
 
 
 def test_an_open_transaction_holds_back_the_last_stable_offset() -> None:
