@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.plan.history import continues, read_history, read_summary
+from protocol.records.batch import crc32c
 from tests.fakes.object_store import Fault, StoredObject
 from tests.unit.pipeline.plan.bucket_world import NAME, PARTITION, BucketWorld
 from tiered.errors import StoreDeniedError
@@ -114,3 +115,17 @@ def test_every_log_continues_its_own_beginning(
     if begun:
         later.insert(0, (begun[-1], deleted))
     assert continues(earlier, earlier_end, later or epochs, end)
+
+
+async def test_a_newer_version_is_told_from_damage() -> None:
+    """Whoever reads it needs a newer program, not another disk."""
+    world = await with_history()
+    data = bytearray(world.store.objects[KEY].data)
+    data[4:6] = (2).to_bytes(2, "big")
+    data[-4:] = crc32c(bytes(data[:-4])).to_bytes(4, "big")
+    world.store.objects[KEY] = StoredObject(bytes(data), 0)
+    for read in (read_history, read_summary):
+        found, damaged = await read(world.bucket, NAME)
+        assert found is None
+        assert damaged is not None
+        assert (damaged.key, "has version 2" in damaged.problem) == (KEY, True)
