@@ -18,10 +18,13 @@ Of copies that begin early enough, the one that reaches furthest is taken; of eq
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from tiered.lineage import Lineage, without_empty_epochs
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
+
+FOREIGN: Final = "of another history"
+"""Why a segment is left out that does not fit the leader epochs."""
 
 
 class FoundCopy(Protocol):
@@ -123,7 +126,7 @@ def plan_partition(
     floor = max(epochs[0][1] if epochs else newest.metadata.start_offset, log_start_offset)
     for one in others:
         if not lineage.contains(one.metadata):
-            left_out.append(LeftOut(one.metadata, "of another history"))
+            left_out.append(LeftOut(one.metadata, FOREIGN))
         elif one.metadata.end_offset < floor:
             left_out.append(LeftOut(one.metadata, "below the log start offset"))
         else:

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tiered.lineage import Lineage, without_empty_epochs
-from tiered.restore_plan import Gap, newest_first, plan_partition
+from tiered.lineage import without_empty_epochs
+from tiered.restore_plan import FOREIGN, Gap, newest_first, plan_partition
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 
 __all__ = ["FoundSegment", "Gap", "LaidSegment", "Layout", "lay_out", "newest_first"]
@@ -83,18 +83,17 @@ def lay_out(
             from there on is a gap. None: it begins with the first segment.
     """
     end = newest.metadata.end_offset + 1
-    epochs = [entry for entry in leader_epochs if entry[1] < end]
-    lineage = Lineage(epochs, end)
-    entries = without_empty_epochs(epochs)
-    fitting = []
-    for one in others:
-        if lineage.contains(one.metadata):
-            fitting.append(one)
-        else:
-            kept = _not_overwritten(one, entries, end)
-            if kept is not None and lineage.contains(kept.metadata):
-                fitting.append(kept)
-    plan = plan_partition(newest, fitting, leader_epochs, allow_gaps=True)
+    rest = [*others]
+    plan = plan_partition(newest, rest, leader_epochs, allow_gaps=True)
+    foreign = {one.segment.segment_id for one in plan.left_out if one.reason == FOREIGN}
+    if foreign:
+        epochs = without_empty_epochs(entry for entry in leader_epochs if entry[1] < end)
+        cut = [
+            _not_overwritten(one, epochs, end) for one in rest if one.metadata.segment_id in foreign
+        ]
+        kept = [one for one in cut if one is not None]
+        if kept:
+            plan = plan_partition(newest, [*rest, *kept], leader_epochs, allow_gaps=True)
     start = plan.log_start_offset if log_start_offset is None else log_start_offset
     segments = []
     gaps = []

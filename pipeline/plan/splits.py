@@ -16,7 +16,7 @@ Limits are Spark's: a piece has at most so many bytes and records; if all togeth
 `min_partitions`, pieces are made smaller.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -26,7 +26,7 @@ from pipeline.plan.errors import PlanError
 from pipeline.plan.in_parallel import PARTITIONS_AT_A_TIME, in_parallel
 from pipeline.plan.layout import LaidSegment
 from pipeline.plan.partition_log import PartitionLog
-from pipeline.plan.piece import RemotePiece
+from pipeline.plan.piece import PartitionName, RemotePiece
 from pipeline.plan.segment_index import SegmentIndex, read_segment_index
 
 MAX_PARTITION_BYTES: Final = 128 * 1024 * 1024
@@ -124,10 +124,22 @@ async def plan_pieces(
         if read_committed:
             aborted = await read_aborts(bucket, wanted.log, wanted.start, wanted.end)
 
-        async def cut_part(part: _Part) -> list[RemotePiece]:
-            return await _cut(bucket, wanted.log, part, aborted, size_limit, limits.max_records)
+        async def index_of(number: int) -> SegmentIndex:
+            return await read_segment_index(bucket, of_range[number].laid.metadata)
 
-        return [piece for some in await in_parallel(of_range, cut_part) for piece in some]
+        large = [
+            number
+            for number, part in enumerate(of_range)
+            if not _is_one_piece(part, size_limit, limits)
+        ]
+        indexes = dict(zip(large, await in_parallel(large, index_of), strict=True))
+        return [
+            piece
+            for number, part in enumerate(of_range)
+            for piece in _cut(
+                wanted.log.partition, part, indexes.get(number), aborted, size_limit, limits
+            )
+        ]
 
     together = await in_parallel(zip(ranges, parts, strict=True), cut, PARTITIONS_AT_A_TIME)
     return [piece for some in together for piece in some]
@@ -149,34 +161,46 @@ def _bytes(part: _Part) -> int:
     return metadata.segment_size_bytes * (part.end - part.start) // offsets
 
 
-async def _cut(
-    bucket: Bucket,
-    log: PartitionLog,
+def _is_one_piece(part: _Part, size_limit: int, limits: SplitLimits) -> bool:
+    """Whether all of a segment is wanted, and not too much."""
+    metadata = part.laid.metadata
+    offsets = metadata.end_offset + 1 - metadata.start_offset
+    return (
+        part.end - part.start == offsets
+        and metadata.segment_size_bytes <= size_limit
+        and (limits.max_records is None or offsets <= limits.max_records)
+    )
+
+
+def _cut(
+    partition: PartitionName,
     part: _Part,
+    index: SegmentIndex | None,
     aborted: AbortedTransactions,
     size_limit: int,
-    max_records: int | None,
-) -> list[RemotePiece]:
+    limits: SplitLimits,
+) -> Iterator[RemotePiece]:
     metadata = part.laid.metadata
     size = metadata.segment_size_bytes
-    is_whole = (part.start, part.end) == (metadata.start_offset, metadata.end_offset + 1)
-    fits = size <= size_limit and (max_records is None or part.end - part.start <= max_records)
-    index = SegmentIndex(size, (), ())
-    if not (is_whole and fits):
-        index = await read_segment_index(bucket, metadata)
-    return [
-        RemotePiece(
-            log.partition,
+    ranges = [(part.start, part.end)]
+    if index is not None:
+        ranges = _ranges(index, part.start, part.end, size_limit, limits.max_records)
+    for start, end in ranges:
+        position, end_position = 0, size
+        if index is not None and start > metadata.start_offset:
+            position = index.position_of(start)
+        if index is not None and end <= metadata.end_offset:
+            end_position = index.position_behind(end)
+        yield RemotePiece(
+            partition,
             metadata.id,
             metadata.start_offset,
-            index.position_of(start) if start > metadata.start_offset else 0,
-            index.position_behind(end) if end <= metadata.end_offset else size,
+            position,
+            end_position,
             start,
             end,
             aborted.overlapping(start, end),
         )
-        for start, end in _ranges(index, part.start, part.end, size_limit, max_records)
-    ]
 
 
 def _ranges(
