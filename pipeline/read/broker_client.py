@@ -6,13 +6,11 @@
     client.epoch_ends({("orders", 0): 7})                     where a leader epoch ended
     client.begin_fetch(...).wait()                            raw batches
 
-It speaks to Varve and to Apache Kafka. Plain connections only: `security_problems` says so of what
-a user asks for beyond that.
+It speaks to Varve and to Apache Kafka, by plain connections only: the broker has no others yet.
 
 Source: KIP-98, KIP-320, KIP-405, KIP-516; Kafka, OffsetFetcherUtils.java, Errors.java.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -60,8 +58,6 @@ _FETCH_BY_NAME: Final = 12
 _LIST_OFFSETS_MIN: Final = 2
 """Older ones know no isolation level."""
 
-_SECURITY: Final = re.compile(r"kafka\.(security|ssl|sasl)\..*")
-
 
 class ListedOffset(NamedTuple):
     """An offset that was asked for; NO_OFFSET, with timestamp -1, where there is none."""
@@ -92,25 +88,6 @@ class FetchedBatches(NamedTuple):
     log_start_offset: int
     high_watermark: int
     last_stable_offset: int
-
-
-def security_problems(options: Mapping[str, str]) -> list[str]:
-    """Sentences about options that ask for more than plain connections.
-
-    Args:
-        options: The reader's, with names in any case.
-    """
-    problems = []
-    for name, value in sorted(options.items()):
-        if not _SECURITY.fullmatch(name.lower()):
-            continue
-        if name.lower() == "kafka.security.protocol" and value.upper() == "PLAINTEXT":
-            continue
-        # Not the value: it may be a password.
-        problems.append(
-            f"{name} is not supported: brokers are read by plain connections, without TLS and SASL"
-        )
-    return problems
 
 
 class BrokerClient:
@@ -159,16 +136,6 @@ class BrokerClient:
         wanted = None if names is None else [*names]
         read = self._cluster.read_topics
         return self._cluster.patiently("Metadata", lambda: read(wanted))
-
-    def topics_matching(self, pattern: str) -> dict[str, TopicFacts]:
-        """Topics whose whole name matches, internal ones left out, as Spark's subscribePattern."""
-        compiled = re.compile(pattern)
-        found = self.topics()
-        return {
-            name: facts
-            for name, facts in found.items()
-            if not facts.is_internal and compiled.fullmatch(name)
-        }
 
     # -- offsets -----------------------------------------------------------------------------
 

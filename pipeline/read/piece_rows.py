@@ -8,6 +8,7 @@ copy may have the offsets. What is lost is an error, or with failOnDataLoss=fals
 in one warning.
 """
 
+import atexit
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -70,6 +71,9 @@ def read_piece(piece: Piece, options: ReadOptions) -> Iterator[Any]:
 
 _BUCKETS: Final = OpenBuckets()
 """Of this process."""
+
+# Else libraries complain, at a program's end, of connections that nobody has closed.
+atexit.register(_BUCKETS.close)
 
 
 class PieceReader:

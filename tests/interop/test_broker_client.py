@@ -230,9 +230,3 @@ def test_a_topic_that_was_made_anew_is_lost(
         rows_of(node, BrokerPiece(orders, -1, 0, 5))
     with pytest.raises(TopicGoneError):
         client.check_incarnation(orders)
-
-
-def test_topics_by_pattern(client: BrokerClient, orders: PartitionName) -> None:
-    found = client.topics_matching(orders.topic[:-3] + "...")
-    assert [*found] == [orders.topic]
-    assert not [name for name in client.topics_matching(".*") if name.startswith("__")]

@@ -12,7 +12,6 @@ from pipeline.read.broker_client import (
     BrokerClient,
     EpochEnd,
     ListedOffset,
-    security_problems,
 )
 from pipeline.read.broker_errors import (
     BrokerDeniedError,
@@ -97,12 +96,6 @@ def test_topics_come_with_ids_partitions_and_leaders(world: World) -> None:
 def test_nothing_is_created_by_asking(world: World) -> None:
     world.client.topics(["missing"])
     assert world.cluster.log[-1][3].allow_auto_topic_creation is False
-
-
-def test_a_pattern_is_of_the_whole_name_and_leaves_internal_topics_out(world: World) -> None:
-    assert [*world.client.topics_matching("o.*")] == ["orders", "others"]
-    assert [*world.client.topics_matching("order")] == []
-    assert [*world.client.topics_matching(".*nternal")] == []
 
 
 def test_the_next_broker_of_the_list_is_asked_when_one_is_down(world: World) -> None:
@@ -362,21 +355,3 @@ def test_another_incarnation_is_another_topic(world: World) -> None:
     del world.cluster.topics["others"]
     with pytest.raises(TopicGoneError, match="does not exist any more"):
         world.client.check_incarnation(name)
-
-
-# -- security -------------------------------------------------------------------------------------
-
-
-def test_what_brokers_do_not_have_yet_is_refused_without_its_value() -> None:
-    problems = security_problems(
-        {
-            "kafka.security.protocol": "SASL_SSL",
-            "Kafka.SASL.jaas.config": "password=hunter2",
-            "kafka.ssl.truststore.location": "/a",
-            "kafka.bootstrap.servers": "a:1",
-            "kafka.fetch.max.wait.ms": "5",
-        }
-    )
-    assert len(problems) == 3
-    assert "hunter2" not in " ".join(problems)
-    assert security_problems({"kafka.security.protocol": "plaintext"}) == []

@@ -57,6 +57,7 @@ def measured(s3: MemoryS3, segment: Any, **settings: Any) -> dict[str, int]:
         timeout=120,
         cwd=ROOT,
     )
+    assert done.stderr == b""
     told: dict[str, int] = json.loads(done.stdout)
     return told
 
