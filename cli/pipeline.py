@@ -3,6 +3,8 @@
     run JOB       keep the table until it has all (`batch.every: once`), or until it is stopped
     plan JOB      what the next batch would read, without reading it
     status JOB    how far the table is
+    replay-quarantine JOB
+                  try records again that did not fit, after a fix
 
 JOB is a file; `pipeline.lake.config` has its form. SIGTERM and Ctrl-C end a job after the batch
 under way, a second one at once: what was not committed is made again by the next run.
@@ -258,9 +260,35 @@ def _lags(topic: "TopicView", progress: "Progress | None") -> Iterator[Mapping[s
         }
 
 
+# -- replay-quarantine -----------------------------------------------------------------------------
+
+
+def _replay_quarantine(args: argparse.Namespace) -> int:
+    from pipeline.lake.assembly import open_job
+    from pipeline.lake.quarantine import Replay
+
+    config = _load(args.job)
+    if config.errors.quarantine == "fail":
+        raise CommandError(f"{config.job_name} has no quarantine: errors.quarantine is fail")
+    with open_job(config) as opened:
+        assert opened.quarantine is not None
+        replay = Replay(opened.sink, opened.quarantine, opened.columns, opened.targets)
+        replayed = replay.run()
+    if args.json:
+        print(format_json(replayed._asdict()))
+        return 0
+    print(f"{config.job_name}: {replayed.rows} rows are in the table, {replayed.left} do not fit")
+    for reason, count in replayed.reasons.items():
+        print(f"{count:>10}  {reason}")
+    return 0
+
+
 ACTIONS = {
     "run": Action("keep the table behind its topic", _run_arguments, _run_job),
     "plan": Action("show what the next batch would read", _plan_arguments, _plan),
     "status": Action("show how far the table is", _plan_arguments, _status),
+    "replay-quarantine": Action(
+        "try records again that did not fit", _plan_arguments, _replay_quarantine
+    ),
 }
 """In the order of the help."""

@@ -61,6 +61,8 @@ class OpenJob(NamedTuple):
     log: PlannedLog
     sink: Sink
     quarantine: Sink | None
+    columns: JobColumns
+    targets: Callable[[ConverterSpec], TaskSpec]
 
 
 @contextmanager
@@ -85,17 +87,18 @@ def open_job(
         log = PlannedLog(options, planner)
         reading = ReadPieces(read_options(options))
         columns = JobColumns(config, LocalFilesystem(), _Sample(log, reading))
+        targets = _Targets(config, sink, quarantine)
         job = LakeJob(
             job_settings(config, new_incarnation=new_incarnation),
             log,
             sink,
             quarantine,
-            _Targets(config, sink, quarantine),
+            targets,
             columns,
             runner or LocalRunner(reading),
             SystemClock(),
         )
-        yield OpenJob(job, log, sink, quarantine)
+        yield OpenJob(job, log, sink, quarantine, columns, targets)
 
 
 def job_settings(config: JobConfig, *, new_incarnation: bool = False) -> JobSettings:

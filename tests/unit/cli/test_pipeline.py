@@ -65,6 +65,28 @@ def test_a_job_runs_and_tells_where_it_is(varve: Any, job: str, tmp_path: Path) 
     assert varve("plan", job).out == "the table has all that the log has\n"
 
 
+def test_quarantined_records_are_tried_again(varve: Any, job: str, tmp_path: Path) -> None:
+    """All of them were put aside, as the job took them for what they are not."""
+    right = Path(job).read_text()
+    ddl = tmp_path / "t.ddl"
+    ddl.write_text("id bigint, name string")
+    right = right.replace("{format: json}", f"{{format: json, schema: {ddl}}}")
+    Path(job).write_text(right.replace("format: json,", "format: json, wire: confluent,"))
+    assert varve("run", job, "--quiet").status == 0
+    held = read_table("delta", tmp_path, "orders_quarantine").num_rows
+    assert held > 100
+    again = varve("replay-quarantine", job)
+    assert f"0 rows are in the table, {held} do not fit" in again.out
+    assert "does not begin with a zero byte and a schema id" in again.out
+    Path(job).write_text(right)
+    replayed = varve("replay-quarantine", job, "--json").document
+    assert replayed["rows"] + replayed["left"] == held
+    assert replayed["rows"] == read_table("delta", tmp_path).num_rows > 100
+    Path(job).write_text(right + "errors: {quarantine: fail}\n")
+    refused = varve("replay-quarantine", job)
+    assert (refused.status, "has no quarantine" in refused.err) == (1, True)
+
+
 def test_mistakes_come_at_once(varve: Any, tmp_path: Path) -> None:
     path = tmp_path / "job.yaml"
     path.write_text("source: {topik: t}\n")
