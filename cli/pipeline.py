@@ -5,6 +5,8 @@
     status JOB    how far the table is
     replay-quarantine JOB
                   try records again that did not fit, after a fix
+    reconcile JOB
+                  compare the table with its log, range by range
 
 JOB is a file; `pipeline.lake.config` has its form. SIGTERM and Ctrl-C end a job after the batch
 under way, a second one at once: what was not committed is made again by the next run.
@@ -283,6 +285,51 @@ def _replay_quarantine(args: argparse.Namespace) -> int:
     return 0
 
 
+# -- reconcile -------------------------------------------------------------------------------------
+
+
+def _reconcile(args: argparse.Namespace) -> int:
+    from pipeline.lake.assembly import open_job
+    from pipeline.lake.reconcile import Reconciler, differing
+
+    config = _load(args.job)
+    with open_job(config) as opened:
+        topic, progress = opened.job.look()
+        if progress is None:
+            raise CommandError(f"{config.job_name}: there is no table yet")
+        reconciler = Reconciler(
+            opened.log, opened.sink, opened.quarantine, opened.columns, opened.reading
+        )
+        found = reconciler.run(topic, progress)
+    if args.json:
+        ranges = [one._asdict() for one in found.ranges]
+        print(format_json({**found._asdict(), "equal": found.equal, "ranges": ranges}))
+        return 0 if found.equal else FAILED
+    different = differing(found.ranges)
+    if different:
+        rows: list[list[Cell]] = [
+            [
+                f"{topic.topic}-{one.partition}",
+                one.start,
+                one.end,
+                one.log_rows,
+                one.table_rows,
+                one.quarantined,
+                ", ".join(one.differs),
+            ]
+            for one in different
+        ]
+        headings = ("PARTITION", "FROM", "TO", "LOG", "TABLE", "QUARANTINE", "DIFFERS IN")
+        print(format_table(headings, rows))
+    compared = sum(one.log_rows for one in found.ranges)
+    print(
+        f"{config.job_name}: {compared} records in {len(found.ranges)} ranges compared, "
+        f"{len(different)} ranges differ; {found.older} rows are older than the log, "
+        f"{found.beyond} beyond the table's offsets"
+    )
+    return 0 if found.equal else FAILED
+
+
 ACTIONS = {
     "run": Action("keep the table behind its topic", _run_arguments, _run_job),
     "plan": Action("show what the next batch would read", _plan_arguments, _plan),
@@ -290,5 +337,6 @@ ACTIONS = {
     "replay-quarantine": Action(
         "try records again that did not fit", _plan_arguments, _replay_quarantine
     ),
+    "reconcile": Action("compare the table with its log", _plan_arguments, _reconcile),
 }
 """In the order of the help."""

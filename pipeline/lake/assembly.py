@@ -63,6 +63,7 @@ class OpenJob(NamedTuple):
     quarantine: Sink | None
     columns: JobColumns
     targets: Callable[[ConverterSpec], TaskSpec]
+    reading: ReadPieces
 
 
 @contextmanager
@@ -98,7 +99,7 @@ def open_job(
             runner or LocalRunner(reading),
             SystemClock(),
         )
-        yield OpenJob(job, log, sink, quarantine, columns, targets)
+        yield OpenJob(job, log, sink, quarantine, columns, targets, reading)
 
 
 def job_settings(config: JobConfig, *, new_incarnation: bool = False) -> JobSettings:

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from cli import pipeline
@@ -85,6 +86,25 @@ def test_quarantined_records_are_tried_again(varve: Any, job: str, tmp_path: Pat
     Path(job).write_text(right + "errors: {quarantine: fail}\n")
     refused = varve("replay-quarantine", job)
     assert (refused.status, "has no quarantine" in refused.err) == (1, True)
+
+
+def test_a_table_is_compared_with_its_log(varve: Any, job: str, tmp_path: Path) -> None:
+    """What differs is a status that scripts see."""
+    assert "there is no table yet" in varve("reconcile", job).err
+    assert varve("run", job, "--quiet").status == 0
+    equal = varve("reconcile", job)
+    assert equal.status == 0
+    assert "0 ranges differ; 0 rows are older than the log" in equal.out
+    (file,) = (path for path in (tmp_path / "orders").rglob("part-*.parquet"))
+    table = pq.read_table(file)
+    pq.write_table(table.slice(1), file)
+    shown = varve("reconcile", job)
+    assert shown.status == 1
+    assert shown.cells[0][-3:] == ["QUARANTINE", "DIFFERS", "IN"]
+    assert "rows" in " ".join(shown.cells[1])
+    found = varve("reconcile", job, "--json").document
+    assert found["equal"] is False
+    assert found["ranges"][0]["log_rows"] > found["ranges"][0]["table_rows"]
 
 
 def test_mistakes_come_at_once(varve: Any, tmp_path: Path) -> None:
