@@ -141,6 +141,11 @@ class PlanShelf:
         data = self._store.get(key)
         return None if data is None else decode_plan(data)
 
+    def others(self, plan: BatchPlan) -> list[BatchPlan]:
+        """Plans of the same batch under other fingerprints."""
+        found = [self._read(file.key) for file in self._store.list(_batch_prefix(plan.base))]
+        return [one for one in found if one is not None and one.fingerprint != plan.fingerprint]
+
     def forget(self, base: Progress) -> None:
         """Remove all plans of the batch behind `base`, which is committed."""
         done = [file.key for file in self._store.list(_batch_prefix(base))]

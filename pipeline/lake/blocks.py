@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-BLOCK_BYTES: Final = 4 * 1024 * 1024
-BLOCK_ROWS: Final = 65_536
+BLOCK_BYTES: Final = 1024 * 1024
+BLOCK_ROWS: Final = 32_768
 
 
 def in_blocks(

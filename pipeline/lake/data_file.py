@@ -60,7 +60,7 @@ def data_file_from_json(found: Mapping[str, Any]) -> DataFile:
 
 _NAME: Final = re.compile(
     r"part-.+-(?P<id>[0-9a-f]{8})-(?P<partition>\d+)-(?P<start>\d{20})-(?P<end>\d{20})"
-    r"-[0-9a-f]{8}-\d+\.parquet"
+    r"-(?P<fingerprint>[0-9a-f]{8})-\d+\.parquet"
 )
 
 
@@ -71,6 +71,7 @@ class NamedRange(NamedTuple):
     partition: int
     start: int
     end: int
+    fingerprint: str
 
 
 def range_of(key: str) -> NamedRange | None:
@@ -78,7 +79,8 @@ def range_of(key: str) -> NamedRange | None:
     match = _NAME.fullmatch(key.rpartition("/")[2])
     if match is None:
         return None
-    return NamedRange(match["id"], int(match["partition"]), int(match["start"]), int(match["end"]))
+    partition, start, end = (int(match[name]) for name in ("partition", "start", "end"))
+    return NamedRange(match["id"], partition, start, end, match["fingerprint"])
 
 
 class FileNames(NamedTuple):

@@ -1,6 +1,6 @@
 """Rows into Parquet files: zstd, one folder per value the table is parted by, bounded memory.
 
-    rows ─> per values a buffer ─ 16 MiB in all: the largest ─> a row group ─> scratch file
+    rows ─> per values a buffer ─ 8 MiB in all: the largest ─> a row group ─> scratch file
                                                                  `target_file_bytes` ─> published
 
 A file is published whole when it has its size or when the task ends; one of a task that fails is
@@ -19,7 +19,7 @@ from pipeline.lake.data_file import DataFile, FileNames
 from pipeline.lake.partition_values import split
 from pipeline.lake.table_store import TableStore
 
-BUFFERED_BYTES: Final = 16 * 1024 * 1024
+BUFFERED_BYTES: Final = 8 * 1024 * 1024
 """Rows of all buffers of one task."""
 
 OPEN_FILES_MAX: Final = 16
@@ -129,7 +129,8 @@ class FileWriter:
         """One row group of what is buffered."""
         buffer = self._buffers.pop(values)
         self._buffered -= buffer.size
-        rows = pa.Table.from_batches(buffer.batches).combine_chunks()
+        # Chunk by chunk as blocks came, which the rows decide as well; joining would copy them.
+        rows = pa.Table.from_batches(buffer.batches)
         table = rows.drop_columns([n for n in rows.column_names if n in self._dropped])
         file = self._open.get(values)
         if file is not None and file.writer.schema != table.schema:

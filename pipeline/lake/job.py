@@ -31,12 +31,13 @@ from pipeline.lake.batch_plan import (
     choose_tasks,
     fingerprint_of,
 )
-from pipeline.lake.data_file import FileNames
+from pipeline.lake.data_file import FileNames, range_of
 from pipeline.lake.errors import (
     CommitConflictError,
     ForeignTableError,
     LogBehindTableError,
     LostOffsetsError,
+    TableUnavailableError,
     TopicReplacedError,
 )
 from pipeline.lake.progress import Progress
@@ -312,7 +313,7 @@ class LakeJob:
         after = progress.advanced(plan.ends())
         self._commit(view, Converter(spec).row_schema, result, after)
         committed_ms = self._clock.monotonic_ms()
-        PlanShelf(self._sink.store).forget(progress)
+        self._clean_up(plan)
         return Batch(
             after,
             result.rows,
@@ -338,6 +339,35 @@ class LakeJob:
             else:
                 return
         raise CommitConflictError(f"{self._sink.name} is changed all the time by somebody else")
+
+    def _clean_up(self, plan: BatchPlan) -> None:
+        """Remove plans of a batch that is committed, and files of those that are not this one.
+
+        They can be committed no more: the table has passed their base. Who reads a folder of
+        Parquet files would see their rows beside the table's.
+        """
+        shelf = PlanShelf(self._sink.store)
+        try:
+            for other in shelf.others(plan):
+                self._remove_files(other)
+            shelf.forget(plan.base)
+        except TableUnavailableError as error:
+            LOGGER.info("%s; what is left of the batch stays", error)
+
+    def _remove_files(self, plan: BatchPlan) -> None:
+        tasks = set(plan.tasks)
+        topic_id_start = plan.base.topic_id.hex[:8]
+        left = []
+        for file in self._sink.store.list(self._sink.folder):
+            named = range_of(file.key)
+            if (
+                named is not None
+                and (named.topic_id_start, named.fingerprint) == (topic_id_start, plan.fingerprint)
+                and TaskRange(named.partition, named.start, named.end) in tasks
+            ):
+                left.append(file.key)
+        if left:
+            self._sink.store.delete(left)
 
     def _opened(self) -> tuple[TableView | None, TopicView, ConverterSpec | None]:
         """The table, made if it is missing; None where there is nothing to make it from yet."""

@@ -35,7 +35,8 @@ def test_a_name_is_read_again(some: FileNames, number: int) -> None:
     """Whatever a topic is called, numbers and dashes included; and every file system takes it."""
     key = some.key((), number)
     found = range_of(key)
-    assert found == (some.topic_id.hex[:8], some.partition, some.start, some.end)
+    told = (some.topic_id.hex[:8], some.partition, some.start, some.end, some.fingerprint)
+    assert found == told
     name = key.rpartition("/")[2]
     assert len(name) + len("..") + 32 + len(".tmp") <= 255
     assert not name.startswith(("_", "."))

@@ -5,6 +5,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typing_extensions import override
 
@@ -344,6 +345,19 @@ def test_what_the_quarantine_has_stays_there_under_other_settings(
     run(lake_job(kind, tmp_path, FakeLog(LOG), spec=lenient, facts={"settings": "others"}))
     check(kind, tmp_path)
     assert set(first) <= set(coordinates(read_table(kind, tmp_path, "orders_quarantine")))
+
+
+def test_files_of_a_plan_that_was_put_aside_go(tmp_path: Path) -> None:
+    """Who reads the folder would see their rows beside the table's."""
+    with pytest.raises(KeyboardInterrupt):
+        run(lake_job("parquet", tmp_path, FakeLog(LOG), wrap=KilledBeforeCommit))
+    before = set(tmp_path.glob("orders/part-*.parquet"))
+    assert before
+    run(lake_job("parquet", tmp_path, FakeLog(LOG), facts={"settings": "others"}))
+    assert not before & set(tmp_path.glob("orders/part-*.parquet"))
+    files = [pq.read_table(path) for path in (tmp_path / "orders").glob("part-*.parquet")]
+    assert coordinates(pa.concat_tables(files)) == GOOD
+    check("parquet", tmp_path)
 
 
 def test_records_that_fit_no_more_are_not_lost(tmp_path: Path) -> None:
