@@ -3,13 +3,13 @@
 Keys come by the batch, and most come again soon. The first ones are kept in a dictionary, which
 takes a whole batch in one call:
 
-    recent    dict, key -> offset      short keys, as many as an eighth of the memory could hold
+    recent    dict, key -> offset      short keys, as many as half of the memory could hold
     slots     one block, see below     everything else: long keys, and all that is spilled when
                                        there are too many recent ones
 
-Once spilled, the dictionary gathers what comes next and is spilled again and again, so that a key
-that is written often costs one search of the slots for many records. A topic with fewer keys than
-the dictionary holds never touches the slots.
+A topic with fewer keys than the dictionary holds never touches the slots. Once spilled, the
+dictionary, a quarter as large, gathers what comes next and is spilled again and again, so that a
+key that is written often costs one search of the slots for many records.
 
 Slots are of fixed size, with open addressing; native integers:
 
@@ -41,8 +41,11 @@ BYTES_PER_ENTRY: Final = 24
 RECENT_KEY_BYTES: Final = 128
 """Longest key that is kept itself."""
 
-RECENT_SHARE: Final = 8
-"""Of the slots' memory, what recent keys may take beside it."""
+RECENT_SHARE: Final = 2
+"""Of the slots' memory, what recent keys may take while the slots take nothing."""
+
+_SPILLED_SHARE: Final = 4
+"""Of that, what they may take afterwards, beside the slots."""
 
 _RECENT_BYTES: Final = 256
 """What a recent key takes at most: itself, its offset, their place in the dictionary."""
@@ -186,7 +189,9 @@ class OffsetMap:
     # -- slots -------------------------------------------------------------------------------
 
     def _spill(self) -> None:
-        self._is_spilled = True
+        if not self._is_spilled:
+            self._is_spilled = True
+            self._recent_max //= _SPILLED_SHARE
         recent, self._recent = self._recent, {}
         self._put_slots(recent.items())
 

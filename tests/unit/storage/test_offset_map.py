@@ -94,19 +94,24 @@ def test_memory_is_what_was_asked_for() -> None:
 
 
 def test_memory_of_recent_keys_is_bounded() -> None:
-    """Of the longest that are kept: an eighth of the slots' memory, and one batch."""
-    offset_map = OffsetMap(8 << 20)
-    most = 0
+    """Of the longest that are kept: half of the slots' memory, a quarter of that once spilled."""
+    offset_map = OffsetMap(2 << 20)
+    most = {False: 0, True: 0}
+    at_once = 100
     tracemalloc.start()
     try:
-        for batch in range(100):
-            keys = [b"%0*d" % (RECENT_KEY_BYTES, batch * 100 + index) for index in range(100)]
-            offset_map.put_all(keys, range(batch * 100, batch * 100 + 100))
-            most = max(most, tracemalloc.get_traced_memory()[0])
+        for batch in range(200):
+            start = batch * at_once
+            keys = [b"%0*d" % (RECENT_KEY_BYTES, start + index) for index in range(at_once)]
+            offset_map.put_all(keys, range(start, start + at_once))
+            used = tracemalloc.get_traced_memory()[0]
+            most[offset_map._is_spilled] = max(most[offset_map._is_spilled], used)
     finally:
         tracemalloc.stop()
-    assert most < 1.1 * (8 << 20) / 8 + 100 * 512
-    assert len(offset_map) == 10_000
+    one_batch = at_once * 512
+    assert (1 << 18) < most[False] < 1.1 * (1 << 20) + one_batch
+    assert (1 << 16) < most[True] < 1.1 * (1 << 18) + one_batch
+    assert len(offset_map) == 200 * at_once
 
 
 def test_the_two_halves_of_a_hash_differ() -> None:
