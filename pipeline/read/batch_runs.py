@@ -9,7 +9,8 @@ decoder's.
 
 Where the bucket has no sums of chunks (another program wrote it), batches are compared with their
 own. Those leave out the base offset, the length and the leader epoch, so it is also looked at
-whether offsets ascend and stay within the segment.
+whether offsets ascend and stay within the segment. Of two batches that overlap nobody knows which
+one lies: neither is given, so a batch waits for the one behind it.
 """
 
 from collections.abc import Iterator
@@ -89,6 +90,8 @@ def batch_runs(
     while (data := stream.next(rest)) is not None:
         while True:
             end = cutter.whole_bytes(data, position)
+            if bounds is not None and position + end < end_position:
+                end = cutter.held_back(end, len(data))
             if end:
                 yield cutter.run(data[:end], position)
                 position += end
@@ -127,7 +130,10 @@ class _Cutter:
         self._end = end_position
         self._bounds = bounds
         self._least = 0 if bounds is None else bounds.start
+        # Beginnings of the last whole batch and of the one before it, and what was least there.
         self._last = 0
+        self._before = 0
+        self._least_before = self._least
 
     def broken(self, position: int, problem: str) -> DamagedBatchError:
         """The error for a batch."""
@@ -160,12 +166,30 @@ class _Cutter:
                     break
                 if self._bounds is not None:
                     self._compare(data[at : at + size], position + at, self._bounds)
-                self._last = at
+                self._before, self._last = self._last, at
                 at += size
                 left -= size
+        except _OverlapError as error:
+            self.damage = error
+            if at:
+                at = self._without_last()
+                self.damage = self.broken(position + at, error.told)
         except DamagedBatchError as error:
             self.damage = error
         return at
+
+    def held_back(self, end: int, size: int) -> int:
+        """What of the whole batches, `end` bytes, is given before the next of them have come.
+
+        All but the last, which is carried if there is room for it; `size` bytes are there.
+        """
+        if not end or self.damage is not None or size - self._last > CARRY_BYTES_MAX:
+            return end
+        return self._without_last()
+
+    def _without_last(self) -> int:
+        last, self._last, self._least = self._last, self._before, self._least_before
+        return last
 
     def run(self, data: memoryview, position: int) -> BatchRun:
         """Of what `whole_bytes` has looked at."""
@@ -188,5 +212,12 @@ class _Cutter:
         end = first + _delta(batch, _DELTA_POSITION)[0] + 1
         if not self._least <= first < end <= bounds.end:
             problem = f"a batch has offsets {first} to {end - 1} where {self._least} or more to "
-            raise self.broken(position, f"{problem}{bounds.end - 1} may be")
-        self._least = end
+            problem += f"{bounds.end - 1} may be"
+            if bounds.start <= first < self._least:
+                raise _OverlapError(self._key, position, problem, position, position + 1)
+            raise self.broken(position, problem)
+        self._least_before, self._least = self._least, end
+
+
+class _OverlapError(DamagedBatchError):
+    """A batch and the one before it."""

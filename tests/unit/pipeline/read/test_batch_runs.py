@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pipeline.read.batch_runs import BATCH_BYTES_MAX, BatchRun, OffsetBounds, batch_runs
 from pipeline.read.chunk_stream import CARRY_BYTES_MAX
-from pipeline.read.read_errors import DamagedDataError, ReadError
+from pipeline.read.read_errors import DamagedBatchError, DamagedDataError, ReadError
 from protocol.records.batch import HEADER_SIZE, LOG_OVERHEAD
 from tests.unit.tiered.segments import batch
 
@@ -159,6 +159,20 @@ def test_offsets_that_no_sum_covers_must_fit(offset: int) -> None:
     batches[1][:8] = offset.to_bytes(8, "big", signed=True)
     with pytest.raises(DamagedDataError, match="may be"):
         runs_of(b"".join(batches), bounds=BOUNDS)
+
+
+@pytest.mark.parametrize("sizes", [[], [60], [100, 100], [10] * 40])
+def test_of_two_batches_that_overlap_neither_is_given(sizes: list[int]) -> None:
+    """The first may lie about where it begins as well as the second."""
+    batches = three()
+    batches[1][:8] = (112).to_bytes(8, "big")
+    log = b"".join(batches)
+    found = batch_runs(Memory(log, sizes), KEY, 0, len(log), BOUNDS)
+    run = next(found)
+    assert (run.first_offset, run.next_offset) == (100, 110)
+    with pytest.raises(DamagedBatchError, match="may be") as error:
+        next(found)
+    assert error.value.log_position == len(batches[0])
 
 
 def test_a_magic_that_no_sum_covers_must_fit() -> None:
