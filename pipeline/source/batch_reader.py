@@ -7,7 +7,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from typing_extensions import override
 
 from pipeline.plan.piece import Piece
-from pipeline.source.data_loss import PlanLosses, warn_of_options
+from pipeline.source.data_loss import LOG, PlanLosses, warn_of_options
 from pipeline.source.executor import rows_of
 from pipeline.source.filters import Chosen, choose
 from pipeline.source.options import SourceOptions
@@ -63,6 +63,14 @@ class FilteringBatchReader(BatchReader):
 
     @override
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take what chooses offsets; what is returned Spark looks at itself."""
+        """Take what chooses offsets; what is returned Spark looks at itself.
+
+        Spark 4.2 keeps the plan that follows for everything that is made of the same `load()`,
+        also what has no filter (PythonScanBuilder.pushFilters: `ds.setReadInfo`).
+        """
         self._chosen, rest = choose(filters)
+        LOG.warning(
+            "pushFilters: Spark keeps what these filters choose for the whole DataFrame; "
+            "load it anew for every other query"
+        )
         return rest

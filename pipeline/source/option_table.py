@@ -200,7 +200,8 @@ PUSH_FILTERS = Option(
     "`false`",
     "Whether conditions on `topic`, `partition` and `offset` and lower bounds of `timestamp` "
     "choose what is read. Needs `spark.sql.python.filterPushdown.enabled=true`: without it Spark "
-    "refuses every reader that offers filters.",
+    "refuses every reader that offers filters. Load a DataFrame of its own for every such query: "
+    "see *Filters*.",
     values.switch,
 )
 KEY_PAIRS = Option(

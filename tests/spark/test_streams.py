@@ -1,7 +1,13 @@
 """Streaming queries: checkpoints that move between Spark's Kafka source and ours."""
 
+import contextlib
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -197,3 +203,91 @@ def test_a_running_query_follows_what_is_written(
     finally:
         running.stop()
     assert sum(counts) == 2 * first > 0
+
+
+DRIVER = """
+import json, pathlib, shutil, sys, threading
+from pyspark.sql import SparkSession
+
+given = json.loads(sys.argv[1])
+builder = SparkSession.builder.master("local[2]").appName("killed")
+for name, text in given["settings"].items():
+    builder = builder.config(name, text)
+session = builder.getOrCreate()
+rows, kill_in = pathlib.Path(given["rows"]), given["kill_in"]
+
+def write(batch, number):
+    folder = rows / f"batch={number}"
+    shutil.rmtree(folder, ignore_errors=True)
+    batch.write.mode("overwrite").parquet(str(folder))
+    if number == kill_in:
+        pathlib.Path(given["marker"]).touch()
+        threading.Event().wait()
+
+(
+    session.readStream.format(given["format"]).options(**given["options"]).load()
+    .writeStream.foreachBatch(write)
+    .option("checkpointLocation", given["checkpoint"])
+    .trigger(availableNow=True).start().awaitTermination()
+)
+session.stop()
+"""
+
+
+def test_a_checkpoint_outlives_drivers_that_are_killed(
+    spark: Any, tiered: TieredBroker, tmp_path: Path
+) -> None:
+    """SIGKILL while a batch is planned, its rows are written, and it is not committed."""
+    script = tmp_path / "driver.py"
+    script.write_text(DRIVER)
+    settings = {
+        "spark.driver.memory": "512m",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.jars": spark.conf.get("spark.jars"),
+    }
+    for number, name in enumerate(["kafka", "varve", "kafka", "varve", "kafka"]):
+        last = number == 4
+        marker = tmp_path / f"inside-{number}"
+        options = {
+            "subscribe": "orders",
+            "kafka.bootstrap.servers": tiered.node.address,
+            "kafka.isolation.level": LEVEL,
+            "startingOffsets": "earliest",
+            "includeHeaders": "true",
+            "maxOffsetsPerTrigger": "2500",
+            **(tiered.options if name == "varve" else {}),
+        }
+        given = {
+            "settings": settings,
+            "format": name,
+            "options": options,
+            "rows": str(tmp_path / "rows"),
+            "checkpoint": str(tmp_path / "checkpoint"),
+            "marker": str(marker),
+            "kill_in": None if last else number,
+        }
+        command = [sys.executable, str(script), json.dumps(given)]
+        with (tmp_path / f"driver-{number}.log").open("wb") as log:
+            driver = subprocess.Popen(
+                command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, cwd=tmp_path
+            )
+        try:
+            deadline = time.monotonic() + 180
+            while driver.poll() is None and not marker.exists():
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(driver.pid, signal.SIGKILL)
+            code = driver.wait()
+        assert marker.exists() is not last, log_tail(tmp_path / f"driver-{number}.log")
+        assert code == (0 if last else -signal.SIGKILL), log_tail(tmp_path / f"driver-{number}.log")
+    theirs = kafka(spark, tiered, subscribe="orders", **{"kafka.isolation.level": LEVEL})
+    ours = spark.read.parquet(str(tmp_path / "rows")).drop("batch")
+    assert fingerprint(ours) == fingerprint(theirs)
+
+
+def log_tail(path: Path) -> str:
+    return path.read_text(errors="replace")[-2000:]
