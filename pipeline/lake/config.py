@@ -48,6 +48,7 @@ from typing_extensions import override
 
 from pipeline.lake.errors import JobConfigError
 from pipeline.lake.quantities import parse_bytes, parse_ms
+from pipeline.lake.values.spec import MAX_VALUE_BYTES
 
 MIB: Final = 1024 * 1024
 
@@ -124,12 +125,14 @@ class FormatConfig(_Section):
 
     Attributes:
         schema_file: With the schema; where none is given and the format is JSON, it is inferred.
+        max_value_bytes: A longer value that would have to be parsed is quarantined.
     """
 
     format: Literal["raw", "string", "json", "avro", "protobuf", "none"] = "raw"
     schema_file: str = Field(default="", alias="schema")
     registry: RegistryConfig | None = None
     message: str = ""
+    max_value_bytes: Annotated[ByteCount, Field(ge=1, le=1024 * MIB)] = MAX_VALUE_BYTES
     wire: Literal["confluent", "plain"] | None = None
 
     @model_validator(mode="after")

@@ -86,6 +86,7 @@ def _settings(
         message=config.message or None,
         registry=registry,
         subject=subject or f"{topic}-{side}",
+        max_value_bytes=config.max_value_bytes,
     )
     if config.schema_file:
         try:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pipeline.lake.config import parse_partition_field
 from pipeline.lake.errors import TableUnavailableError
 from pipeline.lake.file_writer import WriterOptions
-from pipeline.lake.job import JobSettings, LakeJob, LogSource, Runner
+from pipeline.lake.job import Columns, JobSettings, LakeJob, LogSource, Runner
 from pipeline.lake.local_runner import LocalRunner
 from pipeline.lake.sinks.base import Sink
 from pipeline.lake.task import OpenStore, ReadPiece, TableTarget, TaskSpec
@@ -53,6 +53,7 @@ def lake_job(
     spec: ConverterSpec = SPEC,
     wrap: Callable[[Sink], Sink] = lambda sink: sink,
     hook: Hook | None = None,
+    columns: Columns | None = None,
     **settings: Any,
 ) -> LakeJob:
     """A job with small batches and tasks: 100 bytes an offset, 10 offsets a task, 25 a batch."""
@@ -85,7 +86,7 @@ def lake_job(
         sink,
         bad,
         task_spec,
-        FixedColumns(spec),
+        columns or FixedColumns(spec),
         runner or LocalRunner(read_piece),
         SystemClock(),
     )

@@ -156,7 +156,9 @@ class Converter:
 def _parse_side(reader: ValueFormat, side: pa.Array, spec: FieldSpec) -> _Side:
     side = side.cast(pa.binary())
     lengths = pc.fill_null(pc.binary_length(side), 0)
-    usable = pc.and_(side.is_valid(), pc.less_equal(lengths, spec.max_value_bytes))
+    usable = side.is_valid()
+    if spec.format not in ("raw", "string"):
+        usable = pc.and_(usable, pc.less_equal(lengths, spec.max_value_bytes))
     mask = usable.to_numpy(zero_copy_only=False)
     misfits = {}
     for at in np.flatnonzero(~mask).tolist():

@@ -12,7 +12,8 @@ import pyarrow as pa
 Format: TypeAlias = Literal["raw", "string", "json", "avro", "protobuf"]
 Wire: TypeAlias = Literal["plain", "confluent"]
 
-MIB = 1024 * 1024
+MAX_VALUE_BYTES = 8 * 1024 * 1024
+"""Of a value that is parsed, unless somebody says otherwise: a worker stays below 256 MiB."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class FieldSpec:
         registry: Where writers' schemas are found; with `wire` only.
         bare: Whether the schema has no fields: one column by itself.
         widen: Whether types of the table's columns can be changed.
-        max_value_bytes: A longer value is quarantined.
+        max_value_bytes: A longer value is quarantined, raw bytes and text aside: parsing one takes
+            several times its size.
     """
 
     format: Format = "raw"
@@ -57,7 +59,7 @@ class FieldSpec:
     registry: RegistrySpec | None = None
     bare: bool = False
     widen: bool = False
-    max_value_bytes: int = 64 * MIB
+    max_value_bytes: int = MAX_VALUE_BYTES
 
 
 @dataclass(frozen=True)

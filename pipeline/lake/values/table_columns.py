@@ -20,7 +20,14 @@ from pipeline.lake.values.evolution import SchemaChangeError, followed
 from pipeline.lake.values.formats import file_reader, reader_of
 from pipeline.lake.values.json_schema import InferenceError, infer_json_schema
 from pipeline.lake.values.registry import RegistryClient
-from pipeline.lake.values.spec import ConverterSpec, FieldSpec, Format, RegistrySpec, Wire
+from pipeline.lake.values.spec import (
+    MAX_VALUE_BYTES,
+    ConverterSpec,
+    FieldSpec,
+    Format,
+    RegistrySpec,
+    Wire,
+)
 
 
 class FieldSettings(NamedTuple):
@@ -33,6 +40,7 @@ class FieldSettings(NamedTuple):
         message: Full name of Protobuf's message; none: the first of the file.
         registry: Where schemas are.
         subject: Of the registry, whose latest schema the table begins with.
+        max_value_bytes: A longer value is quarantined.
     """
 
     format: Format = "raw"
@@ -41,6 +49,7 @@ class FieldSettings(NamedTuple):
     message: str | None = None
     registry: RegistrySpec | None = None
     subject: str = ""
+    max_value_bytes: int = MAX_VALUE_BYTES
 
 
 class TableColumns:
@@ -139,6 +148,7 @@ class TableColumns:
             registry=given.registry,
             bare=bare,
             widen=self._widen,
+            max_value_bytes=given.max_value_bytes,
         )
 
     def _registered(self, given: FieldSettings, side: str) -> tuple[pa.Schema | None, bool]:

@@ -109,6 +109,8 @@ def test_a_value_beyond_the_limit_is_quarantined_unread() -> None:
     converted = Converter(spec).convert(batch([b'{"id":1}', b'{"id":12}']))
     assert converted.rows.column("id").to_pylist() == [1]
     assert converted.quarantined.column("reason").to_pylist() == ["longer than 8 bytes"]
+    raw = ConverterSpec(FieldSpec(max_value_bytes=1))
+    assert Converter(raw).convert(batch([b"long"])).rows.column("value").to_pylist() == [b"long"]
 
 
 def test_json_behind_a_registry_id() -> None:
