@@ -20,8 +20,8 @@ from protocol.errors import DecodeError
 from protocol.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MAGIC_POSITION
 from protocol.records.varint import read_varint, read_varlong
 
-Row = tuple[int, int, int, int, int, int, int, int, int]
-"""One row of a `RecordTable`, in the order of its attributes."""
+FIELDS: Final = 9
+"""Numbers of a record, in the order of `RecordTable`'s attributes."""
 
 ROWS_AT_ONCE: Final = 4096
 """Kept as Python's numbers until they are in a table: 2 MB."""
@@ -74,20 +74,20 @@ class PlainKernel:
         found = position = 0
         broken = False
         while found < count and not broken:
-            rows: list[Row] = []
+            rows: list[int] = []
             wanted = min(count - found, ROWS_AT_ONCE)
             try:
                 position = find_records(
-                    window, position, wanted, facts, previous_offset, rows.append, whole=False
+                    window, position, wanted, facts, previous_offset, rows, whole=False
                 )
             except WindowError as error:
                 position = error.position
                 broken = True
             store_rows(table, found, rows, start)
-            found += len(rows)
-            if len(rows) < wanted:
+            found += len(rows) // FIELDS
+            if len(rows) < wanted * FIELDS:
                 break
-            previous_offset = rows[-1][0]
+            previous_offset = rows[-FIELDS]
         return Walked(found, start + position, broken)
 
     def find_headers(self, data: Bytes, starts: Int32s, counts: Int32s) -> HeaderTable:
@@ -141,13 +141,13 @@ def facts_of(blocks: Blocks, index: int) -> BatchFacts:
     )
 
 
-def store_rows(table: RecordTable, row: int, rows: list[Row], start: int) -> None:
+def store_rows(table: RecordTable, row: int, rows: list[int], start: int) -> None:
     """Put rows with positions in a block that begins at `start` into the table at `row`."""
     if not rows:
         return
-    columns = np.array(rows, np.int64).T
-    columns[[2, 4, 6, 8]] += start
-    end = row + len(rows)
+    columns = np.array(rows, np.int64).reshape(-1, FIELDS).T
+    columns[2::2] += start
+    end = row + len(rows) // FIELDS
     table.offset[row:end] = columns[0]
     table.timestamp[row:end] = columns[1]
     table.key_start[row:end] = columns[2]
@@ -184,15 +184,13 @@ def walk_rest(
     """
     position = 0
     while count:
-        rows: list[Row] = []
+        rows: list[int] = []
         wanted = min(count, ROWS_AT_ONCE)
-        position = find_records(
-            block, position, wanted, facts, previous_offset, rows.append, whole=True
-        )
+        position = find_records(block, position, wanted, facts, previous_offset, rows, whole=True)
         store_rows(table, row, rows, start)
         row += wanted
         count -= wanted
-        previous_offset = rows[-1][0]
+        previous_offset = rows[-FIELDS]
     if position != len(block):
         raise DecodeError(f"{len(block) - position} bytes after the last record")
 
@@ -203,11 +201,11 @@ def find_records(
     count: int,
     facts: BatchFacts,
     previous_offset: int,
-    found: Callable[[Row], None],
+    found: list[int],
     *,
     whole: bool,
 ) -> int:
-    """Find up to `count` records from `position`; give each to `found`.
+    """Find up to `count` records from `position`.
 
     Args:
         block: Records, back to back.
@@ -215,7 +213,7 @@ def find_records(
         count: How many.
         facts: From the batch's header.
         previous_offset: Offset of the record before; the next must be above.
-        found: Takes each row, with positions in `block`.
+        found: Gets `FIELDS` numbers of each record, with positions in `block`.
         whole: Nothing follows: a record that is cut off is broken. Otherwise it ends the walk.
 
     Returns:
@@ -226,12 +224,25 @@ def find_records(
     """
     size = len(block)
     base_offset, last_offset, base_timestamp, append_timestamp = facts
+    timestamp = append_timestamp or 0
     begin = position
     try:
         for _ in range(count):
+            # Varints of one byte, and of two where usual, are read in place: a call costs more.
             begin = position
             try:
-                length, position = read_varint(block, position)
+                byte = block[position]
+                position += 1
+                if byte > 127:
+                    second = block[position]
+                    if second < 128:
+                        byte = byte & 0x7F | second << 7
+                        length = (byte >> 1) ^ -(byte & 1)
+                        position += 1
+                    else:
+                        length, position = read_varint(block, begin)
+                else:
+                    length = (byte >> 1) ^ -(byte & 1)
             except IndexError:
                 if whole:
                     raise
@@ -243,23 +254,67 @@ def find_records(
                 if not whole:
                     return begin
                 raise DecodeError(f"record of {length} bytes, {size - position} are left")
-            delta, position = read_varlong(block, position + 1)
-            if append_timestamp is not None:
-                timestamp = append_timestamp
+            byte = block[position + 1]
+            position += 2
+            if byte > 127:
+                delta, position = read_varlong(block, position - 1)
             else:
-                timestamp = (base_timestamp + delta + _SIGN) % _WRAP - _SIGN
-            delta, position = read_varint(block, position)
+                delta = (byte >> 1) ^ -(byte & 1)
+            if append_timestamp is None:
+                timestamp = base_timestamp + delta
+                if not -_SIGN <= timestamp < _SIGN:
+                    timestamp = (timestamp + _SIGN) % _WRAP - _SIGN
+            byte = block[position]
+            position += 1
+            if byte > 127:
+                second = block[position]
+                if second < 128:
+                    byte = byte & 0x7F | second << 7
+                    delta = (byte >> 1) ^ -(byte & 1)
+                    position += 1
+                else:
+                    delta, position = read_varint(block, position - 1)
+            else:
+                delta = (byte >> 1) ^ -(byte & 1)
             offset = base_offset + delta
-            key_size, key_start = read_varint(block, position)
-            position = _after(key_size, key_start, end)
-            value_size, value_start = read_varint(block, position)
-            position = _after(value_size, value_start, end)
-            headers, headers_start = read_varint(block, position)
-            if headers < 0 or headers * 2 > end - headers_start:
-                raise DecodeError(f"record claims {headers} headers in {end - headers_start} bytes")
-            position = headers_start
-            if headers:
+            byte = block[position]
+            position += 1
+            if byte > 127:
+                key_size, position = read_varint(block, position - 1)
+            else:
+                key_size = (byte >> 1) ^ -(byte & 1)
+            key_start = position
+            if key_size > 0:
+                position += key_size
+            byte = block[position] if position < end else _refuse_field(key_size, key_start, end)
+            position += 1
+            if byte > 127:
+                second = block[position]
+                if second < 128:
+                    byte = byte & 0x7F | second << 7
+                    value_size = (byte >> 1) ^ -(byte & 1)
+                    position += 1
+                else:
+                    value_size, position = read_varint(block, position - 1)
+            else:
+                value_size = (byte >> 1) ^ -(byte & 1)
+            value_start = position
+            if value_size > 0:
+                position += value_size
+            if key_size < -1 or value_size < -1 or position >= end:
+                _refuse_field(key_size, key_start, end)
+                _refuse_field(value_size, value_start, end)
+            byte = block[position]
+            position += 1
+            if byte:
+                headers, position = read_varint(block, position - 1)
+                headers_start = position
+                if headers < 0 or headers * 2 > end - position:
+                    raise DecodeError(f"record claims {headers} headers in {end - position} bytes")
                 position = walk_headers(block, position, headers, end, None)
+            else:
+                headers = 0
+                headers_start = position
             if position != end:
                 raise DecodeError(f"record's length is off by {position - end} bytes")
             if not previous_offset < offset <= last_offset:
@@ -268,24 +323,33 @@ def find_records(
                     f"{last_offset} is possible"
                 )
             previous_offset = offset
-            found(
-                (
-                    offset,
-                    timestamp,
-                    key_start,
-                    key_size,
-                    value_start,
-                    value_size,
-                    headers_start,
-                    headers,
-                    end,
-                )
+            found += (
+                offset,
+                timestamp,
+                key_start,
+                key_size,
+                value_start,
+                value_size,
+                headers_start,
+                headers,
+                end,
             )
     except IndexError:
         raise WindowError("record is cut off", begin) from None
     except DecodeError as error:
         raise WindowError(str(error), begin) from None
     return position
+
+
+def _refuse_field(length: int, position: int, end: int) -> int:
+    """Raise what is wrong with a nullable field that begins at `position`.
+
+    If it ends where its record does, what follows is missing.
+    """
+    _after(length, position, end)
+    if position + max(length, 0) >= end:
+        raise DecodeError("record ends before its headers")
+    return 0
 
 
 def _after(length: int, position: int, end: int) -> int:
@@ -321,9 +385,9 @@ def walk_headers(
 
 
 __all__ = [
+    "FIELDS",
     "BatchFacts",
     "PlainKernel",
-    "Row",
     "WindowError",
     "facts_of",
     "find_records",

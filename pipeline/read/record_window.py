@@ -122,7 +122,7 @@ class RecordWindows:
     def _refuse(self) -> None:
         """Raise what is wrong with the record that the window begins with."""
         window = bytes(self._window)
-        find_records(window, 0, 1, self._facts, self._previous_offset, lambda row: None, whole=True)
+        find_records(window, 0, 1, self._facts, self._previous_offset, [], whole=True)
         raise DecodeError("its records are damaged")
 
 

@@ -26,13 +26,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @needs_compiler
-def test_a_source_is_compiled_once(folder: Path) -> None:
+def test_a_source_is_compiled_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The second time there is nothing to do, not even for a compiler."""
     path, is_new = build("records", os.environ)
     assert is_new
     assert path.parent == folder / "built"
     assert build("records", NOWHERE) == (path, False)
     assert [each.name for each in path.parent.iterdir()] == [path.name]
+    assert main([]) == 0
+    assert capsys.readouterr().out == f"{path.name} is up to date\n"
+    assert main(["--if-possible"]) == 0
+    assert capsys.readouterr().out == ""
 
 
 @needs_compiler

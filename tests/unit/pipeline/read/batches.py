@@ -14,6 +14,8 @@ from pipeline.plan.piece import AbortedRange, PartitionName
 from pipeline.read import kernels
 from pipeline.read.compiled_kernel import load_compiled
 from pipeline.read.errors import BrokenBatchError
+from pipeline.read.numpy_kernel import NumpyKernel
+from pipeline.read.record_table import Kernel
 from pipeline.read.row_decoder import RowDecoder
 from pipeline.read.row_schema import COLUMNS
 from protocol.errors import DecodeError
@@ -33,6 +35,8 @@ with contextlib.suppress(BuildError, OSError):
 
 KERNEL_NAMES = [name for name in kernels.KERNEL_NAMES if name != "compiled" or load_compiled()[0]]
 """Those that are there."""
+KERNELS = [*KERNEL_NAMES, "side by side"]
+"""And numpy's, with everything side by side, however little there is."""
 
 NAME = PartitionName("orders", UUID(int=7), 3)
 INT64_MAX = 2**63 - 1
@@ -40,6 +44,13 @@ EVERYTHING = (0, INT64_MAX)
 BLOCK_MAX = 1 << 26
 
 Content = tuple[bytes | None, bytes | None, Sequence[tuple[str, bytes | None]], int]
+
+
+def kernel_of(name: str | None) -> Kernel:
+    """The kernel of a name in `KERNELS`."""
+    if name == "side by side":
+        return NumpyKernel(lanes_min=1, header_lanes_min=1)
+    return kernels.load_kernel(name)
 
 
 class Outcome(NamedTuple):
@@ -78,7 +89,7 @@ def batch_around(
 
 def decode(
     data: bytes,
-    kernel: Any = None,
+    kernel: str | None = None,
     *,
     start: int = 0,
     end: int = INT64_MAX,
@@ -88,7 +99,7 @@ def decode(
     check_crc: bool = False,
 ) -> Outcome:
     """What `RowDecoder` makes of `data`; timestamps as ms."""
-    decoder = RowDecoder(columns, NAME, kernel, tier="bucket")
+    decoder = RowDecoder(columns, NAME, kernel_of(kernel), tier="bucket")
     rows: dict[str, list[Any]] = {name: [] for name in columns}
     error = None
     try:

@@ -8,17 +8,16 @@ from collections.abc import Iterator
 import pytest
 
 from pipeline.read.block_groups import ROWS_MAX
-from pipeline.read.kernels import load_kernel
 from pipeline.read.plain_kernel import BatchFacts
 from pipeline.read.record_table import RecordTable
 from pipeline.read.record_window import RecordWindows
 from protocol.errors import DecodeError
 from protocol.records.builder import append_record
 from protocol.records.compression import Codec, compress
-from tests.unit.pipeline.read.batches import KERNEL_NAMES, batch_around, decode, expected
+from tests.unit.pipeline.read.batches import KERNELS, batch_around, decode, expected, kernel_of
 
 MIB = 1 << 20
-kernels = pytest.mark.parametrize("kernel", KERNEL_NAMES)
+kernels = pytest.mark.parametrize("kernel", KERNELS)
 
 
 def block_of(count: int, value_size: int) -> bytearray:
@@ -79,7 +78,7 @@ def windows(pieces: Iterator[bytes], records: int, kernel: str, record_max: int)
     facts = BatchFacts(0, records - 1, 0, None)
     table = RecordTable(1000)
     found = []
-    walk = RecordWindows(pieces, facts, records, load_kernel(kernel), table, record_max=record_max)
+    walk = RecordWindows(pieces, facts, records, kernel_of(kernel), table, record_max=record_max)
     for _, rows in walk:
         found += table.offset[:rows].tolist()
     return found
@@ -112,7 +111,7 @@ def test_damage_in_a_large_batch_has_one_outcome(seed: int) -> None:
     block[noise.randrange(len(block))] ^= 1 << noise.randrange(8)
     log = batch_around(block, count)
     assert len(block) > 8 * MIB
-    outcomes = [decode(log, kernel, columns=["key", "value", "offset"]) for kernel in KERNEL_NAMES]
+    outcomes = [decode(log, kernel, columns=["key", "value", "offset"]) for kernel in KERNELS]
     assert outcomes.count(outcomes[0]) == len(outcomes)
 
 
@@ -142,7 +141,7 @@ import resource, sys
 import cramjam
 from pipeline.read.row_decoder import RowDecoder
 from pipeline.read.row_schema import COLUMNS
-from tests.unit.pipeline.read.batches import NAME, batch_around
+from tests.unit.pipeline.read.batches import NAME, batch_around, kernel_of
 from protocol.records.builder import append_record
 
 def peak():
@@ -160,7 +159,7 @@ for _ in range(64):
     packed += bytes(packer.flush())
 packed += bytes(packer.finish())
 log = memoryview(batch_around(packed, count, attributes=4))
-decoder = RowDecoder(COLUMNS, NAME, sys.argv[1], tier="bucket")
+decoder = RowDecoder(COLUMNS, NAME, kernel_of(sys.argv[1]), tier="bucket")
 before = peak()
 rows = size = 0
 for piece in decoder.decode(log, 0, 2**60, (), read_committed=True):

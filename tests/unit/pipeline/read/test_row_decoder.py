@@ -18,18 +18,19 @@ from protocol.records.compression import Codec
 from protocol.records.record import iterate_records
 from protocol.records.varint import encode_varint
 from tests.unit.pipeline.read.batches import (
-    KERNEL_NAMES,
+    KERNELS,
     NAME,
     batch_around,
     decode,
     expected,
+    kernel_of,
     log_of,
     logs,
 )
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "records"
 
-kernels = pytest.mark.parametrize("kernel", KERNEL_NAMES)
+kernels = pytest.mark.parametrize("kernel", KERNELS)
 
 
 def many_batches(count: int, records: int, codec: int = 0) -> bytes:
@@ -76,7 +77,7 @@ def test_hostile_bytes_have_one_outcome(log: bytes, harm: list[tuple[int, int]])
     for position, bits in harm:
         data[position % len(data)] ^= bits
     damaged = bytes(data)
-    outcomes = [decode(damaged, kernel) for kernel in KERNEL_NAMES]
+    outcomes = [decode(damaged, kernel) for kernel in KERNELS]
     assert outcomes.count(outcomes[0]) == len(outcomes)
     try:
         rows, problem = expected(damaged)
@@ -94,7 +95,7 @@ def test_hostile_bytes_have_one_outcome(log: bytes, harm: list[tuple[int, int]])
 @pytest.mark.parametrize("codec", list(Codec))
 def test_many_batches_side_by_side(kernel: str, codec: Codec) -> None:
     """Of different lengths, with nulls and headers."""
-    log = many_batches(150, 60, codec)
+    log = many_batches(200, 60, codec)
     rows, _ = expected(log)
     assert decode(log, kernel) == (rows, None)
 
@@ -103,10 +104,10 @@ def test_many_batches_side_by_side(kernel: str, codec: Codec) -> None:
 def test_damage_among_many_batches(seed: int) -> None:
     """Rows of all batches before the damaged one, then its position, by every kernel."""
     noise = random.Random(seed)
-    data = bytearray(many_batches(60, 40))
+    data = bytearray(many_batches(120, 30))
     for _ in range(1 + seed % 3):
         data[noise.randrange(len(data))] ^= 1 << noise.randrange(8)
-    outcomes = [decode(bytes(data), kernel) for kernel in KERNEL_NAMES]
+    outcomes = [decode(bytes(data), kernel) for kernel in KERNELS]
     assert outcomes.count(outcomes[0]) == len(outcomes)
     try:
         rows, problem = expected(bytes(data))
@@ -176,13 +177,13 @@ def test_odd_numbers_have_one_outcome(seed: int) -> None:
     for _ in range(40):
         log = b""
         offset = 0
-        for _ in range(noise.choice((1, 3, 40))):
+        for _ in range(noise.choice((1, 3, 100))):
             count = noise.randrange(1, 4)
             block = odd_block(noise, count)
             attributes = noise.choice((0, 0, 8))
             log += batch_around(block, count, base_offset=offset, attributes=attributes)
             offset += count
-        outcomes = [decode(log, kernel) for kernel in KERNEL_NAMES]
+        outcomes = [decode(log, kernel) for kernel in KERNELS]
         assert outcomes.count(outcomes[0]) == len(outcomes)
         rows, problem = expected(log)
         assert outcomes[0].rows == rows
@@ -223,7 +224,7 @@ def record(*fields: bytes) -> bytes:
 def test_what_is_wrong_is_said_alike(block: bytes, problem: str) -> None:
     """After a good batch, whose row is given."""
     log = log_of([(b"k", b"v", (), 5)]) + batch_around(block, 1, base_offset=1)
-    outcomes = [decode(log, kernel) for kernel in KERNEL_NAMES]
+    outcomes = [decode(log, kernel) for kernel in KERNELS]
     for got in outcomes:
         assert got.rows["offset"] == [0]
         assert got.error is not None
@@ -333,7 +334,7 @@ def test_header_keys_are_decoded_as_by_the_jvm(kernel: str) -> None:
 def test_rows_come_in_pieces(kernel: str) -> None:
     """Of about 2 MiB, whatever the batches are."""
     log = log_of(*([(b"k", bytes(1000), (), 1)] * 1000 for _ in range(20)))
-    decoder = RowDecoder(KAFKA_COLUMNS, NAME, kernel)
+    decoder = RowDecoder(KAFKA_COLUMNS, NAME, kernel_of(kernel))
     pieces = list(decoder.decode(memoryview(log), 0, 2**60, (), read_committed=True))
     assert sum(piece.num_rows for piece in pieces) == 20_000
     assert len(pieces) >= 10
@@ -344,7 +345,7 @@ def test_rows_come_in_pieces(kernel: str) -> None:
 def test_rows_do_not_change_with_the_data(kernel: str) -> None:
     """The caller's buffer is used again for the next chunk."""
     data = bytearray(log_of([(b"key", b"value", (("h", b"x"),), 1)]))
-    decoder = RowDecoder(COLUMNS, NAME, kernel)
+    decoder = RowDecoder(COLUMNS, NAME, kernel_of(kernel))
     (piece,) = decoder.decode(memoryview(data), 0, 9, (), read_committed=True)
     before = piece.to_pylist()
     data[:] = bytes(len(data))
