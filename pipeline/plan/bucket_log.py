@@ -13,7 +13,7 @@ from uuid import UUID
 from pipeline.plan.bucket import Bucket
 from pipeline.plan.errors import TopicError
 from pipeline.plan.history import read_summary
-from pipeline.plan.in_parallel import PARTITIONS_AT_A_TIME, in_parallel
+from pipeline.plan.in_parallel import PARTITIONS_AT_A_TIME, TOPICS_AT_A_TIME, in_parallel
 from pipeline.plan.listing import TopicSelection, find_partitions, find_topics, list_partition
 from pipeline.plan.manifests import ManifestFacts, read_manifest
 from pipeline.plan.partition_log import PartitionLog
@@ -81,12 +81,14 @@ async def read_bucket_log(
             raise TopicError(f"no topic with id {topic_id} is in {bucket.store.name}: {there}")
     else:
         chosen = {name: await _latest(bucket, name, there) for name, there in ids.items()}
-    topics = {}
-    for name, chosen_id in sorted(chosen.items()):
-        topic = await _read_topic(bucket, name, chosen_id, selection, use_history=use_history)
-        others = tuple(id_ for id_ in ids[name] if id_ != chosen_id)
-        topics[name] = topic._replace(other_ids=others)
-    return topics
+
+    async def read(name: str) -> BucketTopic:
+        topic = await _read_topic(bucket, name, chosen[name], selection, use_history=use_history)
+        others = tuple(id_ for id_ in ids[name] if id_ != topic.topic_id)
+        return topic._replace(other_ids=others)
+
+    topics = await in_parallel(sorted(chosen), read, TOPICS_AT_A_TIME)
+    return {topic.name: topic for topic in topics}
 
 
 async def follow_topic(

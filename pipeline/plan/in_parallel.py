@@ -12,6 +12,8 @@ REQUESTS_AT_A_TIME: Final = 16
 
 PARTITIONS_AT_A_TIME: Final = 8
 
+TOPICS_AT_A_TIME: Final = 4
+
 
 async def in_parallel(
     things: Iterable[T], work: Callable[[T], Awaitable[R]], at_a_time: int = REQUESTS_AT_A_TIME
