@@ -17,13 +17,20 @@ from pipeline.plan.bucket_log import BucketTopic, follow_topic, read_bucket_log
 from pipeline.plan.handover import BrokerLog, EpochEnd, broker_pieces, epoch_to_ask, hand_over
 from pipeline.plan.listing import TopicSelection
 from pipeline.plan.partition_log import PartitionLog
+from pipeline.plan.piece import Piece
 from pipeline.plan.splits import pieces
 from pipeline.plan.time_offsets import offset_for_time
+from pipeline.read.broker_options import BrokerOptions
+from pipeline.read.open_buckets import OpenBuckets
+from pipeline.read.piece_rows import PieceReader, ReadOptions
+from pipeline.read.read_errors import LostOffsetsError
 from protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from storage.clock import SystemClock
+from storage.filesystem import LocalFilesystem
 from tests.fakes.client import EARLIEST, Client
 from tests.scenarios.conftest import Node, StartNode, until
 from tests.unit.pipeline.plan.bucket_world import Row
@@ -137,6 +144,35 @@ async def rows_of(
     return await read_rows(bucket, planned)
 
 
+def read_as_executor(
+    node: Node | None, planned: Sequence[Piece], options: BucketOptions, *, read_committed: bool
+) -> list[Row]:
+    """Rows of pieces from bucket and broker; None: no broker is asked."""
+    buckets = OpenBuckets()
+    reader = PieceReader(
+        ReadOptions(
+            bucket=options,
+            broker=None if node is None else BrokerOptions(f"127.0.0.1:{node.port}"),
+            columns=("offset", "value"),
+            read_committed=read_committed,
+        ),
+        buckets,
+        LocalFilesystem(),
+        SystemClock(),
+    )
+    try:
+        return [
+            Row(offset, value)
+            for piece in planned
+            for batch in reader.rows(piece)
+            for offset, value in zip(
+                batch["offset"].to_pylist(), batch["value"].to_pylist(), strict=True
+            )
+        ]
+    finally:
+        buckets.close()
+
+
 def offsets_of(log: PartitionLog) -> list[tuple[UUID, int, int]]:
     """Which copy gives which rows; a history and a manifest tell different times of a copy."""
     return [(one.metadata.id, one.start_offset, one.end_offset) for one in log.segments]
@@ -183,6 +219,13 @@ async def check(node: Node, client: Client, options: BucketOptions) -> None:
                 log, log.partition, handover, log.log_start_offset, broker.end_offset
             )
             assert asked.start_offset == end
+            planned = await pieces(
+                bucket, log, log.log_start_offset, end, read_committed=read_committed
+            )
+            read = await asyncio.to_thread(
+                read_as_executor, node, [*planned, asked], options, read_committed=read_committed
+            )
+            assert read == expected
 
 
 async def test_aborted_rows_that_look_committed_are_left_to_the_broker(
@@ -322,6 +365,33 @@ async def test_a_copy_that_is_not_finished_and_one_that_follows(
         assert log.end_offset == whole.end_offset
         assert offsets_of(log) == offsets_of(whole)
     await check(node, client, options)
+
+
+async def test_what_is_removed_while_it_is_read_comes_from_elsewhere(
+    start_node: StartNode, tmp_path: Path
+) -> None:
+    """From another copy; else the broker still has it; else it is lost, and named."""
+    node = await start_node(**REMOTE)
+    client = await node.client()
+    await client.create_topic("t", 1, **TIERED)
+    for number in range(40):
+        await client.produce("t", b"%d" % number + KIB * 100)
+    await until_copied(node, closed_end(node))
+    store = tmp_path / "data" / "varve-objects"
+    options = BucketOptions(f"{store}")
+    async with await open_bucket(options) as bucket:
+        log = (await read_topic(bucket)).partitions[0]
+        planned = await pieces(bucket, log, 0, log.end_offset, read_committed=True)
+    assert len(planned) == 3
+    manifests = sorted(await asyncio.to_thread(lambda: [*store.rglob("*.rsm-manifest")]))
+    for path in manifests[1].parent.glob(f"{manifests[1].stem}.*"):
+        path.unlink()
+    rows = await asyncio.to_thread(read_as_executor, node, planned, options, read_committed=True)
+    expected = await asyncio.to_thread(consume, node, "t", 0, read_committed=True)
+    assert rows == [row for row in expected if row.offset < log.end_offset]
+    lost = f"offsets {planned[1].start_offset} to {planned[1].end_offset - 1}"
+    with pytest.raises(LostOffsetsError, match=lost):
+        await asyncio.to_thread(read_as_executor, None, planned[1:2], options, read_committed=True)
 
 
 async def test_times_are_found_as_the_broker_finds_them(
