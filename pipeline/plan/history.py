@@ -5,6 +5,7 @@
 
     its epochs do not continue the history's     put aside: all is listed
     a planned segment is gone, or there is a gap  all is listed; log start and state still count
+    it tells of more than there is                that is told, unless a later one does not
     no such object                                all is listed
     damaged, or of a newer version                told with its name; all is listed
 

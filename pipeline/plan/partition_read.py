@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from pipeline.plan.bucket import Bucket
-from pipeline.plan.history import continues, read_history, read_summary
+from pipeline.plan.history import continues, read_history, read_summary, tiered_partition
 from pipeline.plan.layout import (
     FoundSegment,
     Gap,
@@ -32,7 +32,7 @@ from pipeline.plan.tail import stable_end
 from storage.checkpoints import decode_epochs
 from storage.errors import CorruptFileError
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
-from tiered.history import HistorySummary
+from tiered.history import HistoryState, HistorySummary
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.tier import SideFile, TopicFacts
 
@@ -100,13 +100,55 @@ async def read_partition(
         log = await _continued(bucket, partition, known, listed, back, summary)
         if log is not None and await _is_readable(bucket, log.segments[:1]):
             return _remember(log, listed)
+    told = () if damaged is None else (damaged,)
+    log = await _read_listed(bucket, partition, summary, told)
+    if summary is not None and _lacks_end(log, summary):
+        # Was it removed after the history was read? Then there is a later one.
+        again, damaged = await read_summary(bucket, partition)
+        told = () if damaged is None else (damaged,)
+        log = await _read_listed(bucket, partition, again, told)
+        if again is not None and _lacks_end(log, again):
+            key = KEYS.history_key(tiered_partition(partition))
+            problem = (
+                f"it tells of offsets up to {again.end_offset - 1}, and no segment has those from "
+                f"{log.end_offset} on"
+            )
+            lost = DamagedObject(key, -1, problem, log.end_offset)
+            log = log._replace(damaged=(*log.damaged, lost))
+    return log
+
+
+async def _read_listed(
+    bucket: Bucket,
+    partition: PartitionName,
+    summary: HistorySummary | None,
+    told: Sequence[DamagedObject],
+) -> PartitionLog:
+    """By a listing of everything."""
     listed = await list_partition(bucket, partition)
-    facts, not_read = await read_manifests(bucket, listed.segments)
-    not_read += [] if damaged is None else [damaged]
-    decided = await _decide(bucket, [one.segment for one in facts], not_read, summary)
+    facts, damaged = await read_manifests(bucket, listed.segments)
+    damaged += told
+    decided = await _decide(bucket, [one.segment for one in facts], damaged, summary)
     if decided is not None:
         await _check_key_pairs(bucket, facts, decided.layout)
-    return _remember(_log(partition, decided, not_read, summary), listed)
+    return _remember(_log(partition, decided, damaged, summary), listed)
+
+
+def _lacks_end(log: PartitionLog, summary: HistorySummary) -> bool:
+    """Whether a history tells of the same log, and of more of it than there is.
+
+    The end of a log is never removed but with its topic: what is not there was lost.
+    """
+    return (
+        summary.state is HistoryState.LIVE
+        and summary.end_offset > log.end_offset
+        and (
+            not log.segments
+            or continues(
+                log.leader_epochs, log.end_offset, summary.leader_epochs, summary.end_offset
+            )
+        )
+    )
 
 
 async def follow_partition(bucket: Bucket, log: PartitionLog) -> PartitionLog:
@@ -213,7 +255,8 @@ async def _continued(
         return None
     if any(not _is_known(gap, known.gaps) for gap in decided.layout.gaps):
         return None
-    return _log(partition, decided, damaged, summary)
+    log = _log(partition, decided, damaged, summary)
+    return None if summary is not None and _lacks_end(log, summary) else log
 
 
 def _is_known(gap: Gap, known: Iterable[Gap]) -> bool:

@@ -194,6 +194,42 @@ async def test_a_key_pair_that_only_old_segments_need_is_missed_before_they_are_
             await fresh(world)
 
 
+async def test_an_end_that_was_lost_is_told() -> None:
+    """Nobody removes the end of a log: rows that a history tells of are missing, not expired."""
+    world, leader, copied = await segments(3)
+    world.write_history(leader, copied)
+    world.remove(copied[2])
+    log = await fresh(world)
+    assert log.end_offset == 20
+    ((key, _, problem, start_offset),) = log.damaged
+    assert (key, start_offset) == (KEY, 20)
+    assert problem == "it tells of offsets up to 29, and no segment has those from 20 on"
+    bucket = world.open()
+    followed = await follow_partition(bucket, log)
+    assert followed.damaged == log.damaged
+    assert (await follow_partition(bucket, followed)) is followed
+    for metadata in copied[:2]:
+        world.remove(metadata)
+    assert [one.start_offset for one in (await fresh(world)).damaged] == [0]
+
+
+async def test_an_end_that_was_removed_after_its_history_was_read_is_not_lost() -> None:
+    """All of a log may expire while somebody plans; its leader tells so before."""
+    world, leader, copied = await segments(3)
+    world.write_history(leader, copied)
+
+    def expire(call: str, key: str) -> None:
+        if call == "list" and copied:
+            leader.log.delete_records(leader.end)
+            world.write_history(leader, ())
+            while copied:
+                world.remove(copied.pop())
+
+    world.store.on_call = expire
+    log = await fresh(world)
+    assert (log.log_start_offset, log.end_offset, log.damaged) == (30, 30, ())
+
+
 async def test_a_damaged_history_is_named_and_all_is_listed() -> None:
     world, leader, copied = await segments(2)
     world.write_history(leader, copied)
