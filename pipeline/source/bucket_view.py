@@ -8,6 +8,7 @@ from pipeline.plan.errors import TopicError
 from pipeline.plan.listing import TopicSelection
 from pipeline.plan.piece import PartitionName
 from pipeline.source.bucket_topics import BucketTopics
+from pipeline.source.data_loss import LOG
 from pipeline.source.options import SourceOptions
 from pipeline.source.partition_view import PartitionView
 from pipeline.source.topics import Assigned, Subscribed, SubscribedPattern, TopicChoice
@@ -40,12 +41,15 @@ async def view_bucket(bucket: Bucket, options: SourceOptions, seen: BucketTopics
         RemoteStorageError: The bucket cannot be read now.
     """
     topics = await seen.look(bucket, selection_of(options.topics), options.topic_id)
-    topics = {name: topic for name, topic in topics.items() if not _is_gone(topic, options)}
     if isinstance(options.topics, SubscribedPattern):
         topics = {name: topic for name, topic in topics.items() if options.topics.matches(name)}
     else:
         check_topics(options.topics.topics, topics, f"in {bucket.store.name}")
-    counts = {name: topic.partition_count for name, topic in topics.items()}
+    counts = {
+        name: topic.partition_count
+        for name, topic in topics.items()
+        if not _is_left_out(topic, options)
+    }
     wanted = partitions_of(options.topics, counts, f"in {bucket.store.name}")
     return {
         partition: _view(topics[partition.topic], partition, read_committed=options.read_committed)
@@ -53,15 +57,21 @@ async def view_bucket(bucket: Bucket, options: SourceOptions, seen: BucketTopics
     }
 
 
-def _is_gone(topic: BucketTopic, options: SourceOptions) -> bool:
-    """Whether a topic is left out because it is being deleted."""
+def _is_left_out(topic: BucketTopic, options: SourceOptions) -> bool:
+    """Whether a topic has no rows because it is being deleted.
+
+    Raises:
+        TopicError: So it is, and losses are errors.
+    """
     if not topic.is_deleting:
         return False
+    problem = (
+        f"topic {topic.name} (id {format_uuid(topic.topic_id)}) is being deleted: what is left of "
+        "it is no log"
+    )
     if options.fail_on_data_loss:
-        raise TopicError(
-            f"topic {topic.name} (id {format_uuid(topic.topic_id)}) is being deleted: what is left "
-            "of it is no log"
-        )
+        raise TopicError(problem)
+    LOG.warning("%s; it is left out (failOnDataLoss=false)", problem)
     return True
 
 
@@ -81,7 +91,7 @@ def check_topics(named: Iterable[str], there: Iterable[str], where: str) -> None
 def partitions_of(
     topics: TopicChoice, counts: Mapping[str, int], where: str
 ) -> Sequence[TopicPartition]:
-    """Partitions wanted of topics that are there, in order.
+    """Partitions wanted of topics that are there and have a count, in order.
 
     Raises:
         TopicError: One that is assigned is beyond its topic's count.
@@ -92,13 +102,14 @@ def partitions_of(
             for name, count in sorted(counts.items())
             for number in range(count)
         ]
-    for topic, partition in topics.partitions:
+    wanted = [one for one in topics.partitions if one.topic in counts]
+    for topic, partition in wanted:
         if partition >= counts[topic]:
             raise TopicError(
                 f"there is no {topic}-{partition} {where}: the topic has partitions "
                 f"0 to {counts[topic] - 1}"
             )
-    return sorted(topics.partitions)
+    return sorted(wanted)
 
 
 def _view(topic: BucketTopic, partition: TopicPartition, *, read_committed: bool) -> PartitionView:

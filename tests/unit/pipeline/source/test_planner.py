@@ -14,6 +14,7 @@ from storage.topic_partition import TopicPartition
 from tests.unit.pipeline.plan.bucket_world import PARTITION, BucketWorld
 from tests.unit.storage.log_model import NOW_MS, TOPIC_ID
 from tiered.errors import RemoteStorageError
+from tiered.history import HistoryState
 from tiered.segment_metadata import TopicIdPartition
 
 ZERO = TopicPartition("t", 0)
@@ -176,3 +177,47 @@ async def test_a_store_that_cannot_be_reached_is_an_error_before_any_piece() -> 
     with Planner(options, opener) as driver, pytest.raises(RemoteStorageError, match="denied"):
         driver.look()
     assert world.bucket is not None
+
+
+async def deleting_world() -> BucketWorld:
+    world = BucketWorld()
+    leader = world.replica("a")
+    leader.write(5)
+    leader.roll()
+    copied = await world.copy(leader)
+    world.write_history(leader, copied, state=HistoryState.DELETING)
+    return world
+
+
+@pytest.mark.parametrize("named", [{}, {"subscribe": "", "assign": '{"t":[0]}'}])
+async def test_a_topic_that_is_being_deleted_is_an_error_or_left_out(
+    named: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is left of it is no log: half of its segments may be gone."""
+    world = await deleting_world()
+    told = pytest.raises(TopicError, match=r"topic t .* is being deleted")
+    with planner(world, **named) as driver, told:
+        driver.look()
+    with planner(world, failOnDataLoss="false", **named) as driver:
+        views = driver.look()
+        assert views == {}
+        assert driver.plan(views, driver.batch_spans(views)).pieces == []
+    assert "it is left out (failOnDataLoss=false)" in caplog.text
+
+
+async def test_records_that_were_deleted_are_not_read() -> None:
+    """The bucket still has them; its history object says that they are gone."""
+    world = BucketWorld()
+    leader = world.replica("a")
+    for _ in range(2):
+        leader.write(6)
+        leader.roll()
+    copied = await world.copy(leader)
+    world.write_history(leader, copied, log_start_offset=4)
+    with planner(world) as driver:
+        views = driver.look()
+        assert driver.batch_spans(views) == {ZERO: OffsetSpan(4, 12)}
+    with planner(world, startingOffsets='{"t":{"0":0}}') as driver:
+        views = driver.look()
+        with pytest.raises(LostOffsetsError, match="offsets 0 to 3 are lost: the log begins at"):
+            driver.plan(views, driver.batch_spans(views))
