@@ -152,6 +152,8 @@ class SegmentRows:
                 self._reach(run.next_offset)
                 if run.next_offset >= piece.end_offset:
                     return
+                # A large batch's memory goes before the next one takes its own.
+                del run
 
     def _reach(self, offset: int | None) -> None:
         if offset is not None and offset > self.next_offset:

@@ -97,3 +97,12 @@ def test_half_a_gigabyte_out_of_one_batch_takes_no_more(s3: MemoryS3, codec: Cod
     told = measured(s3, segment, chunk_bytes=8 * MIB)
     assert (told["rows"], told["bytes"]) == (1000, 1000 * MIB)
     assert told["peak"] < LIMIT, told
+
+
+@pytest.mark.slow
+def test_large_batches_are_held_one_at_a_time(s3: MemoryS3) -> None:
+    """As they are stored: they have to be whole before their records are looked for."""
+    segment = record_segment(3, records=32, value_bytes=MIB - 100)
+    told = measured(s3, segment, chunk_bytes=8 * MIB)
+    assert told["rows"] == 96
+    assert told["peak"] < LIMIT, told
