@@ -195,6 +195,7 @@ class LakeJob:
         self._runner = runner
         self._clock = clock
         self._evolved: ConverterSpec | None = None
+        self._first: tuple[UUID, Mapping[int, int]] | None = None
 
     # -- looking ---------------------------------------------------------------------------------
 
@@ -231,7 +232,11 @@ class LakeJob:
         spans = {}
         offsets = {} if progress is None else progress.offsets
         for number, partition in topic.partitions.items():
-            start = self._start(topic, number, partition, offsets.get(number))
+            reached = offsets.get(number)
+            if progress is None:
+                start = self._first_offsets(topic)[number]
+            else:
+                start = self._start(topic, number, partition, reached)
             if wanted := _from(partition.spans, start):
                 self._check_gaps(topic, number, partition, start)
                 spans[number] = wanted
@@ -239,14 +244,26 @@ class LakeJob:
             spans, max_bytes=self._settings.max_bytes, task_bytes=self._settings.task_bytes
         )
 
+    def _first_offsets(self, topic: TopicView) -> Mapping[int, int]:
+        """Where a table begins that has nothing of the topic; what is the latest is found once."""
+        if self._first is None or self._first[0] != topic.topic_id:
+            start = self._settings.start
+            offsets = {}
+            for number, partition in topic.partitions.items():
+                offsets[number] = partition.end if start == "latest" else partition.start
+                if isinstance(start, Mapping):
+                    wanted = start.get(number, partition.start)
+                    offsets[number] = min(max(wanted, partition.start), partition.end)
+            self._first = (topic.topic_id, offsets)
+        first = self._first[1]
+        return {n: max(first.get(n, p.start), p.start) for n, p in topic.partitions.items()}
+
     def _start(
         self, topic: TopicView, number: int, partition: PartitionView, reached: int | None
     ) -> int:
         if reached is None:
-            start = self._settings.start
-            if isinstance(start, Mapping):
-                return max(start.get(number, partition.start), partition.start)
-            return partition.end if start == "latest" else partition.start
+            # A partition that came later: whatever the job began with, of it nothing is left out.
+            return partition.start
         if reached > partition.end:
             raise LogBehindTableError(topic.topic, number, partition.end, reached)
         if reached < partition.start:
@@ -374,17 +391,31 @@ class LakeJob:
         view = self._sink.look()
         topic = self._source.look()
         known = self._continued(view, topic)
-        if known is None and not self.next_tasks(topic, None):
+        if known is None and all(p.start == p.end for p in topic.partitions.values()):
+            self._first_offsets(topic)
             return None, topic, None
         spec = self._evolved or self._columns.spec(view.schema)
         if known is None:
+            is_anew = view.progress is not None
             begun = Progress(self._settings.name, topic.topic, topic.topic_id, 0, {})
             self._sink.create(Converter(spec).row_schema, begun)
             view = self._sink.look()
             if view.progress is None or self._continued(view, topic) is None:
                 raise CommitConflictError(f"{self._sink.name} was made by somebody else")
+            if is_anew:
+                self._first = (topic.topic_id, {})
+        view = self._begun(view, topic, Converter(spec).row_schema)
         self._open_quarantine(topic)
         return view, topic, spec
+
+    def _begun(self, view: TableView, topic: TopicView, schema: pa.Schema) -> TableView:
+        """A table that does not begin at the log's start has that in a commit of its own."""
+        progress = view.progress
+        assert progress is not None
+        if progress.batch or self._settings.start == "earliest":
+            return view
+        self._sink.commit(view, schema, (), progress.advanced(self._first_offsets(topic)))
+        return self._sink.look()
 
     def _open_quarantine(self, topic: TopicView) -> None:
         """Made with the table, so that nobody looks for it in vain and tasks know where it is."""

@@ -42,7 +42,13 @@ class PlannedLog:
         return TopicView(
             first.topic,
             first.topic_id,
-            {view.name.partition: _view(view) for view in self._views.values()},
+            {
+                view.name.partition: _view(view)
+                for view in self._views.values()
+                # Of a partition the bucket has nothing of, without a broker, nothing is known: it
+                # may be new, or all its segments may have expired.
+                if view.log is not None or view.has_broker
+            },
         )
 
     def aligned(self, tasks: Sequence[TaskRange]) -> Sequence[TaskRange]:

@@ -137,15 +137,35 @@ def test_another_topic_is_refused(tmp_path: Path) -> None:
         lake_job("parquet", tmp_path, FakeLog({0: (0, 5)}, topic="other")).step()
 
 
-def test_where_a_new_table_begins_can_be_said(tmp_path: Path) -> None:
-    log = FakeLog({0: (0, 20), 1: (0, 20)})
-    latest = lake_job("parquet", tmp_path / "a", log, start="latest")
-    assert latest.step() is None
-    some = lake_job("parquet", tmp_path / "b", log, start={0: 12})
-    run(some)
-    found = coordinates(read_table("parquet", tmp_path / "b"))
-    rows = [*rows_of({0: (12, 20), 1: (0, 20)})]
+def test_a_table_may_begin_at_offsets(kind: str, tmp_path: Path) -> None:
+    """A partition that is not named begins at its start, an offset below the log there, too."""
+    log = FakeLog({0: (0, 20), 1: (5, 20)})
+    run(lake_job(kind, tmp_path, log, start={0: 12}))
+    found = coordinates(read_table(kind, tmp_path))
+    rows = rows_of({0: (12, 20), 1: (5, 20)})
     assert found == [one for one in rows if not is_bad(one[1])]
+
+
+def test_a_table_may_begin_at_the_end(kind: str, tmp_path: Path) -> None:
+    """At what was the end when the job was first run, not at each of its looks."""
+    log = FakeLog({0: (0, 20), 1: (5, 20)})
+    assert lake_job(kind, tmp_path, log, start="latest").step() is None
+    log.partitions = {0: (0, 30), 1: (5, 20), 2: (0, 10)}
+    run(lake_job(kind, tmp_path, log, start="latest"))
+    found = coordinates(read_table(kind, tmp_path))
+    rows = rows_of({0: (20, 30), 2: (0, 10)})
+    assert found == [one for one in rows if not is_bad(one[1])]
+
+
+def test_the_end_of_an_empty_log_is_remembered(tmp_path: Path) -> None:
+    """What comes first is not skipped by the next look."""
+    log = FakeLog({0: (0, 0)})
+    job = lake_job("parquet", tmp_path, log, start="latest")
+    assert job.step() is None
+    log.partitions = {0: (0, 8)}
+    run(job)
+    found = coordinates(read_table("parquet", tmp_path))
+    assert found == [one for one in rows_of({0: (0, 8)}) if not is_bad(one[1])]
 
 
 def test_a_record_that_does_not_fit_may_end_the_job(tmp_path: Path) -> None:

@@ -102,6 +102,12 @@ async def test_a_bucket_tells_bytes_and_times(tmp_path: Path) -> None:
     assert view.newest_ms == view.spans[-1].newest_ms > 0
 
 
+def test_of_a_partition_that_the_bucket_lacks_nothing_is_said() -> None:
+    """All its segments may have expired: that is no log that ends at 0."""
+    made = log()
+    assert made.look().partitions == {}
+
+
 def test_what_only_a_broker_has_is_guessed() -> None:
     view = _view(PartitionView(NAME, 10, 30, None, 10, has_broker=True, leader_epoch=5))
     assert view.spans == (Span(10, 30, 20 * 1024),)
