@@ -56,7 +56,8 @@ class GivenOptions:
         try:
             return option.parse(text)
         except ValueError as error:
-            self.mistakes.append(f"{option.name} {error}")
+            problem = "cannot be read" if option.secret else str(error)
+            self.mistakes.append(f"{option.name} {problem}")
             return None
 
     def read_or(self, option: Option[T], default: T) -> T:

@@ -32,3 +32,11 @@ def test_an_unknown_name_is_told_with_the_one_that_is_meant() -> None:
         "minpartition is no option of varve; is minPartitions meant?"
     )
     assert unknown_option("colour", known) == "colour is no option of varve"
+
+
+def test_a_mistake_in_a_secret_does_not_tell_it() -> None:
+    """Parsers quote what they were given."""
+    secret = Option("store.secret", "-", "Secret.", positive, secret=True)
+    options = GivenOptions({"store.secret": "a-secret"})
+    assert options.read(secret) is None
+    assert options.mistakes == ["store.secret cannot be read"]
