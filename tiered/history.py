@@ -37,10 +37,11 @@ Segments are those that were copied whole, are being removed by nobody, and belo
 leader epochs (`tiered.lineage`). Two may overlap.
 
 It is a hint for readers, who add what a listing finds behind its last segment, and list all when
-its segments leave a gap to what they find: a copy may begin before the last one's start. A history
-that is missing says nothing. Whoever reads one that was written by a leader that is replaced, and
-does not know, is told too little for a while, never too much: a segment's objects go only after the
-history without it was written. What counts without a listing are the log start and the state.
+its segments leave a gap to what they find: a copy may begin before the last one's start. One that
+is missing says nothing, and one without segments tells of none or of more than fit: all is listed.
+What counts whatever a listing shows are the log start and the state. A segment's objects go only
+after a history without it was written, so a history names what is there, or a leader that was
+replaced and does not know has written it: then readers meet what is missing, and list.
 """
 
 from collections.abc import Iterator
@@ -83,6 +84,10 @@ _EPOCH = Struct(">iq")
 
 class NewerHistoryError(CorruptRemoteDataError):
     """The object is whole, and of a version that this program does not read."""
+
+
+class HistoryTooLargeError(RemoteStorageError):
+    """It has more segments than a reader takes."""
 
 
 class HistoryState(IntEnum):
@@ -133,7 +138,7 @@ def encoding(history: PartitionHistory, into: bytearray) -> Iterator[None]:
     """Append the content to `into`, which is empty; yields after every segment.
 
     Raises:
-        RemoteStorageError: It is larger than is read.
+        HistoryTooLargeError: It is larger than is read.
     """
     summary = history.summary
     into += _HEAD.pack(
@@ -159,7 +164,7 @@ def encoding(history: PartitionHistory, into: bytearray) -> Iterator[None]:
         into += _UINT32.pack(len(record))
         into += record
         if len(into) > CONTENT_BYTES_MAX:
-            raise RemoteStorageError(
+            raise HistoryTooLargeError(
                 f"the history of {summary.partition} has more than {CONTENT_BYTES_MAX} bytes"
             )
         yield

@@ -30,6 +30,7 @@ from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError, RemoteSto
 from tiered.history import (
     HistoryState,
     HistorySummary,
+    HistoryTooLargeError,
     PartitionHistory,
     content_of,
     decode_summary,
@@ -153,7 +154,14 @@ class HistoryWriter:
         stable = await self._stable(led, live, None if before is None else before.stable)
         content = bytearray()
         summary = self._summary(led, captured, live, stable)
-        await self._turns.go_through(encoding(PartitionHistory(summary, tuple(live)), content))
+        try:
+            await self._turns.go_through(encoding(PartitionHistory(summary, tuple(live)), content))
+        except HistoryTooLargeError as error:
+            # Retention must not wait for what will never be: readers list.
+            _log.warning("%s: it tells of no segments", error)
+            live.clear()
+            content.clear()
+            await self._turns.go_through(encoding(PartitionHistory(summary, ()), content))
         now_ms = self._clock.now_ms()
         digest, ids, data = b"", array("Q"), b""
 

@@ -8,7 +8,8 @@ told of the new start, and be told of the old one again. And who reads the bucke
 to see records that somebody has removed.
 
 Bounded: a bucket that is away does not keep the answer back for longer than `ANSWER_MS`. The log
-start is on the disk then, and the history follows when it can.
+start is on the disk then, and the history follows when it can. A disk that hangs (the checkpoint is
+written for all of them) gets as long, and the history is not told what the disk may not know.
 """
 
 import logging
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 
-ANSWER_MS: Final = 5_000.0
-"""Longest that an answer waits for the bucket; Kafka's clients wait for 30 s or more."""
+ANSWER_MS: Final = 3_000.0
+"""Longest that an answer waits for the disk, and for the bucket; clients wait for 30 s or more."""
 
 
 async def make_log_starts_last(
@@ -49,15 +50,15 @@ async def make_log_starts_last(
         timer: Time.
         limit_ms: No longer than that, or `ANSWER_MS`, for the bucket.
     """
-    if any(
-        partition.log.durable_log_start_offset < partition.log.log_start_offset
-        for _, partition in partitions
-    ):
-        await checkpoint()
     limit_ms = min(limit_ms, ANSWER_MS)
-    waiting = [who for who, partition in partitions if who not in manager.held_back]
+    waiting = [who for who, _ in partitions if who not in manager.held_back]
     try:
-        async with Deadline(timer, limit_ms, "waiting for what remote storage has"):
+        async with Deadline(timer, limit_ms, "log starts on disk, and what remote storage has"):
+            if any(
+                partition.log.durable_log_start_offset < partition.log.log_start_offset
+                for _, partition in partitions
+            ):
+                await checkpoint()
             # A start of the broker may have been a moment ago.
             for who, partition in partitions:
                 if who not in manager.held_back:

@@ -280,7 +280,7 @@ class S3ObjectStore:
                 ObjectInfo(found["Key"][cut:], int(found["Size"]), _ms(found["LastModified"]))
                 for found in answer.get("Contents", ())
             ]
-            # Servers disagree about a folder that StartAfter lies in.
+            # Nothing says whether a folder is told that StartAfter lies in.
             below = [
                 folder
                 for found in answer.get("CommonPrefixes", ())

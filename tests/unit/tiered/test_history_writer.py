@@ -162,6 +162,22 @@ async def test_a_long_history_is_finished_in_a_thread(monkeypatch: pytest.Monkey
     assert calls == 1
 
 
+async def test_more_segments_than_fit_are_not_told_and_do_expire(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = await copied(9)
+    monkeypatch.setattr("tiered.history.CONTENT_BYTES_MAX", 400)
+    world.log.delete_records(2)
+    await world.interval(2)
+    assert told(world).segments == ()
+    assert told(world).summary[6:9] == (2, 9, 9)
+    assert len(world.finished()) == 7
+    monkeypatch.undo()
+    world.log.delete_records(3)
+    await world.interval(2)
+    assert len(told(world).segments) == 6
+
+
 async def test_a_topic_that_goes_says_so_in_the_object_that_is_there() -> None:
     world = await copied(3)
     before = told(world).summary

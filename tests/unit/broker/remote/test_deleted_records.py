@@ -22,12 +22,14 @@ class Parts:
         self.timer = ManualTimer(ManualClock())
         self.held_back: dict[TopicIdPartition, str] = {}
         self.history = self
-        self.hangs = False
+        self.hangs = self.disk_hangs = False
         log = SimpleNamespace(log_start_offset=60, durable_log_start_offset=durable)
         self.partition: Any = SimpleNamespace(log=log)
 
     async def checkpoint(self) -> None:
         self.calls.append("checkpoint")
+        if self.disk_hangs:
+            await asyncio.Event().wait()
 
     async def settled(self, partition: Any) -> None:
         assert partition is self.partition
@@ -74,6 +76,16 @@ async def test_partitions_that_wait_for_an_operator_are_not_waited_for() -> None
     parts.held_back[FIRST] = "lost"
     await parts.run()
     assert parts.calls[1:] == ["settled", "tell 1 within 1000"]
+
+
+async def test_a_disk_that_hangs_is_not_waited_for_and_the_bucket_not_told() -> None:
+    parts = Parts()
+    parts.disk_hangs = True
+    running = asyncio.ensure_future(parts.run())
+    await asyncio.sleep(0)
+    parts.timer.advance(1_001)
+    await running
+    assert parts.calls == ["checkpoint"]
 
 
 async def test_metadata_that_is_still_being_read_is_waited_for_within_the_limit() -> None:
