@@ -44,7 +44,7 @@ from tiered.lost_metadata import HOW_TO_GO_ON
 from tiered.metadata_manager import PartitionSegments, RemoteLogMetadataManager
 from tiered.object_groups import ObjectGroup, ObjectGrouping
 from tiered.object_keys import ObjectKeys
-from tiered.object_store.base import ObjectInfo
+from tiered.object_store.base import ObjectInfo, PendingUpload
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
     RemoteLogSegmentMetadata,
@@ -451,18 +451,30 @@ class Scrubber:
         async with self._deadline(2, "listing unfinished uploads"):
             uploads = await self._tier.list_uploads("")
         for upload in uploads:
-            key = self._keys.parse(upload.key)
-            if key is None or upload.started_ms > limit_ms:
-                continue
-            segment_id = key.segment_id
-            owned = self._owned(segment_id.partition)
-            # One that the metadata knows is under way, here or elsewhere, or goes with its segment.
-            if owned is None or segment_id.id in owned or segment_id.id in self._in_flight:
+            if upload.started_ms > limit_ms or not self._is_abandoned(upload):
                 continue
             if removes:
                 async with self._deadline(1, "aborting an upload"):
                     await self._tier.abort_upload(upload)
             report.aborted_uploads += 1
+
+    def _is_abandoned(self, upload: PendingUpload) -> bool:
+        """Nobody goes on with an upload that began long ago."""
+        history = self._keys.parse_history(upload.key)
+        if history is not None:
+            # It is written within seconds, or anew.
+            return self._owned(history) is not None
+        key = self._keys.parse(upload.key)
+        if key is None:
+            return False
+        segment_id = key.segment_id
+        owned = self._owned(segment_id.partition)
+        # One that the metadata knows is under way, here or elsewhere, or goes with its segment.
+        return (
+            owned is not None
+            and segment_id.id not in owned
+            and segment_id.id not in self._in_flight
+        )
 
 
 class _Owned:

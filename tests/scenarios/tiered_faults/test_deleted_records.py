@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -64,6 +65,20 @@ def log_start_told(s3: MemoryS3) -> int:
     return 0 if history is None else history.summary.log_start_offset
 
 
+async def metric(broker: ChildBroker, name: str) -> float:
+    """Of the broker's page for Prometheus."""
+
+    def ask() -> str:
+        with urlopen(f"http://{broker.admin_address}/metrics", timeout=30) as page:
+            text: bytes = page.read()
+        return text.decode()
+
+    for line in (await asyncio.to_thread(ask)).splitlines():
+        if line.startswith(f"{name} "):
+            return float(line.split()[1])
+    raise AssertionError(f"no metric {name}")
+
+
 async def filled(broker: ChildBroker) -> Client:
     """A client of a broker that is started, and whose topic "t" is in the bucket."""
     await asyncio.to_thread(broker.start)
@@ -121,6 +136,9 @@ async def test_a_bucket_that_is_away_does_not_keep_the_answer_back(
         assert log_start_told(s3) < 60
         # What was answered is on the broker's disk, and does not wait for the bucket.
         assert await client.offset("t", EARLIEST) == 60
+        assert await metric(broker, "varve_remote_history_late_answers_total") == 1
+        assert await metric(broker, "varve_remote_history_partitions_behind") == 1
+        assert await metric(broker, "varve_remote_history_oldest_behind_seconds") > 0
     finally:
         await asyncio.to_thread(broker.kill)
     await client.close()

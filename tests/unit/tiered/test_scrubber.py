@@ -276,3 +276,18 @@ async def test_nothing_is_removed_while_the_metadata_has_lost_something() -> Non
     assert not set(rest) & world.bucket.objects.keys()
     await world.interval()
     assert world.alerts.all() == []
+
+
+async def test_an_unfinished_history_is_aborted_where_its_partition_is_known() -> None:
+    """The next one is written under a name of its own until it is whole."""
+    world = await filled(1)
+    keys = world.tier.keys
+    ours = PendingUpload(keys.history_key(PARTITION), "1", world.clock.now_ms())
+    hidden = PendingUpload(
+        keys.history_key(PARTITION._replace(topic_id=UUID(int=77))), "2", world.clock.now_ms()
+    )
+    world.bucket.uploads += [ours, hidden]
+    assert (await scrub(world)).aborted_uploads == 0
+    world.clock.advance(HOUR_MS + 1)
+    assert (await scrub(world)).aborted_uploads == 1
+    assert world.bucket.uploads == [hidden]
