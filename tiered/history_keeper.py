@@ -374,8 +374,13 @@ class HistoryKeeper:
         present = signature_of(kept.led, self._metadata)
         if present == kept.seen:
             return False
-        if kept.written is None and not was_ever_copied(kept.led, self._metadata):
-            # There is nothing in the bucket to be told of.
+        if (
+            kept.written is None
+            and not present.log_start_offset
+            and not was_ever_copied(kept.led, self._metadata)
+        ):
+            # Nothing was copied, and no epoch of a copy can have been forgotten: idle partitions,
+            # of which there are thousands, cost no request.
             kept.seen = present
             return False
         if kept.behind_since_ms is None:

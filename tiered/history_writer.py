@@ -3,6 +3,10 @@
     the bucket is ours? ─> capture ─> live segments, stable end, content ─> the same as before?
       ─> the first time in a leadership: read what is there ─> put
 
+A partition of which nothing was ever copied gets none. That the metadata knows of no copy does not
+say so: it may have forgotten all of them with the leader epochs that DeleteRecords took. Where an
+object is, it is kept.
+
 Who is not the bucket's owner writes nothing (`tiered.claim`). A leader of an older epoch than that
 of the object leaves it alone, as far as can be told: the object is read before the first write of a
 leadership, not before each. A broker whose epochs have begun anew meets its own past there; `varve
@@ -46,6 +50,7 @@ from tiered.history_view import (
     collecting_live,
     epochs_between,
     newest_of,
+    was_ever_copied,
 )
 from tiered.led_partition import LedPartition
 from tiered.metadata_manager import RemoteLogMetadataManager
@@ -60,6 +65,9 @@ _log = logging.getLogger(__name__)
 
 SMALL_BYTES: Final = 64 * 1024
 """Content that is compressed where it is: half a millisecond."""
+
+NO_OBJECT: Final = b""
+"""In place of a digest: nothing is there, or nothing that counts."""
 
 _ID_MASK: Final = (1 << 64) - 1
 
@@ -81,7 +89,7 @@ class WrittenHistory(NamedTuple):
 
     Attributes:
         signature: As of its capture.
-        digest: Of the content without its time.
+        digest: Of the content without its time; `NO_OBJECT`.
         ids: Of its segments, their last 64 bits, ascending.
         stable: So that a producer snapshot is read once.
         size: Bytes that were put; 0: what was there was right.
@@ -181,6 +189,8 @@ class HistoryWriter:
         else:
             present = before.digest
         key = self._keys.history_key(partition)
+        if not present and not live and not was_ever_copied(led, self._metadata):
+            return WrittenHistory(captured.signature, NO_OBJECT, ids, stable, 0)
         if present != digest:
             deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 1, len(data))
             async with Deadline(self._timer, deadline_ms, f"writing {key}"):
@@ -255,7 +265,7 @@ class HistoryWriter:
             return 0
 
     async def _present(self, led: LedPartition) -> bytes:
-        """The digest of what is there; empty: nothing, or nothing that counts.
+        """The digest of what is there, or `NO_OBJECT`.
 
         Raises:
             RemoteStorageNotReadyError: A later leader wrote it.
@@ -263,14 +273,14 @@ class HistoryWriter:
         key = self._keys.history_key(led.tiered.partition)
         data = await self._get(key)
         if data is None:
-            return b""
+            return NO_OBJECT
         try:
             summary = decode_summary(data, key)
             content = content_of(data, key)
         except CorruptRemoteDataError as error:
             # Also of a newer version: what this leader knows is what counts now.
             _log.warning("%s is written over: %s", key, error.problem)
-            return b""
+            return NO_OBJECT
         if (
             summary.cluster_id == self._cluster_id
             and summary.leader_epoch > led.tiered.leader_epoch

@@ -267,6 +267,27 @@ async def test_deleted_records_are_told_before_it_is_answered() -> None:
     assert world.tier.calls["put_object"] == calls
 
 
+async def test_what_was_copied_in_forgotten_epochs_is_told_all_the_same() -> None:
+    """Nothing of it is left, neither in the metadata nor in the log, but for the object."""
+    world = await copied(2)
+    world.log.delete_records(2)
+    await world.interval(3)
+    assert world.metadata.segments(PARTITION) == []
+    world.checkpoint()
+    await world.crash()
+    world.paused = True
+    world.leader_epoch = 3
+    world.write(4)
+    await world.start()
+    world.log.delete_records(5)
+    assert [epoch for epoch, _ in world.log.leader_epochs.entries()] == [3]
+    assert await keeper_of(world).tell_log_starts([PARTITION], 1_000) == []
+    assert told(world).summary.log_start_offset == 5
+    world.log.delete_records(6)
+    assert await keeper_of(world).tell_log_starts([PARTITION], 1_000) == []
+    assert told(world).summary.log_start_offset == 6
+
+
 async def test_above_what_was_copied_the_object_ends_where_it_starts() -> None:
     world = await copied(2)
     world.paused = True
