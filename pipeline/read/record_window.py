@@ -17,10 +17,10 @@ from pipeline.read.record_table import Blocks, Bytes, Kernel, RecordTable
 from protocol.errors import DecodeError
 from protocol.records.varint import read_varint
 
-WINDOW_BYTES: Final = 4 << 20
+WINDOW_BYTES: Final = 2 << 20
 """Decompressed bytes that are walked at once."""
 
-RECORD_MAX: Final = 64 << 20
+RECORD_MAX: Final = 48 << 20
 """Most bytes of a record of a large batch: a worker holds two of them, the one that is given out
 and the next, beside all else in 256 MiB."""
 
