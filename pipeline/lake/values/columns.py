@@ -87,14 +87,30 @@ def value_columns(fields: Iterable[pa.Field]) -> pa.Schema:
     """The columns that the fields of a value become.
 
     Raises:
-        ValueError: two of them differ only in case, which tables do not tell apart.
+        ValueError: Two of them differ only in case, which tables do not tell apart.
     """
     columns = [field.with_name(column_name(field.name)) for field in fields]
-    seen = Counter(column.name.lower() for column in columns)
-    twice = [column.name for column in columns if seen[column.name.lower()] > 1]
+    check_names(columns)
+    return pa.schema(columns)
+
+
+def check_names(fields: Iterable[pa.Field], path: str = "") -> None:
+    """Look for names that tables do not tell apart, at every level.
+
+    Raises:
+        ValueError: With all of one level.
+    """
+    named = list(fields)
+    seen = Counter(field.name.lower() for field in named)
+    twice = [f"{path}{field.name}" for field in named if seen[field.name.lower()] > 1]
     if twice:
         raise ValueError(f"columns that differ only in case or not at all: {', '.join(twice)}")
-    return pa.schema(columns)
+    for field in named:
+        kind = field.type
+        while pa.types.is_list(kind) or pa.types.is_map(kind):
+            kind = kind.value_type if pa.types.is_list(kind) else kind.item_type
+        if pa.types.is_struct(kind):
+            check_names(list(kind), f"{path}{field.name}.")
 
 
 def no_quarantine() -> pa.RecordBatch:

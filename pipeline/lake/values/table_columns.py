@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from pipeline.lake.values.columns import RESERVED, field_name, plain_type
+from pipeline.lake.values.columns import RESERVED, field_name, plain_type, value_columns
 from pipeline.lake.values.ddl import parse_ddl
 from pipeline.lake.values.evolution import SchemaChangeError, followed
 from pipeline.lake.values.formats import file_reader, reader_of
+from pipeline.lake.values.json_blocks import JsonFormat
 from pipeline.lake.values.json_schema import InferenceError, infer_json_schema
 from pipeline.lake.values.registry import RegistryClient
 from pipeline.lake.values.spec import (
@@ -126,6 +127,7 @@ class TableColumns:
         for schema_id in behind:
             reader = reader_of(spec.format, client.by_id(schema_id), side, given.message)
             fields = followed(fields, reader.written, widen=spec.widen)
+        checked(spec.format, fields)
         return replace(spec, fields=fields)
 
     def _side(self, given: FieldSettings, side: str, table: pa.Schema | None) -> FieldSpec:
@@ -138,6 +140,7 @@ class TableColumns:
             told = "no fields" if bare else "fields"
             raise SchemaChangeError(f"keys have {told} by their schema, other than in the table")
         fields = wanted if table is None else followed(table, wanted, widen=self._widen)
+        checked(given.format, fields)
         schema_driven = given.format in ("avro", "protobuf")
         return FieldSpec(
             given.format,
@@ -168,6 +171,18 @@ class TableColumns:
             raise InferenceError(f"{side}: {error}") from None
 
 
+def checked(kind: Format, fields: pa.Schema) -> pa.Schema:
+    """Fields that a format can have, and a table.
+
+    Raises:
+        ValueError: It cannot.
+    """
+    value_columns(fields)
+    if kind == "json":
+        JsonFormat(fields)
+    return fields
+
+
 def check_settings(given: FieldSettings, side: str) -> None:
     """Look at a schema that is given, before anything else is done.
 
@@ -182,7 +197,7 @@ def _given_fields(given: FieldSettings, side: str) -> tuple[pa.Schema | None, bo
     if given.definition is None:
         return None
     if given.format == "json":
-        return parse_ddl(given.definition.decode()), False
+        return checked("json", parse_ddl(given.definition.decode())), False
     indexed = given.wire == "confluent"
     reader = file_reader(given.format, given.definition, side, given.message, indexed=indexed)
     return reader.written, reader.bare

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.lake.values.columns import RESERVED, column_name, no_quarantine, value_columns
+from pipeline.lake.values.ddl import parse_ddl
 
 _NAMES = st.lists(st.sampled_from(["", "value_", "value_value_", "Value_"]), max_size=3).flatmap(
     lambda parts: st.sampled_from(["topic", "Offset", "id", "KEY"]).map("".join(parts).__add__)
@@ -28,6 +29,10 @@ def test_other_names_stay() -> None:
     ]
     with pytest.raises(ValueError, match="differ only in case"):
         value_columns([pa.field("a", pa.int8()), pa.field("A", pa.int8())])
+    for ddl in ("o struct<x: int, X: int>", "o array<map<string, struct<x: int, X: int>>>"):
+        with pytest.raises(ValueError, match=r"not at all: o\.x, o\.X"):
+            value_columns(parse_ddl(ddl))
+    assert len(value_columns(parse_ddl("o struct<o: struct<o: int>>, p struct<o: int>"))) == 2
 
 
 def test_an_empty_quarantine_has_its_columns() -> None:

@@ -3,11 +3,12 @@
 import pyarrow as pa
 import pytest
 
+from pipeline.lake.values.columns import plain_type
 from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.ddl import SchemaTextError, parse_ddl, to_ddl
 from pipeline.lake.values.evolution import SchemaChangeError
 from pipeline.lake.values.spec import ConverterSpec
-from pipeline.lake.values.table_columns import FieldSettings, TableColumns
+from pipeline.lake.values.table_columns import FieldSettings, TableColumns, check_settings
 
 JSON = FieldSettings("json")
 RAW = FieldSettings()
@@ -61,12 +62,13 @@ def test_types_of_tables_are_known_in_all_their_forms() -> None:
             pa.field("a", pa.large_list(pa.field("element", pa.string_view()))),
             pa.field("value_offset", pa.dictionary(pa.int32(), pa.large_string())),
             pa.field("t", pa.timestamp("ns", "+00:00")),
-            pa.field("m", pa.map_(pa.large_string(), pa.struct([("b", pa.binary_view())]))),
         ]
     )
     assert _fields(TableColumns(JSON).spec(table)) == (
-        "a array<string>, offset string, t timestamp, m map<string,struct<b: binary>>"
+        "a array<string>, offset string, t timestamp"
     )
+    nested = pa.map_(pa.large_string(), pa.struct([("b", pa.binary_view())]))
+    assert plain_type(nested) == pa.map_(pa.string(), pa.struct([("b", pa.binary())]))
 
 
 def test_raw_tables_have_no_fields() -> None:
@@ -80,6 +82,14 @@ def test_mistakes_are_errors_of_the_job() -> None:
     """Before anything is written."""
     with pytest.raises(SchemaTextError, match="a type is expected"):
         TableColumns(JSON._replace(definition=b"a number")).spec(None)
+    for definition, problem in [
+        (b"a map<string, int>", "a: JSON has no map"),
+        (b"a int, A int", "not at all: a, A"),
+    ]:
+        with pytest.raises(ValueError, match=problem):
+            check_settings(JSON._replace(definition=definition), "value")
+    with pytest.raises(ValueError, match=r"not at all: o\.x, o\.X"):
+        TableColumns(JSON, sample=lambda side: [b'{"o": {"x": 1, "X": 2}}']).spec(None)
     with pytest.raises(SchemaChangeError, match="a is int32 in the table"):
         TableColumns(JSON._replace(definition=b"a array<int>")).spec(parse_ddl("a int"))
     with pytest.raises(ValueError, match="value: no sampled value is a JSON object"):
