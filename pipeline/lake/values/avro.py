@@ -7,8 +7,9 @@ readers that have a schema of their own, and a table has only columns.
 import pyarrow as pa
 
 from pipeline.lake.values.avro_blocks import AvroBlocks, has_blocks
-from pipeline.lake.values.avro_records import AvroRecords
+from pipeline.lake.values.avro_records import BLOCK_BYTES, AvroRecords
 from pipeline.lake.values.avro_schema import Node, avro_fields, parse_avro_schema
+from pipeline.lake.values.block_parsing import MAX_BLOCK_BYTES
 from pipeline.lake.values.registry import RegisteredSchema
 from storage.randomness import Randomness, SystemRandomness
 
@@ -31,11 +32,13 @@ class AvroReader:
             AvroSchemaError: It has no column.
         """
         self.written, self.bare = avro_fields(node, column)
-        self._reader = (
-            AvroBlocks(node, randomness or SystemRandomness())
-            if has_blocks(node)
-            else AvroRecords(node)
-        )
+        self._reader: AvroBlocks | AvroRecords
+        if has_blocks(node):
+            self._reader = AvroBlocks(node, randomness or SystemRandomness())
+            self.block_bytes = MAX_BLOCK_BYTES
+        else:
+            self._reader = AvroRecords(node)
+            self.block_bytes = BLOCK_BYTES
 
     def read(self, values: pa.BinaryArray) -> list[pa.Array]:
         """One array for each field.

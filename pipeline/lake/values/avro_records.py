@@ -4,7 +4,7 @@ Some ten times slower than `avro_blocks`: unions of several types need it.
 """
 
 import io
-from typing import Any
+from typing import Any, Final
 
 import fastavro
 import pyarrow as pa
@@ -21,6 +21,12 @@ from pipeline.lake.values.avro_schema import (
 )
 from pipeline.lake.values.block_parsing import BrokenBlockError
 from pipeline.lake.values.decimals import decimal_of
+
+BLOCK_BYTES: Final = 128 * 1024
+"""Values that are read at once: each of their bytes may become an object of 180."""
+
+MAX_RECORD_BYTES: Final = 256 * 1024
+"""Of one value, for the same reason."""
 
 
 class AvroRecords:
@@ -59,6 +65,10 @@ class AvroRecords:
             raise BrokenBlockError(f"Avro: {error}") from None
 
     def _row(self, data: bytes) -> list[Any]:
+        if len(data) > MAX_RECORD_BYTES:
+            raise BrokenBlockError(
+                f"Avro: longer than {MAX_RECORD_BYTES} bytes, with a union of several types"
+            )
         file = io.BytesIO(data)
         try:
             found = fastavro.schemaless_reader(

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-MAX_BLOCK_BYTES: Final = 4 * 1024 * 1024
+MAX_BLOCK_BYTES: Final = 2 * 1024 * 1024
 """Values that are parsed at once; a larger value is a block of its own."""
 
 MAX_BLOCK_RECORDS: Final = 32_768

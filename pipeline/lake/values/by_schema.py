@@ -35,6 +35,9 @@ class SchemaReader(Protocol):
     bare: bool
     """Whether they are none of its own: one column for the value itself."""
 
+    block_bytes: int
+    """Values that are read at once."""
+
     def read(self, values: pa.BinaryArray) -> list[pa.Array]:
         """One array for each field.
 
@@ -58,6 +61,7 @@ class FittingReader:
             reader: Of the writer's schema.
             fields: Of the table; those that the schema has not are null.
         """
+        self.block_bytes = reader.block_bytes
         self._reader = reader
         self._fields = fields
         self._position = {name: n for n, name in enumerate(reader.written.names)}
@@ -101,7 +105,7 @@ class OneSchemaFormat:
 
     def parse(self, values: pa.BinaryArray) -> Parsed:
         """The columns of values; what is no value of the schema is a misfit."""
-        parts, reasons = parse_in_blocks(values, self._reader.read)
+        parts, reasons = parse_in_blocks(values, self._reader.read, self._reader.block_bytes)
         return Parsed(one_batch(parts, self.schema), [Misfit(at, reasons[at]) for at in reasons])
 
 
@@ -153,7 +157,8 @@ class RegistryFormat:
                 if known.behind:
                     behind.add(schema_id)
                 bodies = _taken(framed, inside)
-                found, reasons = parse_in_blocks(bodies, known.reader.read)
+                reader = known.reader
+                found, reasons = parse_in_blocks(bodies, reader.read, reader.block_bytes)
                 parts += found
             positions = framed.positions[inside]
             misfits += [Misfit(int(positions[n]), why, schema_id) for n, why in reasons.items()]

@@ -23,6 +23,9 @@ from pipeline.lake.values.registry import RegisteredSchema
 KIND: Final = "PROTOBUF"
 """The registry's word."""
 
+BLOCK_BYTES: Final = 512 * 1024
+"""Values that are parsed at once: each of their bytes may become an object of 40."""
+
 MAX_INDEXES: Final = 100
 """Messages within messages."""
 
@@ -31,6 +34,7 @@ class ProtobufReader:
     """Reads values of one message."""
 
     bare = False
+    block_bytes = BLOCK_BYTES
 
     def __init__(self, message: Any, *, indexed: bool) -> None:
         """Prepare.

@@ -12,7 +12,7 @@ import pyarrow as pa
 Format: TypeAlias = Literal["raw", "string", "json", "avro", "protobuf"]
 Wire: TypeAlias = Literal["plain", "confluent"]
 
-MAX_VALUE_BYTES = 8 * 1024 * 1024
+MAX_VALUE_BYTES = 1024 * 1024
 """Of a value that is parsed, unless somebody says otherwise: a worker stays below 256 MiB."""
 
 

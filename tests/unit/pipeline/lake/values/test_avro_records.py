@@ -8,7 +8,7 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from pipeline.lake.values.avro_records import AvroRecords
+from pipeline.lake.values.avro_records import MAX_RECORD_BYTES, AvroRecords
 from pipeline.lake.values.avro_schema import parse_avro_schema
 from pipeline.lake.values.block_parsing import BrokenBlockError
 
@@ -68,7 +68,10 @@ def test_one_branch_is_no_union() -> None:
 
 @pytest.mark.parametrize(
     ("data", "problem"),
-    [(b"", "not a record"), (b"\2\2x\0", "1 bytes behind"), (b"\x08\2", "not a record")],
+    [
+        *((b"", "not a record"), (b"\2\2x\0", "1 bytes behind"), (b"\x08\2", "not a record")),
+        (b"\2" + bytes(MAX_RECORD_BYTES), "longer than 262144 bytes"),
+    ],
 )
 def test_what_is_no_record_is_told_with_its_place(data: bytes, problem: str) -> None:
     """The block is cut around it."""
