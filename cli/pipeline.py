@@ -102,7 +102,7 @@ def _missing(error: ImportError) -> Exception:
     if name not in OPTIONAL:
         return error
     extra = OPTIONAL[name]
-    return CommandError(f"{name} is not installed: pip install 'varve[{extra}]'", MISTAKEN)
+    return CommandError(f"{name} is not installed: pip install '.[{extra}]'", MISTAKEN)
 
 
 def _load(path: str) -> "JobConfig":

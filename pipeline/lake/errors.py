@@ -35,7 +35,7 @@ class MissingExtraError(LakeError):
     """A library is not installed; the text says what to install."""
 
     def __init__(self, module: str, extra: str) -> None:
-        super().__init__(f"{module} is not installed: pip install 'varve[{extra}]'")
+        super().__init__(f"{module} is not installed: pip install '.[{extra}]'")
         self.module = module
         self.extra = extra
 

@@ -38,7 +38,7 @@ class TopicSelection(NamedTuple):
 
     Attributes:
         names: These.
-        pattern: Those whose whole name it matches.
+        pattern: Those in whose name it is found, anywhere, as Spark's Kafka source does.
         partitions: These partitions of each topic.
     """
 
@@ -56,7 +56,7 @@ class TopicSelection(NamedTuple):
         if self.partitions is not None:
             return topic in self.partitions
         if self.pattern is not None:
-            return re.fullmatch(self.pattern, topic) is not None
+            return re.search(self.pattern, topic) is not None
         return not self.names or topic in self.names
 
     def has_partition(self, topic: str, partition: int) -> bool:

@@ -68,7 +68,8 @@ SUBSCRIBE = Option("subscribe", "-", "Topics, between commas.", parse_subscribe)
 SUBSCRIBE_PATTERN = Option(
     "subscribePattern",
     "-",
-    "A regular expression (Python's `re`) that a topic's whole name must match.",
+    "A regular expression (Python's `re`), found anywhere in a topic's name: "
+    "`^...$` for whole names.",
     parse_pattern,
 )
 ASSIGN = Option("assign", "-", 'Partitions: `{"topicA":[0,1],"topicB":[2]}`.', parse_assign)

@@ -15,9 +15,9 @@ from typing_extensions import override
 from pipeline.source.offsets import parse_partitions
 from storage.topic_partition import TopicPartition
 
-INTERNAL_TOPICS = frozenset(
-    {"__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata"}
-)
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""What Kafka calls internal (Topic.java): its clients do not list them. `__remote_log_metadata` is
+none of them, and Spark's Kafka source reads it where a pattern finds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class Subscribed:
 
 @dataclass(frozen=True, slots=True)
 class SubscribedPattern:
-    """All partitions of topics whose whole name matches."""
+    """All partitions of topics in whose name the pattern is found, anywhere."""
 
     pattern: str
 
     def matches(self, topic: str) -> bool:
         """Whether a topic's rows are asked for."""
-        return topic not in INTERNAL_TOPICS and re.fullmatch(self.pattern, topic) is not None
+        return topic not in INTERNAL_TOPICS and re.search(self.pattern, topic) is not None
 
     @override
     def __str__(self) -> str:

@@ -156,7 +156,7 @@ def test_a_missing_library_is_one_line(
         refused = varve("run", job)
     assert (refused.status, refused.err) == (
         2,
-        f"varve: {module} is not installed: pip install 'varve[{extra}]'\n",
+        f"varve: {module} is not installed: pip install '.[{extra}]'\n",
     )
 
 

@@ -19,7 +19,7 @@ def test_every_mistake_has_its_line() -> None:
 
 def test_a_missing_library_is_named_with_what_installs_it() -> None:
     assert str(MissingExtraError("pyspark", "spark")) == (
-        "pyspark is not installed: pip install 'varve[spark]'"
+        "pyspark is not installed: pip install '.[spark]'"
     )
 
 

@@ -86,4 +86,5 @@ def test_a_selection_tells_what_it_wants() -> None:
     assert not assigned.has_partition("a", 0)
     assert not assigned.has_partition("b", 1)
     assert TopicSelection(pattern="a.*").has_partition("abc", 7)
-    assert not TopicSelection(pattern="a.*").has_topic("bac")
+    assert TopicSelection(pattern="a.*").has_topic("bac")
+    assert not TopicSelection(pattern="^a.*").has_topic("bac")

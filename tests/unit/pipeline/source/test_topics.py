@@ -13,11 +13,14 @@ def test_topics_are_named_once() -> None:
         parse_subscribe(" , ")
 
 
-def test_a_pattern_matches_whole_names() -> None:
+def test_a_pattern_is_found_anywhere_in_a_name() -> None:
+    """ConsumerStrategy.scala: `findFirstIn`. Whoever means whole names says so."""
     pattern = parse_pattern("orders-[0-9]+")
     assert pattern.matches("orders-12")
-    assert not pattern.matches("orders-12-dead")
-    assert not pattern.matches("my-orders-12")
+    assert pattern.matches("orders-12-dead")
+    assert pattern.matches("my-orders-12")
+    assert not pattern.matches("orders-")
+    assert not parse_pattern("^orders-[0-9]+$").matches("my-orders-12")
 
 
 def test_no_pattern_matches_internal_topics() -> None:
