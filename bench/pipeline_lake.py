@@ -9,24 +9,23 @@ The topic of `bench.spark_source`, on one core, becomes a folder of zstd Parquet
 Wall clock and what all processes use (the broker apart) are told; each round runs every way once.
 """
 
-import argparse
 import shutil
 import statistics
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from bench.instructions import billions_of
-from bench.process import cpu_seconds_of
 from bench.spark_source import (
     OTHER_CORE,
     TOPIC,
     Cost,
+    bucket_frame,
+    connector_frame,
     end_of_bucket,
     fill,
+    for_each_size,
     measured,
     new_session,
 )
@@ -59,7 +58,7 @@ def lake_job(session: Any, bucket: Path, table: Path) -> Callable[[], int]:
     return run
 
 
-def by_writer(session: Any, frame: Any, table: Path, expected: int) -> Callable[[], int]:
+def by_writer(frame: Any, table: Path, expected: int) -> Callable[[], int]:
     """Write what a source gives by Spark's writer."""
 
     def run() -> int:
@@ -69,29 +68,6 @@ def by_writer(session: Any, frame: Any, table: Path, expected: int) -> Callable[
         return expected
 
     return run
-
-
-def frames(session: Any, bucket: Path, port: int, end: int) -> dict[str, Any]:
-    """The same rows by both sources."""
-    ending = f'{{"{TOPIC}":{{"0":{end}}}}}'
-    varve = (
-        session.read.format("varve")
-        .option("tier", "bucket")
-        .option("subscribe", TOPIC)
-        .option("endingOffsets", ending)
-        .option("isolationLevel", "read_committed")
-        .load(f"file://{bucket}")
-    )
-    connector = (
-        session.read.format("kafka")
-        .option("kafka.bootstrap.servers", f"127.0.0.1:{port}")
-        .option("subscribe", TOPIC)
-        .option("kafka.isolation.level", "read_committed")
-        .option("startingOffsets", "earliest")
-        .option("endingOffsets", ending)
-        .load()
-    )
-    return {"varve": varve, "connector": connector}
 
 
 def measure(
@@ -113,8 +89,12 @@ def measure(
         rows = end_of_bucket(session, bucket)
         share = written * rows // records
         ways = {"lake": lake_job(session, bucket, directory / "lake")}
-        for way, frame in frames(session, bucket, node.port, rows).items():
-            ways[way] = by_writer(session, frame, directory / way, rows)
+        sources = {
+            "varve": bucket_frame(session, f"file://{bucket}", rows),
+            "connector": connector_frame(session, node.port, rows),
+        }
+        for way, frame in sources.items():
+            ways[way] = by_writer(frame, directory / way, rows)
         runs: dict[str, list[Cost]] = {way: [] for way in ways}
         for number in range(rounds + 1):
             for way, run in ways.items():
@@ -155,22 +135,14 @@ def report(size: int, runs: dict[str, list[Cost]], unit: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table for each record size."""
-    parser = argparse.ArgumentParser(prog="python -m bench.pipeline_lake", description=__doc__)
-    parser.add_argument("--gib", type=float, default=0.5, help="written per record size")
-    parser.add_argument("--pairs", type=int, default=2, help="rounds that count")
-    parser.add_argument("--sizes", default="1024,100", help="bytes of a record")
-    parser.add_argument("--instructions", action="store_true", help="count them, not seconds")
-    parser.add_argument("--directory", type=Path, help="where to write; default: a temporary one")
-    given = parser.parse_args(arguments)
-    count, unit = cpu_seconds_of, "CPU s"
-    if given.instructions:
-        count, unit = billions_of, "1e9 instructions"
-    for record_bytes in map(int, given.sizes.split(",")):
-        with tempfile.TemporaryDirectory(prefix="varve-lake-", dir=given.directory) as directory:
-            measure(
-                record_bytes, int(given.gib * (1 << 30)), given.pairs, count, unit, Path(directory)
-            )
-    return 0
+    return for_each_size(
+        measure,
+        arguments,
+        program="bench.pipeline_lake",
+        description=__doc__,
+        gib=0.5,
+        rounds=2,
+    )
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,33 +138,40 @@ def new_session(folder: Path) -> Any:
     return session
 
 
-def rows_of_bucket(
-    session: Any, location: str, end_offset: int, options: dict[str, str]
-) -> Callable[[], int]:
-    """Count the topic's rows in the bucket."""
-    frame = (
+def bucket_frame(
+    session: Any, location: str, end_offset: int, options: Mapping[str, str] | None = None
+) -> Any:
+    """The topic's rows in the bucket."""
+    return (
         session.read.format("varve")
-        .options(**options)
+        .options(**(options or {}))
         .option("tier", "bucket")
         .option("subscribe", TOPIC)
-        .option("endingOffsets", f'{{"{TOPIC}":{{"0":{end_offset}}}}}')
+        .option("endingOffsets", _ending_at(end_offset))
         .option("isolationLevel", "read_committed")
         .load(location)
     )
-    return lambda: int(frame.count())
 
 
-def rows_of_connector(session: Any, port: int, end_offset: int) -> Callable[[], int]:
-    """Count the same rows through the broker."""
-    frame = (
+def connector_frame(session: Any, port: int, end_offset: int) -> Any:
+    """The same rows through the broker, by Spark's own connector."""
+    return (
         session.read.format("kafka")
         .option("kafka.bootstrap.servers", f"127.0.0.1:{port}")
         .option("subscribe", TOPIC)
         .option("kafka.isolation.level", "read_committed")
         .option("startingOffsets", "earliest")
-        .option("endingOffsets", f'{{"{TOPIC}":{{"0":{end_offset}}}}}')
+        .option("endingOffsets", _ending_at(end_offset))
         .load()
     )
+
+
+def _ending_at(offset: int) -> str:
+    return f'{{"{TOPIC}":{{"0":{offset}}}}}'
+
+
+def counted(frame: Any) -> Callable[[], int]:
+    """Count a frame's rows, each time anew."""
     return lambda: int(frame.count())
 
 
@@ -243,7 +250,7 @@ def measure(
         in_bucket = end_of_bucket(session, bucket)
         share = written * in_bucket // records
         ways: dict[str, tuple[int, Callable[[], int]]] = {
-            "files": (0, rows_of_bucket(session, f"file://{bucket}", in_bucket, {})),
+            "files": (0, counted(bucket_frame(session, f"file://{bucket}", in_bucket))),
         }
         if is_built(STORE):
             server = stack.enter_context(running_s3_server(STORE, bucket.parent))
@@ -256,12 +263,12 @@ def measure(
                 "store.secretAccessKey": SECRET_ACCESS_KEY,
             }
             location = f"s3://{bucket.name}"
-            ways["s3"] = (server.pid, rows_of_bucket(session, location, in_bucket, options))
+            ways["s3"] = (server.pid, counted(bucket_frame(session, location, in_bucket, options)))
             ways["get loop"] = (
                 server.pid,
                 lambda: in_bucket if asyncio.run(get_loop(server.url, bucket.name)) else 0,
             )
-        ways["connector"] = (node.pid, rows_of_connector(session, node.port, in_bucket))
+        ways["connector"] = (node.pid, counted(connector_frame(session, node.port, in_bucket)))
         runs: dict[str, list[Cost]] = {way: [] for way in ways}
         for number in range(rounds + 1):
             for way, (other, run) in ways.items():
@@ -281,11 +288,23 @@ def end_of_bucket(session: Any, bucket: Path) -> int:
     return int(frame.load(f"file://{bucket}").count())
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a table for each record size."""
-    parser = argparse.ArgumentParser(prog="python -m bench.spark_source", description=__doc__)
-    parser.add_argument("--gib", type=float, default=1.0, help="written per record size")
-    parser.add_argument("--pairs", type=int, default=3, help="rounds that count")
+Measure = Callable[[int, int, int, Callable[[int], float], str, Path], None]
+"""Of a record size, bytes to write, rounds, what counts costs, its unit, and a directory."""
+
+
+def for_each_size(
+    measure: Measure,
+    arguments: Sequence[str] | None,
+    *,
+    program: str,
+    description: str | None,
+    gib: float,
+    rounds: int,
+) -> int:
+    """Measure as the command line says; `gib` and `rounds` are its defaults."""
+    parser = argparse.ArgumentParser(prog=f"python -m {program}", description=description)
+    parser.add_argument("--gib", type=float, default=gib, help="written per record size")
+    parser.add_argument("--pairs", type=int, default=rounds, help="rounds that count")
     parser.add_argument("--sizes", default="1024,100", help="bytes of a record")
     parser.add_argument("--instructions", action="store_true", help="count them, not seconds")
     parser.add_argument("--directory", type=Path, help="where to write; default: a temporary one")
@@ -293,12 +312,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     count, unit = cpu_seconds_of, "CPU s"
     if given.instructions:
         count, unit = billions_of, "1e9 instructions"
+    size = int(given.gib * (1 << 30))
     for record_bytes in map(int, given.sizes.split(",")):
         with tempfile.TemporaryDirectory(prefix="varve-spark-", dir=given.directory) as directory:
-            measure(
-                record_bytes, int(given.gib * (1 << 30)), given.pairs, count, unit, Path(directory)
-            )
+            measure(record_bytes, size, given.pairs, count, unit, Path(directory))
     return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a table for each record size."""
+    return for_each_size(
+        measure,
+        arguments,
+        program="bench.spark_source",
+        description=__doc__,
+        gib=1.0,
+        rounds=3,
+    )
 
 
 if __name__ == "__main__":
