@@ -106,15 +106,16 @@ def ranges(end: int) -> dict[int, tuple[int, int]]:
 
 
 class Deadly:
-    """Kills its own process at a step, as if somebody had pulled the plug there."""
+    """Sends its own process a signal at a step: SIGKILL, as if the plug had been pulled there."""
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, steps: int, number: int) -> None:
         self.left = steps
+        self.number = number
 
     def __call__(self, *_: object) -> None:
         self.left -= 1
         if self.left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), self.number)
 
 
 def slowly(hook: Deadly, pause_ms: float, piece: Piece) -> Iterator[pa.RecordBatch]:
@@ -125,9 +126,19 @@ def slowly(hook: Deadly, pause_ms: float, piece: Piece) -> Iterator[pa.RecordBat
         yield batch
 
 
-def keep(kind: str, root: str, end: int, steps: int, pause_ms: float = 0) -> None:
-    """What the process does: keep the table behind the log, and die at a step; 0: do not."""
-    hook = Deadly(steps)
+def keep(
+    kind: str,
+    root: str,
+    end: int,
+    steps: int,
+    pause_ms: float = 0,
+    number: int = signal.SIGKILL,
+) -> None:
+    """What the process does: keep the table behind the log, and die at a step; 0: do not.
+
+    `number`: the signal that it sends itself there; SIGSTOP: it sleeps until somebody wakes it.
+    """
+    hook = Deadly(steps, number)
     job = lake_job(
         kind,
         Path(root),

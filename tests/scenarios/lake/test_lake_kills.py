@@ -171,21 +171,31 @@ def test_killed_at_any_moment(
     check(kind, tmp_path, PER_ROUND * rounds)
 
 
+def until_asleep(process: BaseProcess) -> None:
+    """Until it has stopped itself; it may not end before."""
+    deadline = time.monotonic() + 60
+    while Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def zombies(
     context: multiprocessing.context.ForkServerContext, kind: str, root: Path, rounds: int
 ) -> None:
-    """One sleeps at a random moment; others make its batches; it wakes up and goes on."""
+    """One sleeps at a random step; others make its batches; it wakes up and goes on."""
     chance = random.Random(f"zombies {kind}")
     # Two that make the catalog's own tables at once are SQLite's affair.
     open_catalog(root)
     with watched(kind, root, PER_ROUND * rounds):
         for number in range(1, rounds + 1):
             end = PER_ROUND * number
-            sleeper = context.Process(target=keep, args=(kind, str(root), end, 0, 1))
+            steps = chance.randrange(1, STEPS_MAX // 2)
+            sleeper = context.Process(
+                target=keep, args=(kind, str(root), end, steps, 0, signal.SIGSTOP)
+            )
             sleeper.start()
-            time.sleep(chance.uniform(0.05, 0.5))
             assert sleeper.pid is not None
-            os.kill(sleeper.pid, signal.SIGSTOP)
+            until_asleep(sleeper)
             other = context.Process(target=keep, args=(kind, str(root), end, 0))
             other.start()
             other.join(5)
