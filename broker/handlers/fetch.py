@@ -174,12 +174,17 @@ class FetchHandler:
         max_wait_ms: float | None = None,
     ) -> None:
         version = context.api_version
+        replicas = self._replicas
+        wait_ms = request.max_wait_ms if max_wait_ms is None else max_wait_ms
+        until_ms = replicas.now_ms() + wait_ms
 
         def read_and_answer(force: bool) -> bool:
             result = self._read(request, fetch, context, first.reads)
             first.reads = result.reads
             if result.missing is not None:
-                self._park_cold(reply, context, request, fetch, result)
+                # Its time is not begun anew: once this has been read, it is over.
+                left_ms = 0 if force else max(until_ms - replicas.now_ms(), 0)
+                self._park_cold(reply, context, request, fetch, result, left_ms)
                 return True
             if not force and result.size < request.min_bytes and not result.failed:
                 return False
@@ -196,8 +201,7 @@ class FetchHandler:
             committed_only=request.isolation_level == READ_COMMITTED,
         )
         reply.when_abandoned(operation.abandon)
-        wait_ms = request.max_wait_ms if max_wait_ms is None else max_wait_ms
-        if self._replicas.delayed_fetch.park_poll(operation, wait_ms, reply.slot.connection):
+        if replicas.delayed_fetch.park_poll(operation, wait_ms, reply.slot.connection):
             for partition in watched:
                 partition.watch_fetch().add(operation)
 
@@ -208,12 +212,17 @@ class FetchHandler:
         request: "FetchRequest",
         fetch: FetchContext,
         first: ReadResult,
+        max_wait_ms: float | None = None,
     ) -> None:
-        """Wait for a disk, then do what can be done at once where it is fast."""
+        """Wait for a disk, then do what can be done at once where it is fast.
+
+        `max_wait_ms`: what is left of the request's own; 0: it is answered with what there is then.
+        """
         replicas = self._replicas
         assert first.missing is not None
         last = first
-        until_ms = replicas.now_ms() + request.max_wait_ms
+        wait_ms = request.max_wait_ms if max_wait_ms is None else max_wait_ms
+        until_ms = replicas.now_ms() + wait_ms
 
         def look(operation: DelayedColdFetch) -> tuple[list[Missing], bool]:
             nonlocal last
@@ -232,7 +241,7 @@ class FetchHandler:
                 self._park_remote(reply, context, request, fetch, result)
                 return
             elif result.size < request.min_bytes and not result.failed:
-                left_ms = min(until_ms - replicas.now_ms(), request.max_wait_ms)
+                left_ms = min(until_ms - replicas.now_ms(), wait_ms)
                 if left_ms > 0:
                     self._park(reply, context, request, fetch, result, left_ms)
                     return

@@ -12,6 +12,8 @@ from protocol.records.batch import iterate_batches
 from protocol.records.control import build_end_transaction_marker
 from protocol.records.record import iterate_records
 from storage.append_origin import AppendOrigin
+from storage.log_read import LogReads
+from storage.reads import NOWAIT, WouldBlockError
 from tests.unit.broker.world import World, batch, topic_id
 
 
@@ -289,3 +291,25 @@ async def test_without_any_file_clients_are_told_to_come_again(world: World) -> 
     assert partition.log.failure is None
     world.filesystem.files_max = 1
     assert values(only(await world.ask_disk(ApiKey.FETCH, 12, request({"t": {0: 0}})))) == [b"v"]
+
+
+async def test_a_cold_disk_does_not_begin_the_waiting_anew(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also at a stop, which answers everybody who waits: it took ten seconds more."""
+    world.add("t")
+    produce(world, "t", b"a")
+    world.send(ApiKey.FETCH, 12, request({"t": {0: 0}}, max_wait_ms=500, min_bytes=1 << 20))
+    read = LogReads.read
+
+    def read_from_cold(log: LogReads, offset: int, **options: Any) -> Any:
+        if options["reads"] is NOWAIT:
+            raise WouldBlockError("header", lambda: None)
+        return read(log, offset, **options)
+
+    monkeypatch.setattr(LogReads, "read", read_from_cold)
+    world.timer.advance(500)
+    assert world.replicas.delayed_cold_fetch.parked == 1
+    await world.until(lambda: world.replicas.delayed_cold_fetch.parked == 0)
+    assert values(only(world.answer(ApiKey.FETCH, 12))) == [b"a"]
+    assert world.replicas.delayed_fetch.parked == 0
