@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from pipeline.lake.progress import Progress
 
 OPTIONAL = {
-    "pyspark": "spark",
-    "pyarrow": "spark",
-    "numpy": "spark",
-    "pandas": "spark",
-    "deltalake": "lake",
-    "pyiceberg": "lake",
-    "sqlalchemy": "lake",
-    "polars": "lake",
-    "fastavro": "lake",
+    "pyspark",
+    "pyarrow",
+    "numpy",
+    "pandas",
+    "deltalake",
+    "pyiceberg",
+    "sqlalchemy",
+    "polars",
+    "fastavro",
 }
-"""Libraries that are installed with an extra, and which."""
+"""Libraries that the extra `lake` brings, some by way of `spark`, which is not enough here."""
 
 
 class Action(NamedTuple):
@@ -101,8 +101,7 @@ def _missing(error: ImportError) -> Exception:
     name = (error.name or "").partition(".")[0]
     if name not in OPTIONAL:
         return error
-    extra = OPTIONAL[name]
-    return CommandError(f"{name} is not installed: pip install '.[{extra}]'", MISTAKEN)
+    return CommandError(f"{name} is not installed: pip install '.[lake]'", MISTAKEN)
 
 
 def _load(path: str) -> "JobConfig":

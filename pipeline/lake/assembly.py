@@ -187,7 +187,7 @@ def open_runner(config: JobConfig, session: "SparkSession | None" = None) -> Ite
         finally:
             runner.close()
         return
-    needed("pyspark", "spark")
+    needed("pyspark", "lake")
     from pipeline.lake.spark_runner import SparkRunner
 
     if session is not None:
