@@ -116,6 +116,8 @@ def kill_at_steps(
 ) -> None:
     """Each process dies at a random step of its work, or is done before it gets there."""
     chance = random.Random(f"{kind} {kills}")
+    # Two that make the catalog's own tables at once, the watcher and a job, are SQLite's affair.
+    open_catalog(root)
     done = rounds = 0
     with watched(kind, root, PER_ROUND * 10 * kills):
         while done < kills:
