@@ -88,5 +88,5 @@ def test_a_catalog_reaches_files_as_the_settings_say() -> None:
 
 def test_a_missing_library_names_its_extra() -> None:
     needed("json", "lake")
-    with pytest.raises(MissingExtraError, match=r"pip install 'varve\[lake\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[lake\]'"):
         needed("no_such_library", "lake")
