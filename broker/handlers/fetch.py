@@ -183,7 +183,8 @@ class FetchHandler:
             first.reads = result.reads
             if result.missing is not None:
                 # Its time is not begun anew: once this has been read, it is over.
-                left_ms = 0 if force else max(until_ms - replicas.now_ms(), 0)
+                # The wall clock may have been set back: never longer than was asked for.
+                left_ms = 0 if force else min(max(until_ms - replicas.now_ms(), 0), wait_ms)
                 self._park_cold(reply, context, request, fetch, result, left_ms)
                 return True
             if not force and result.size < request.min_bytes and not result.failed:
