@@ -30,7 +30,7 @@ from cli.table import Cell, format_json, format_size, format_table
 
 if TYPE_CHECKING:
     from pipeline.lake.config import JobConfig
-    from pipeline.lake.job import TopicView
+    from pipeline.lake.log_view import TopicView
     from pipeline.lake.progress import Progress
 
 OPTIONAL = {

@@ -133,6 +133,18 @@ TESTED_ELSEWHERE = {
     "pipeline/lake/directory_store.py": "tests/contract/test_table_store.py",
     "pipeline/lake/s3_store.py": "tests/contract/test_table_store.py",
     "pipeline/lake/sinks/base.py": "tests/contract/test_table_sink.py",
+    # Parts of a job, which needs all of them to do anything.
+    **dict.fromkeys(
+        (
+            "pipeline/lake/job_parts.py",
+            "pipeline/lake/leftovers.py",
+            "pipeline/lake/log_view.py",
+            "pipeline/lake/opening.py",
+            "pipeline/lake/planning.py",
+            "pipeline/lake/quarantine_commit.py",
+        ),
+        "tests/unit/pipeline/lake/test_job.py",
+    ),
 }
 """Folders and modules without a test module of their own, and what tests them instead."""
 

@@ -13,8 +13,9 @@ from pipeline.lake.batch_plan import TaskRange
 from pipeline.lake.config import JobConfig
 from pipeline.lake.errors import JobConfigError
 from pipeline.lake.file_writer import WriterOptions
-from pipeline.lake.job import Batch, JobSettings, LakeJob, Runner
+from pipeline.lake.job import Batch, LakeJob
 from pipeline.lake.job_columns import JobColumns
+from pipeline.lake.job_parts import JobSettings, Runner
 from pipeline.lake.local_runner import LocalRunner
 from pipeline.lake.locations import OpenTableStore, needed, open_sinks
 from pipeline.lake.log_source import PlannedLog, source_options

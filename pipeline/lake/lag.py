@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from pipeline.lake.job import PartitionView, TopicView
+from pipeline.lake.log_view import PartitionView, TopicView
 from pipeline.lake.progress import Progress
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from pipeline.lake.batch_plan import Span, TaskRange
 from pipeline.lake.config import JobConfig
-from pipeline.lake.job import PartitionView, TopicView
+from pipeline.lake.log_view import PartitionView, TopicView
 from pipeline.plan.piece import Piece
 from pipeline.source.bucket_view import Views
 from pipeline.source.data_loss import PlanLosses

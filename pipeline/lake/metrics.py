@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
-from pipeline.lake.job import Batch, TopicView
+from pipeline.lake.job import Batch
 from pipeline.lake.lag import partition_lag
+from pipeline.lake.log_view import TopicView
 from pipeline.lake.progress import Progress
 
 COMMIT_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pipeline.lake.batch_plan import TaskRange
-from pipeline.lake.job import TopicView
+from pipeline.lake.log_view import TopicView
 from pipeline.plan.piece import Piece, RemotePiece
 
 

@@ -27,7 +27,7 @@ from pipeline.lake.batch_plan import fingerprint_of
 from pipeline.lake.data_file import TOPIC_CHARACTERS, DataFile, FileNames, NamedRange, range_of
 from pipeline.lake.errors import CommitConflictError, ForeignTableError
 from pipeline.lake.file_writer import FileWriter, row_width
-from pipeline.lake.job import Columns
+from pipeline.lake.job_parts import Columns
 from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink, TableView
 from pipeline.lake.task import TableTarget, TaskSpec

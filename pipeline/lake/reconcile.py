@@ -28,7 +28,8 @@ import pyarrow.parquet as pq
 from pipeline.lake.batch_plan import Span, TaskRange, choose_tasks
 from pipeline.lake.data_file import range_of
 from pipeline.lake.errors import ForeignTableError
-from pipeline.lake.job import Columns, LogSource, TopicView
+from pipeline.lake.job_parts import Columns
+from pipeline.lake.log_view import LogSource, TopicView
 from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink
 from pipeline.lake.task import ReadPiece

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from typing import Final
 
 from pipeline.lake.errors import CommitConflictError, TableUnavailableError, TaskFailedError
-from pipeline.lake.job import Batch, LakeJob, TopicView
+from pipeline.lake.job import Batch, LakeJob
+from pipeline.lake.log_view import TopicView
 from pipeline.lake.metrics import JobMetrics
 from pipeline.lake.progress import Progress
 from storage.clock import Clock

@@ -12,8 +12,10 @@ import pyarrow as pa
 from pipeline.lake.config import parse_partition_field
 from pipeline.lake.errors import TableUnavailableError
 from pipeline.lake.file_writer import WriterOptions
-from pipeline.lake.job import Columns, JobSettings, LakeJob, LogSource, Runner
+from pipeline.lake.job import LakeJob
+from pipeline.lake.job_parts import Columns, JobSettings, Runner
 from pipeline.lake.local_runner import LocalRunner
+from pipeline.lake.log_view import LogSource
 from pipeline.lake.sinks.base import Sink
 from pipeline.lake.task import OpenStore, ReadPiece, TableTarget, TaskSpec
 from pipeline.lake.values.spec import ConverterSpec, FieldSpec

@@ -5,7 +5,8 @@ from uuid import UUID
 
 from bench.s3_server import free_port
 from pipeline.lake.batch_plan import Span
-from pipeline.lake.job import Batch, PartitionView, TopicView
+from pipeline.lake.job import Batch
+from pipeline.lake.log_view import PartitionView, TopicView
 from pipeline.lake.metrics import JobMetrics
 from pipeline.lake.progress import Progress
 

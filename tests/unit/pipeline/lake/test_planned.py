@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from pipeline.lake.batch_plan import Span, TaskRange
-from pipeline.lake.job import PartitionView, TopicView
+from pipeline.lake.log_view import PartitionView, TopicView
 from pipeline.lake.planned import PlannedRange, planned_ranges
 from pipeline.plan.piece import BrokerPiece, PartitionName, Piece, RemotePiece
 

@@ -8,7 +8,8 @@ import pytest
 from typing_extensions import override
 
 from pipeline.lake.errors import LostOffsetsError, TableUnavailableError
-from pipeline.lake.job import Batch, LakeJob, TopicView
+from pipeline.lake.job import Batch, LakeJob
+from pipeline.lake.log_view import TopicView
 from pipeline.lake.metrics import JobMetrics
 from pipeline.lake.progress import Progress
 from pipeline.lake.service import PAUSE_MS, JobService

@@ -1,0 +1,41 @@
+"""What is left of a batch that is committed: its plans, and files of plans that were put aside.
+
+Such files can be committed no more: the table has passed their base. Who reads a folder of Parquet
+files would see their rows beside the table's.
+"""
+
+import logging
+
+from pipeline.lake.batch_plan import BatchPlan, PlanShelf, TaskRange
+from pipeline.lake.data_file import range_of
+from pipeline.lake.errors import TableUnavailableError
+from pipeline.lake.sinks.base import Sink
+
+LOGGER = logging.getLogger(__name__)
+
+
+def clean_up(sink: Sink, plan: BatchPlan) -> None:
+    """Remove all plans of the batch, and the files of those that are not `plan`."""
+    shelf = PlanShelf(sink.store)
+    try:
+        for other in shelf.others(plan):
+            _remove_files(sink, other)
+        shelf.forget(plan.base)
+    except TableUnavailableError as error:
+        LOGGER.info("%s; what is left of the batch stays", error)
+
+
+def _remove_files(sink: Sink, plan: BatchPlan) -> None:
+    tasks = set(plan.tasks)
+    topic_id_start = plan.base.topic_id.hex[:8]
+    left = []
+    for file in sink.store.list(sink.folder):
+        named = range_of(file.key)
+        if (
+            named is not None
+            and (named.topic_id_start, named.fingerprint) == (topic_id_start, plan.fingerprint)
+            and TaskRange(named.partition, named.start, named.end) in tasks
+        ):
+            left.append(file.key)
+    if left:
+        sink.store.delete(left)

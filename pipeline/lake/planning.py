@@ -1,0 +1,172 @@
+"""Planning a batch: where the table is, what the log has behind it, and the plan that is stored.
+
+A log that does not continue the table is told here, before anything is read.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Final
+from uuid import UUID
+
+import pyarrow as pa
+
+from pipeline.lake.batch_plan import (
+    BatchPlan,
+    PlanShelf,
+    Span,
+    TaskRange,
+    choose_tasks,
+    fingerprint_of,
+)
+from pipeline.lake.errors import ForeignTableError, LogBehindTableError, LostOffsetsError
+from pipeline.lake.job_parts import JobSettings
+from pipeline.lake.log_view import LogSource, PartitionView, TopicView
+from pipeline.lake.progress import Progress
+from pipeline.lake.sinks.base import Sink
+from pipeline.lake.values.spec import ConverterSpec
+
+LOGGER = logging.getLogger(__name__)
+
+WRITER_VERSION: Final = 1
+"""Goes up when the same rows would become other bytes: part of the fingerprint."""
+
+
+class FirstOffsets:
+    """Where a table begins that has nothing of its topic; what is the latest is found once."""
+
+    def __init__(self, start: str | Mapping[int, int]) -> None:
+        """`start`: as `JobSettings.start`."""
+        self._start = start
+        self._found: tuple[UUID, Mapping[int, int]] | None = None
+
+    def of(self, topic: TopicView) -> Mapping[int, int]:
+        """Per partition; one that came later begins with all it has."""
+        if self._found is None or self._found[0] != topic.topic_id:
+            start = self._start
+            offsets = {}
+            for number, partition in topic.partitions.items():
+                offsets[number] = partition.end if start == "latest" else partition.start
+                if isinstance(start, Mapping):
+                    wanted = start.get(number, partition.start)
+                    offsets[number] = min(max(wanted, partition.start), partition.end)
+            self._found = (topic.topic_id, offsets)
+        first = self._found[1]
+        return {n: max(first.get(n, p.start), p.start) for n, p in topic.partitions.items()}
+
+    def forget(self, topic: TopicView) -> None:
+        """Of this incarnation nothing is left out, whatever the job began with."""
+        self._found = (topic.topic_id, {})
+
+
+class BatchPlanner:
+    """Plans batches of one job; see the module."""
+
+    def __init__(
+        self, settings: JobSettings, source: LogSource, sink: Sink, first: FirstOffsets
+    ) -> None:
+        """Nothing is asked of anybody yet."""
+        self._settings = settings
+        self._source = source
+        self._sink = sink
+        self._first = first
+
+    def next_tasks(self, topic: TopicView, progress: Progress | None) -> tuple[TaskRange, ...]:
+        """What the next batch would read, as far as no plan is stored.
+
+        Raises:
+            LostOffsetsError, LogBehindTableError: The log does not continue the table.
+        """
+        spans = {}
+        offsets = {} if progress is None else progress.offsets
+        for number, partition in topic.partitions.items():
+            reached = offsets.get(number)
+            if progress is None:
+                start = self._first.of(topic)[number]
+            else:
+                start = self._start(topic, number, partition, reached)
+            if wanted := _from(partition.spans, start):
+                self._check_gaps(topic, number, partition, start)
+                spans[number] = wanted
+        return choose_tasks(
+            spans, max_bytes=self._settings.max_bytes, task_bytes=self._settings.task_bytes
+        )
+
+    def _start(
+        self, topic: TopicView, number: int, partition: PartitionView, reached: int | None
+    ) -> int:
+        if reached is None:
+            # A partition that came later: whatever the job began with, of it nothing is left out.
+            return partition.start
+        if reached > partition.end:
+            raise LogBehindTableError(topic.topic, number, partition.end, reached)
+        if reached < partition.start:
+            self._lost(topic, number, reached, partition.start)
+            return partition.start
+        return reached
+
+    def _check_gaps(
+        self, topic: TopicView, number: int, partition: PartitionView, start: int
+    ) -> None:
+        reached = start
+        for span in (*partition.spans, Span(partition.end, partition.end, 0)):
+            if span.end < start:
+                continue
+            if span.start > reached:
+                self._lost(topic, number, reached, span.start)
+            reached = max(reached, span.end)
+
+    def _lost(self, topic: TopicView, number: int, start: int, end: int) -> None:
+        error = LostOffsetsError(topic.topic, number, start, end)
+        if self._settings.fail_on_data_loss:
+            raise error
+        LOGGER.warning("%s", error)
+
+    def plan(self, topic: TopicView, progress: Progress, spec: ConverterSpec) -> BatchPlan | None:
+        """The stored plan, or a new one, which is stored; None: the table has all.
+
+        Raises:
+            ForeignTableError: The stored plan goes beyond the log.
+            LostOffsetsError, LogBehindTableError: The log does not continue the table.
+        """
+        fingerprint = fingerprint_of(
+            {
+                **self._settings.facts,
+                "writer": str(WRITER_VERSION),
+                "pyarrow": pa.__version__,
+                "converter": repr(spec),
+            }
+        )
+        shelf = PlanShelf(self._sink.store)
+        stored = shelf.find(fingerprint, progress)
+        if stored is not None:
+            self._check_stored(topic, stored)
+            return stored
+        tasks = self.next_tasks(topic, progress)
+        if not tasks:
+            return None
+        return shelf.put(BatchPlan(fingerprint, progress, tuple(self._source.aligned(tasks))))
+
+    def _check_stored(self, topic: TopicView, plan: BatchPlan) -> None:
+        for number, end in plan.ends().items():
+            partition = topic.partitions.get(number)
+            if partition is None or partition.end < end:
+                found = 0 if partition is None else partition.end
+                raise ForeignTableError(
+                    f"{topic.topic}-{number}: batch {plan.base.batch + 1} is planned up to offset "
+                    f"{end}, and the log ends at {found}: it was cut or restored. Remove "
+                    f"{self._sink.store.uri}/{plan.key()} to plan it again"
+                )
+
+
+def _from(spans: Sequence[Span], start: int) -> list[Span]:
+    """What of the spans is from an offset on."""
+    wanted = []
+    for span in spans:
+        if span.end <= start:
+            continue
+        if span.start < start:
+            size = span.size * (span.end - start) // (span.end - span.start)
+            wanted.append(span._replace(start=start, size=size))
+        else:
+            wanted.append(span)
+    return wanted
