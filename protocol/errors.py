@@ -1,7 +1,9 @@
 """What the protocol package raises."""
 
+from protocol.picklable_error import PicklableError
 
-class DecodeError(ValueError):
+
+class DecodeError(PicklableError, ValueError):
     """Bytes that are not what they claim to be.
 
     The only exception a decoder raises, whatever is wrong: too few bytes, a count or length that

@@ -36,12 +36,14 @@ from typing import Final
 
 from typing_extensions import override
 
+from protocol.picklable_error import PicklableError
+
 _FULL: Final = frozenset({_errno.ENOSPC, _errno.EDQUOT})
 DESCRIPTOR_LIMIT: Final = frozenset({_errno.EMFILE, _errno.ENFILE})
 """Of the process, and of the machine."""
 
 
-class StorageError(Exception):
+class StorageError(PicklableError):
     """Any expected failure of the storage layer."""
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from posixpath import join
 from typing import Final
 
+from protocol.picklable_error import PicklableError
 from storage.checkpoints import RECOVERY_POINT_CHECKPOINT
 from storage.filesystem import Filesystem
 from storage.log_directory import LogDirectory
@@ -20,7 +21,7 @@ from storage.topic_partition import TopicPartition
 INTERNAL_TOPIC_PREFIX: Final = "__"
 
 
-class LoadingStoppedError(Exception):
+class LoadingStoppedError(PicklableError):
     """The broker stops: a log is not opened any further.
 
     Attributes:

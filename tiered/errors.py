@@ -18,8 +18,10 @@
 `broker.errors` is the one place that turns these into Kafka's error codes.
 """
 
+from protocol.picklable_error import PicklableError
 
-class TieredError(Exception):
+
+class TieredError(PicklableError):
     """Any expected failure of the remote log."""
 
 

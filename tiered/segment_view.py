@@ -9,6 +9,7 @@ are held open from first use, so eviction cannot take a chunk away within a read
 
 from collections.abc import Callable
 
+from protocol.picklable_error import PicklableError
 from protocol.records.batch import HEADER_SIZE
 from storage.errors import CorruptFileError
 from storage.file_slice import FileSlice
@@ -16,7 +17,7 @@ from tiered.chunk_reference import ChunkBytes, ReferencedChunk
 from tiered.remote_segment import RemoteSegment
 
 
-class ChunkMissingError(Exception):
+class ChunkMissingError(PicklableError):
     """A chunk must come first. `position` is what was to be read."""
 
     def __init__(self, chunk: int, position: int) -> None:

@@ -16,8 +16,10 @@ LakeError
 from collections.abc import Sequence
 from uuid import UUID
 
+from protocol.picklable_error import PicklableError
 
-class LakeError(Exception):
+
+class LakeError(PicklableError):
     """Any expected failure of a lake job."""
 
 

@@ -8,10 +8,10 @@ PlanError
 
 from collections.abc import Sequence
 
-from typing_extensions import override
+from protocol.picklable_error import PicklableError
 
 
-class PlanError(Exception):
+class PlanError(PicklableError):
     """Any expected failure of planning."""
 
 
@@ -44,8 +44,3 @@ class DamagedBucketError(PlanError):
         self.key = key
         self.position = position
         self.problem = problem
-
-    @override
-    def __reduce__(self) -> tuple[type["DamagedBucketError"], tuple[str, int, str]]:
-        """Errors cross from process to process."""
-        return type(self), (self.key, self.position, self.problem)

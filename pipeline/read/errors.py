@@ -1,7 +1,9 @@
 """What decoding raises."""
 
+from protocol.picklable_error import PicklableError
 
-class BrokenBatchError(ValueError):
+
+class BrokenBatchError(PicklableError, ValueError):
     """A record batch that is not what its header says, or that this reader cannot hold.
 
     Rows of the batches before it were given, none of its own but where a batch is so large that it

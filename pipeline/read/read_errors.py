@@ -8,16 +8,15 @@
 They cross from workers to drivers, so each can be pickled. None has a secret.
 """
 
-from typing import Any, Final
-
-from typing_extensions import override
+from typing import Final
 
 from pipeline.plan.piece import PartitionName
+from protocol.picklable_error import PicklableError
 
 FAIL_ON_DATA_LOSS_HINT: Final = "failOnDataLoss=false goes on without it"
 
 
-class ReadError(Exception):
+class ReadError(PicklableError):
     """Any expected failure of reading."""
 
 
@@ -42,12 +41,6 @@ class DamagedDataError(ReadError):
         self.log_position = log_position
         self.log_end = log_end
 
-    @override
-    def __reduce__(self) -> Any:
-        """Errors cross from process to process."""
-        arguments = (self.key, self.position, self.problem, self.log_position, self.log_end)
-        return type(self), arguments
-
 
 class DamagedBatchError(DamagedDataError):
     """No batch, or a broken one, where one should be; its `log_position` is where.
@@ -71,12 +64,6 @@ class DamagedBatchError(DamagedDataError):
         self.told = problem
         self.next_position = next_position
 
-    @override
-    def __reduce__(self) -> Any:
-        """Errors cross from process to process."""
-        first = (self.key, self.position, self.told, self.log_position)
-        return type(self), (*first, self.log_end, self.next_position)
-
 
 class LostOffsetsError(ReadError):
     """Offsets that were planned are nowhere any more.
@@ -98,8 +85,3 @@ class LostOffsetsError(ReadError):
         self.start_offset = start_offset
         self.end_offset = end_offset
         self.reason = reason
-
-    @override
-    def __reduce__(self) -> Any:
-        """Errors cross from process to process."""
-        return type(self), (self.partition, self.start_offset, self.end_offset, self.reason)

@@ -13,6 +13,8 @@ from typing import Final, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from protocol.picklable_error import PicklableError
+
 MAX_BLOCK_BYTES: Final = 2 * 1024 * 1024
 """Values that are parsed at once; a larger value is a block of its own."""
 
@@ -22,7 +24,7 @@ MAX_BLOCK_RECORDS: Final = 32_768
 Part = TypeVar("Part")
 
 
-class BrokenBlockError(Exception):
+class BrokenBlockError(PicklableError):
     """At least one value of a block does not fit.
 
     Attributes:
