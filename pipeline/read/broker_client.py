@@ -44,7 +44,8 @@ from storage.clock import Clock, SystemClock, sleep_ms
 
 EARLIEST: Final = -2
 LATEST: Final = -1
-"""In place of a timestamp, as in Kafka's protocol."""
+EARLIEST_LOCAL: Final = -4
+"""In place of a timestamp, as in Kafka's protocol; the last: what is below is in remote storage."""
 
 NO_OFFSET: Final = -1
 """No record is as late as the timestamp that was asked for."""
@@ -57,6 +58,9 @@ _FETCH_BY_NAME: Final = 12
 
 _LIST_OFFSETS_MIN: Final = 2
 """Older ones know no isolation level."""
+
+_LIST_OFFSETS_LOCAL: Final = 8
+"""First version that tells of remote storage; where it is not known there is none (KIP-405)."""
 
 
 class ListedOffset(NamedTuple):
@@ -145,7 +149,7 @@ class BrokerClient:
         """Offsets for timestamps in ms: of the first record that is not older.
 
         Args:
-            wanted: By (topic, partition) a timestamp, EARLIEST or LATEST.
+            wanted: By (topic, partition) a timestamp, EARLIEST, LATEST or EARLIEST_LOCAL.
             read_committed: LATEST is the last stable offset, not the high watermark.
 
         Raises:
@@ -158,16 +162,20 @@ class BrokerClient:
             missing = [one for one in wanted if one not in found]
             for connection, parts in self._cluster.by_leader(missing).items():
                 topics: dict[str, ListOffsetsTopic] = {}
+                newest = connection.newest(ApiKey.LIST_OFFSETS)
                 for topic, number, epoch in parts:
+                    timestamp = wanted[topic, number]
+                    if timestamp == EARLIEST_LOCAL and newest < _LIST_OFFSETS_LOCAL:
+                        timestamp = EARLIEST
                     entry = topics.setdefault(topic, ListOffsetsTopic(name=topic, partitions=[]))
                     entry.partitions.append(
                         ListOffsetsPartition(
                             partition_index=number,
                             current_leader_epoch=epoch,
-                            timestamp=wanted[topic, number],
+                            timestamp=timestamp,
                         )
                     )
-                if connection.newest(ApiKey.LIST_OFFSETS) < _LIST_OFFSETS_MIN:
+                if newest < _LIST_OFFSETS_MIN:
                     raise BrokerError(f"{connection.address} knows no isolation levels")
                 request = ListOffsetsRequest(
                     replica_id=_CONSUMER,

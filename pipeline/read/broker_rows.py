@@ -9,8 +9,13 @@ consumer, so one decoder serves both tiers.
     answer ── OFFSET_OUT_OF_RANGE ──┼── above the end: lost up to the end of the range
                                     └── in between: the leader has changed, again
     answer ── nothing in it, for a while ── at the log's end: lost up to the end of the range
+    answer ── nothing in it, although all of the range may be read and is local: nothing is there
 
 A while, since remote storage may be slow, and a new leader does not know its high watermark yet.
+The last is a range whose records were compacted away, up to the end of the log: a leader that has
+records behind them gives those at once.
+
+Source: Kafka, UnifiedLog.java (read: all messages from the offset on have been deleted).
 
 With failOnDataLoss=false what is lost is left out and told; else it is an error.
 """
@@ -21,6 +26,7 @@ from typing import Any, Final, NamedTuple
 from pipeline.plan.piece import BrokerPiece
 from pipeline.read.broker_client import (
     EARLIEST,
+    EARLIEST_LOCAL,
     LATEST,
     BrokerClient,
     FetchedBatches,
@@ -38,6 +44,11 @@ from storage.clock import Clock
 
 OUT_OF_RANGE_ATTEMPTS: Final = 3
 """Answers that say an offset is out of range while ListOffsets says that it is not."""
+
+
+EMPTY_ANSWERS: Final = 3
+"""One after the other, each after the broker's whole wait for records, before it is believed that
+there are none."""
 
 
 class _Batches(NamedTuple):
@@ -95,7 +106,7 @@ class BrokerRows:
         """
         piece = self._piece
         pending: PendingFetch | None = None
-        out_of_range = 0
+        out_of_range = empty = 0
         progress_ms = self._clock.monotonic_ms()
         while self.next_offset < piece.end_offset:
             try:
@@ -108,10 +119,14 @@ class BrokerRows:
             pending = None
             found = self._whole_batches(fetched)
             if not found.data:
-                self._bear_emptiness(found, fetched, progress_ms)
+                empty = empty + 1 if self._may_all_be_read(found, fetched) else 0
+                if empty >= EMPTY_ANSWERS and self._is_local():
+                    self.next_offset = piece.end_offset
+                else:
+                    self._bear_emptiness(found, fetched, progress_ms)
                 continue
             progress_ms = self._clock.monotonic_ms()
-            out_of_range = 0
+            out_of_range = empty = 0
             if found.next_offset < piece.end_offset:
                 pending = self._ask(found.next_offset)
             yield from self._decoded(found, fetched)
@@ -183,6 +198,21 @@ class BrokerRows:
     def _damaged(self, position: int, problem: str) -> DamagedDataError:
         key = f"{self._name}, fetched from offset {self.next_offset}"
         return DamagedDataError(key, position, problem)
+
+    def _may_all_be_read(self, found: _Batches, fetched: FetchedBatches) -> bool:
+        """Whether the leader would have given what there is of the range, and has nothing."""
+        limit = fetched.last_stable_offset if self._read_committed else fetched.high_watermark
+        return not found.needed and limit >= self._piece.end_offset
+
+    def _is_local(self) -> bool:
+        """Whether the leader reads the rest of the range from its own disk, where nothing is late.
+
+        Remote storage that is slow looks like a range without records.
+        """
+        topic, _, number = self._piece.partition
+        wanted = {(topic, number): EARLIEST_LOCAL}
+        told = self._client.list_offsets(wanted, read_committed=False)[topic, number]
+        return 0 <= told.offset <= self.next_offset
 
     def _bear_emptiness(self, found: _Batches, fetched: FetchedBatches, progress_ms: float) -> None:
         """An answer without a whole batch: remote storage may be slow, or the batch is large."""

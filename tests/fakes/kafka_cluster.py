@@ -73,12 +73,16 @@ class Drop(Enum):
 
 @dataclass
 class FakePartition:
-    """A log; `aborted` are (producer id, first offset, last offset)."""
+    """A log; `aborted` are (producer id, first offset, last offset).
+
+    What is below `local_start` is in remote storage alone; None: nothing is.
+    """
 
     leader: int = 1
     epoch: int = 0
     batches: list[bytes] = field(default_factory=list)
     start: int = 0
+    local_start: int | None = None
     end: int = 0
     stable_end: int | None = None
     aborted: list[tuple[int, int, int]] = field(default_factory=list)
@@ -350,6 +354,8 @@ class KafkaCluster:
 def _offset_of(log: FakePartition, timestamp: int, *, committed: bool) -> tuple[int, int]:
     if timestamp == -2:
         return log.start, -1
+    if timestamp == -4:
+        return log.start if log.local_start is None else log.local_start, -1
     if timestamp == -1:
         end = log.end if log.stable_end is None or not committed else log.stable_end
         return end, -1

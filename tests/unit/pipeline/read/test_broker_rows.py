@@ -124,6 +124,46 @@ def test_offsets_that_were_compacted_away_are_no_loss(world: World) -> None:
     assert offsets_of(world, 4, 7) == []
 
 
+@pytest.mark.parametrize("read_committed", [False, True])
+def test_a_range_may_end_with_nothing_but_what_was_compacted_away(
+    world: World, *, read_committed: bool
+) -> None:
+    """A consumer would wait for the next record; a range has an end."""
+    world.write("t", count=10)
+    del world.cluster.partition("t").batches[6:]
+    assert offsets_of(world, 0, 10, read_committed=read_committed) == [*range(6)]
+    assert offsets_of(world, 7, 9, read_committed=read_committed) == []
+    world.cluster.partition("t").batches.clear()
+    assert offsets_of(world, 0, 10, read_committed=read_committed) == []
+    assert world.clock.monotonic_ms() < 5_000
+
+
+def test_what_may_not_be_read_yet_is_not_compacted_away(world: World) -> None:
+    """The last stable offset rises while it is waited for."""
+    world.write("t", count=10)
+    log = world.cluster.partition("t")
+    log.stable_end = 4
+    fake = world.cluster._fetch_one
+    asked = 0
+
+    def later(*arguments: Any, **options: Any) -> None:
+        nonlocal asked
+        asked += 1
+        log.stable_end = 10 if asked > 20 else 4
+        fake(*arguments, **options)
+
+    world.cluster._fetch_one = later  # type: ignore[method-assign]  # a transaction that ends
+    assert offsets_of(world, 0, 10, read_committed=True) == [*range(10)]
+
+
+def test_old_brokers_have_no_remote_storage(world: World) -> None:
+    """They do not know how to be asked for it, either."""
+    world.cluster.versions[ApiKey.LIST_OFFSETS] = (1, 7)
+    world.write("t", count=10)
+    del world.cluster.partition("t").batches[6:]
+    assert offsets_of(world, 0, 10) == [*range(6)]
+
+
 def test_a_leader_that_changes_meanwhile_is_followed(world: World) -> None:
     world.write("t", count=50)
     world.client.options = world.client.options._replace(fetch_max_bytes=300)
@@ -135,12 +175,14 @@ def test_a_leader_that_changes_meanwhile_is_followed(world: World) -> None:
 def test_empty_answers_are_borne_for_a_while(world: World) -> None:
     """Remote storage is slow."""
     world.write("t", count=5)
+    world.cluster.partition("t").local_start = 5
     world.cluster.fail(ApiKey.FETCH, Drop.EMPTY, times=20)
     assert offsets_of(world, 0, 5) == [*range(5)]
 
 
 def test_nothing_but_empty_answers_is_an_error_and_no_loss(world: World) -> None:
     world.write("t", count=5)
+    world.cluster.partition("t").local_start = 5
     world.cluster.fail(ApiKey.FETCH, Drop.EMPTY, times=10_000)
     handle = world.cluster.handle
 
