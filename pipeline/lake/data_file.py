@@ -10,11 +10,19 @@ A name tells what is inside, so that who repeats the work of a stored plan makes
     start, end    of the task that wrote it, 20 digits each
     fingerprint   of all that decides what the bytes are (`pipeline.lake.batch_plan`)
     n             a task may write several
+
+and of a table that is kept by key, which has files per key bucket and each of them sorted by key:
+
+    <folder>part-<topic>-<topic id>-bucket-<bucket>-<batch>-<fingerprint>-<n>.parquet
+
+    bucket        5 digits
+    batch         that wrote all files of the bucket anew, 20 digits
+    n             ascending: the keys of a file are above those of the one before
 """
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 from uuid import UUID
 
 TOPIC_CHARACTERS: Final = 100
@@ -30,7 +38,7 @@ class DataFile(NamedTuple):
         key: Below the table's folder.
         size: Bytes.
         rows: In it.
-        partition: Of the topic.
+        partition: Of the topic; -1: of several.
         first_offset, last_offset: Of its rows, both inclusive.
         min_timestamp_us, max_timestamp_us: Of its rows.
         values: Of the fields the table is parted by, as text, in the table's order.
@@ -83,8 +91,70 @@ def range_of(key: str) -> NamedRange | None:
     return NamedRange(match["id"], partition, start, end, match["fingerprint"])
 
 
+_BUCKET_NAME: Final = re.compile(
+    r"part-.+-(?P<id>[0-9a-f]{8})-bucket-(?P<bucket>\d{5})-(?P<batch>\d{20})"
+    r"-(?P<fingerprint>[0-9a-f]{8})-(?P<number>\d+)\.parquet"
+)
+
+
+class NamedBucket(NamedTuple):
+    """What the name of a keyed table's file tells of its rows."""
+
+    topic_id_start: str
+    bucket: int
+    batch: int
+    fingerprint: str
+    number: int
+
+
+def bucket_of(key: str) -> NamedBucket | None:
+    """What a file's name tells; None: it is not one of a keyed table's."""
+    match = _BUCKET_NAME.fullmatch(key.rpartition("/")[2])
+    if match is None:
+        return None
+    bucket, batch, number = (int(match[name]) for name in ("bucket", "batch", "number"))
+    return NamedBucket(match["id"], bucket, batch, match["fingerprint"], number)
+
+
+class Names(Protocol):
+    """How files are named that are written together."""
+
+    @property
+    def partition(self) -> int:
+        """Of the topic, that all rows are of; -1: of several."""
+        ...
+
+    def key(self, values: tuple[tuple[str, str], ...], number: int) -> str:
+        """Of file `number`, in the folder of the values it is parted by."""
+        ...
+
+
+class BucketNames(NamedTuple):
+    """`Names` of the files of one key bucket, as one batch writes it."""
+
+    folder: str
+    topic: str
+    topic_id: UUID
+    bucket: int
+    batch: int
+    fingerprint: str
+
+    @property
+    def partition(self) -> int:
+        """Keys of a bucket may come from any partition."""
+        return -1
+
+    def key(self, values: tuple[tuple[str, str], ...], number: int) -> str:
+        """Of file `number`; keyed tables are not parted."""
+        assert not values
+        return (
+            f"{self.folder}part-{self.topic[:TOPIC_CHARACTERS]}-{self.topic_id.hex[:8]}"
+            f"-bucket-{self.bucket:05d}-{self.batch:020d}-{self.fingerprint}-{number:05d}.parquet"
+        )
+
+
 class FileNames(NamedTuple):
-    """Names of the files of one task."""
+    """`Names` of the files of one task."""
 
     folder: str
     topic: str

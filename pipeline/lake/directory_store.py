@@ -113,6 +113,20 @@ class DirectoryStore:
                     return None
                 raise
 
+    def read(self, key: str, start: int, length: int) -> bytes | None:
+        """One read; a file that is replaced meanwhile is the old one or the new one."""
+        with _told():
+            try:
+                file = self._filesystem.open(self._path(key))
+            except DiskError as error:
+                if error.errno in _MISSING:
+                    return None
+                raise
+            try:
+                return file.read_at(length, start)
+            finally:
+                file.close()
+
     def size(self, key: str) -> int | None:
         """Of the file."""
         with _told():

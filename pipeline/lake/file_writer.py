@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.lake.config import PartitionField
-from pipeline.lake.data_file import DataFile, FileNames
+from pipeline.lake.data_file import DataFile, Names
 from pipeline.lake.partition_values import split
 from pipeline.lake.table_store import TableStore
 
@@ -87,7 +87,7 @@ class _OpenFile:
 class FileWriter:
     """Writes the rows of one task; see the module. Ended by `finish` or `discard`."""
 
-    def __init__(self, store: TableStore, names: FileNames, options: WriterOptions) -> None:
+    def __init__(self, store: TableStore, names: Names, options: WriterOptions) -> None:
         self._store = store
         self._names = names
         self._options = options

@@ -27,6 +27,7 @@ DELETE_MAX: Final = 1000
 """Keys of one DeleteObjects."""
 
 PRECONDITION_FAILED: Final = "412"
+RANGE_BEYOND_END: Final = "416"
 CONFLICT: Final = "409"
 CONFLICT_ATTEMPTS: Final = 5
 """Of a conditional put while another one of the same key is under way."""
@@ -113,6 +114,28 @@ class S3Store:
                 answer = self._client.get_object(Bucket=self._bucket, Key=self._prefix + key)
                 data: bytes = answer["Body"].read()
             except ClientError as error:
+                if _status(error) == "404" and _code(error) != "NoSuchBucket":
+                    return None
+                raise
+            return data
+
+    def read(self, key: str, start: int, length: int) -> bytes | None:
+        """GetObject with a range."""
+        from botocore.exceptions import ClientError
+
+        if length <= 0:
+            return b""
+        with self._told():
+            try:
+                answer = self._client.get_object(
+                    Bucket=self._bucket,
+                    Key=self._prefix + key,
+                    Range=f"bytes={start}-{start + length - 1}",
+                )
+                data: bytes = answer["Body"].read()
+            except ClientError as error:
+                if _status(error) == RANGE_BEYOND_END:
+                    return b""
                 if _status(error) == "404" and _code(error) != "NoSuchBucket":
                     return None
                 raise

@@ -54,6 +54,10 @@ class TableStore(Protocol):
         """A whole small file, None when there is none."""
         ...
 
+    def read(self, key: str, start: int, length: int) -> bytes | None:
+        """A part of a file, shorter where the file ends; None when there is no file."""
+        ...
+
     def size(self, key: str) -> int | None:
         """Bytes of a file, None when there is none."""
         ...

@@ -57,6 +57,15 @@ def test_a_published_file_is_whole_and_replaces(store: TableStore) -> None:
     assert store.size("day=1/a.parquet") == 6
 
 
+def test_a_part_of_a_file_is_read_by_itself(store: TableStore) -> None:
+    write(store, "a.parquet", b"0123456789")
+    assert store.read("a.parquet", 3, 4) == b"3456"
+    assert store.read("a.parquet", 8, 100) == b"89"
+    assert store.read("a.parquet", 10, 5) == b""
+    assert store.read("a.parquet", 0, 0) == b""
+    assert store.read("b.parquet", 0, 5) is None
+
+
 def test_a_scratch_file_is_in_no_listing(store: TableStore) -> None:
     """Nobody reads what is half written."""
     path = store.scratch_path("a.parquet")

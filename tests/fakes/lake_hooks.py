@@ -53,6 +53,10 @@ class HookedStore:
         self._hook("get", False)
         return self._store.get(key)
 
+    def read(self, key: str, start: int, length: int) -> bytes | None:
+        self._hook("read", False)
+        return self._store.read(key, start, length)
+
     def size(self, key: str) -> int | None:
         return self._store.size(key)
 

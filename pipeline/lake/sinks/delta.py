@@ -231,7 +231,7 @@ class DeltaSink:
         parted = {field.name for field in self._partition_by}
         least: dict[str, Any] = {"offset": file.first_offset}
         most: dict[str, Any] = {"offset": file.last_offset}
-        if "partition" not in parted:
+        if "partition" not in parted and file.partition >= 0:
             least["partition"] = most["partition"] = file.partition
         return {"numRecords": file.rows, "minValues": least, "maxValues": most, "nullCount": {}}
 

@@ -6,7 +6,15 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.lake.data_file import DataFile, FileNames, data_file_from_json, range_of
+from pipeline.lake.data_file import (
+    BucketNames,
+    DataFile,
+    FileNames,
+    NamedBucket,
+    bucket_of,
+    data_file_from_json,
+    range_of,
+)
 
 TOPIC_ID = UUID("6f2b5a52-7b9b-4d6c-8d36-0b57f0d2a111")
 NAMES = FileNames("data/", "orders", TOPIC_ID, 3, 120, 240, "0a1b2c3d")
@@ -45,6 +53,18 @@ def test_a_name_is_read_again(some: FileNames, number: int) -> None:
 def test_other_files_have_no_range() -> None:
     for key in ("part-0001.parquet", "data/x.parquet", "part-00000-6f2b.snappy.parquet", ""):
         assert range_of(key) is None
+
+
+def test_a_name_tells_the_bucket_and_no_range() -> None:
+    """So that nobody takes a bucket's files for those of offsets, nor the other way round."""
+    names = BucketNames("data/", "or-bucket-00001", TOPIC_ID, 7, 12, "0a1b2c3d")
+    key = names.key((), 3)
+    assert key == (
+        "data/part-or-bucket-00001-6f2b5a52-bucket-00007-00000000000000000012-0a1b2c3d-00003.parquet"
+    )
+    assert bucket_of(key) == NamedBucket("6f2b5a52", 7, 12, "0a1b2c3d", 3)
+    assert range_of(key) is None
+    assert bucket_of(NAMES.key((), 2)) is None
 
 
 def test_a_file_goes_through_json() -> None:
