@@ -21,11 +21,11 @@ from uuid import UUID
 from bench.process import rss_bytes
 from config.topic import TopicConfig
 from protocol.records.builder import build_batch
-from storage.clock import SystemClock
-from storage.filesystem import LocalFilesystem
-from storage.log import Log
-from storage.randomness import SeededRandomness
-from storage.topic_partition import TopicPartition
+from storage.environment.clock import SystemClock
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SeededRandomness
+from storage.log.log import Log
+from storage.types.topic_partition import TopicPartition
 
 MIB = 1 << 20
 RUNS = 5

@@ -34,14 +34,14 @@ from pipeline.plan.partition_read import follow_partition, read_partition
 from pipeline.plan.piece import PartitionName
 from pipeline.plan.splits import OffsetRange, plan_pieces
 from protocol.records.builder import build_batch
-from storage.checkpoints import encode_epochs
-from storage.clock import SystemClock
-from storage.filesystem import LocalFilesystem
-from storage.producer_snapshot import encode_snapshot
-from storage.randomness import SeededRandomness
-from tiered.history import HistoryState, HistorySummary, PartitionHistory, encode_history
-from tiered.key_ring import KeyRing
-from tiered.object_keys import ObjectKeys
+from storage.checkpoints.checkpoint_files import encode_epochs
+from storage.environment.clock import SystemClock
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SeededRandomness
+from storage.producers.snapshot import encode_snapshot
+from tiered.format.key_ring import KeyRing
+from tiered.format.object_keys import ObjectKeys
+from tiered.metadata.history import HistoryState, HistorySummary, PartitionHistory, encode_history
 from tiered.object_store.filesystem import FilesystemObjectStore
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
@@ -51,7 +51,7 @@ from tiered.segment_metadata import (
     TopicIdPartition,
 )
 from tiered.settings import FormatSettings
-from tiered.storage_manager import RemoteStorageManager
+from tiered.storage_manager.manager import RemoteStorageManager
 from tiered.tier import SegmentFiles, TopicFacts
 
 T = TypeVar("T")

@@ -44,11 +44,11 @@ from pipeline.read.open_segment import open_segment
 from pipeline.read.piece_rows import PieceReader, ReadOptions
 from protocol.records.batch import crc32c, iterate_batches
 from protocol.records.compression import Codec
-from storage.clock import SystemClock
-from storage.filesystem import LocalFilesystem
-from tiered.chunk_index import FixedChunkIndex
-from tiered.manifest import SegmentManifest, StoredSideFile
-from tiered.object_keys import ObjectKeys
+from storage.environment.clock import SystemClock
+from storage.environment.filesystem import LocalFilesystem
+from tiered.format.chunk_index import FixedChunkIndex
+from tiered.format.manifest import SegmentManifest, StoredSideFile
+from tiered.format.object_keys import ObjectKeys
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
     RemoteLogSegmentMetadata,

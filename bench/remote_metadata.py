@@ -28,22 +28,24 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-from broker.controller.cluster_image import PartitionImage, TopicImage
-from broker.disk import Disk
+from broker.controller.images.cluster_image import PartitionImage, TopicImage
 from broker.remote.metadata_log import ReplicaMetadataLog
 from broker.remote.metadata_topic import REMOTE_LOG_METADATA, TOPIC_CONFIGS
-from broker.replica_manager import ReplicaManager
-from broker.timer import TimerWheel
+from broker.replicas.replica_manager import ReplicaManager
+from broker.runtime.disk import Disk
+from broker.runtime.timer import TimerWheel
 from config.topic import TopicConfig
 from protocol.records.builder import build_batch
-from storage.append_origin import AppendOrigin
-from storage.clock import SystemClock
-from storage.filesystem import LocalFilesystem
-from storage.log import Log
-from storage.topic_partition import TopicPartition
-from tiered.metadata_partitioner import metadata_partition
-from tiered.metadata_records import encode_event
-from tiered.metadata_settings import MetadataSettings
+from storage.environment.clock import SystemClock
+from storage.environment.filesystem import LocalFilesystem
+from storage.log.log import Log
+from storage.types.append_origin import AppendOrigin
+from storage.types.topic_partition import TopicPartition
+from tiered.metadata.partitioner import metadata_partition
+from tiered.metadata.records import encode_event
+from tiered.metadata.settings import MetadataSettings
+from tiered.metadata.snapshot_store import LocalSnapshotStore
+from tiered.metadata.topic_based_manager import TopicMetadataManager
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
     RemoteLogSegmentMetadata,
@@ -52,8 +54,6 @@ from tiered.segment_metadata import (
     SegmentState,
     TopicIdPartition,
 )
-from tiered.snapshot_store import LocalSnapshotStore
-from tiered.topic_metadata_manager import TopicMetadataManager
 
 TOPIC_ID = UUID(int=1 << 100)
 USER_TOPIC_ID = UUID(int=0x1234567890ABCDEF1234567890ABCDEF)

@@ -20,15 +20,14 @@ from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
-from storage.filesystem import LocalFilesystem
-from storage.leader_epochs import LeaderEpochCache
-from storage.log import Log
-from tiered.expirer import STEPS_PER_TURN
-from tiered.expiry_plan import RetentionLimits, plan_expiry
-from tiered.lineage import Lineage
-from tiered.metadata_cache import RemoteLogMetadataCache
-from tiered.readable_bytes import ReadableBytes
-from tiered.scrubber import _Owned
+from storage.checkpoints.leader_epochs import LeaderEpochCache
+from storage.environment.filesystem import LocalFilesystem
+from storage.log.log import Log
+from tiered.maintenance.garbage_collector import _Owned
+from tiered.maintenance.verifier import _first_finished, _position_of
+from tiered.metadata.lineage import Lineage
+from tiered.metadata.readable_bytes import ReadableBytes
+from tiered.metadata.segment_index import RemoteLogMetadataCache
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
     RemoteLogSegmentMetadata,
@@ -36,7 +35,8 @@ from tiered.segment_metadata import (
     SegmentState,
     TopicIdPartition,
 )
-from tiered.verifier import _first_finished, _position_of
+from tiered.tasks.expirer import STEPS_PER_TURN
+from tiered.tasks.expiry_plan import RetentionLimits, plan_expiry
 
 PARTITION = TopicIdPartition(UUID(int=7), "t", 0)
 PAGE_SEGMENTS = 333

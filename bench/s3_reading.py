@@ -5,7 +5,7 @@
 
 Clients:
 
-    store        S3ObjectStore.get_range as Varve uses it (`tiered.object_store.ranged_get`)
+    store        S3ObjectStore.get_range as Varve uses it (`tiered.object_store.s3.ranged_get`)
     library      the same, with fast reads off: aiobotocore, copied into the caller's memory
     aiobotocore  get_object and body.read(), nothing else
     threads      http.client in one thread per read in flight, addresses signed in advance: what the
@@ -30,10 +30,10 @@ from urllib.parse import urlsplit
 import uvloop
 
 from bench.s3_server import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY, SERVERS, s3_server
-from storage.clock import SystemClock
-from storage.randomness import SeededRandomness
-from tiered.object_store.credentials import FixedCredentials
-from tiered.object_store.s3 import S3ObjectStore
+from storage.environment.clock import SystemClock
+from storage.environment.randomness import SeededRandomness
+from tiered.object_store.s3.credentials import FixedCredentials
+from tiered.object_store.s3.store import S3ObjectStore
 from tiered.settings import StoreSettings
 
 MIB = 1024 * 1024

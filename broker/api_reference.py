@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from broker.broker import handler_modules
-from broker.kafka_apis import Api
 from broker.metrics.network import api_label
+from broker.requests.kafka_apis import Api
 from protocol.messages import module_of
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "apis.md"

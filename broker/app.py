@@ -14,11 +14,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from broker.broker import Broker
-from broker.logs import configure
 from broker.network.sender import describe_missing as describe_missing_of_network
-from broker.startup_errors import StartupError
-from storage.descriptors import raise_descriptor_limit, share_out
-from storage.filesystem import describe_missing as describe_missing_of_disk
+from broker.runtime.logs import configure
+from broker.runtime.startup_errors import StartupError
+from storage.environment.descriptors import raise_descriptor_limit, share_out
+from storage.environment.filesystem import describe_missing as describe_missing_of_disk
 
 if TYPE_CHECKING:
     from config.load import LoadedConfig

@@ -13,68 +13,68 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from broker import handlers
-from broker.admin_http import AdminServer, Page, Query
-from broker.background import Background
 from broker.cleaning.process import LocalCleaningProcess
 from broker.cleaning.process_cleaner import CLEANER_KEYS, ProcessCleaner, limits_of
-from broker.controller.cluster_image import BrokerEndpoint
 from broker.controller.controller import (
     ClusterIdError,
     Controller,
     RemoteStorageDisabledError,
 )
-from broker.controller.metadata_records import MetadataFormatError
-from broker.controller.metadata_store import StoreError
-from broker.controller.sqlite_store import SqliteStore
-from broker.controller.topic_names import SHARE_GROUP_STATE
-from broker.directory_writer import DirectoryWriters
-from broker.disk import Disks
-from broker.dynamic_settings import DynamicSettings
-from broker.fetch_sessions import FetchSessionCache
+from broker.controller.images.cluster_image import BrokerEndpoint
+from broker.controller.images.metadata_records import MetadataFormatError
+from broker.controller.images.topic_names import SHARE_GROUP_STATE
+from broker.controller.store.metadata_store import StoreError
+from broker.controller.store.sqlite_store import SqliteStore
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.handlers.fetch import FetchHandler
 from broker.handlers.produce import ProduceHandler
 from broker.handlers.share_fetch import ShareFetchHandler
-from broker.kafka_apis import Api, KafkaApis
-from broker.log_lifecycle import LogLifecycle
-from broker.log_mover import LogMover
-from broker.lookups import Lookups
-from broker.loop_lag import LoopLag
+from broker.network.admin_http import AdminServer, Page, Query
 from broker.network.server import LIMIT_KEYS, LISTENER_KEYS, WORKER_KEYS, NetworkServer
 from broker.network.turn_end import TurnEnd
-from broker.node_directories import NodeDirectories
-from broker.node_store import NodeStore, NodeStoreError
-from broker.on_loop import OnLoop
+from broker.node.dynamic_settings import DynamicSettings
+from broker.node.node_directories import NodeDirectories
+from broker.node.node_store import NodeStore, NodeStoreError
+from broker.node.stopped_node import metadata_directory_of
 from broker.remote.admin_pages import TierPages
 from broker.remote.remote_storage import RemoteStorage
 from broker.remote.tier_settings import tier_home, tier_settings
-from broker.replica_manager import ReplicaManager
+from broker.replicas.background import Background
+from broker.replicas.fetch_sessions import FetchSessionCache
+from broker.replicas.log_lifecycle import LogLifecycle
+from broker.replicas.log_mover import LogMover
+from broker.replicas.lookups import Lookups
+from broker.replicas.replica_manager import ReplicaManager
+from broker.requests.kafka_apis import Api, KafkaApis
+from broker.runtime.directory_writer import DirectoryWriters
+from broker.runtime.disk import Disks
+from broker.runtime.loop_lag import LoopLag
+from broker.runtime.on_loop import OnLoop
+from broker.runtime.startup_errors import StartupError
+from broker.runtime.timer import TimerWheel
 from broker.services import Services
 from broker.share.share_coordinator import ShareCoordinator
 from broker.share.share_partitions import SharePartitions
-from broker.startup_errors import StartupError
-from broker.stopped_node import metadata_directory_of
-from broker.timer import TimerWheel
 from broker.transactions.coordinator import TRANSACTION_TOPIC, TransactionCoordinator
 from broker.transactions.markers import LocalMarkerWriter
 from config.broker import BROKER_KEYS
 from config.version import VERSION
 from protocol.api_keys import ApiKey
-from storage.alerts import Alerts
-from storage.clock import Clock, SystemClock, sleep_ms
-from storage.descriptors import DescriptorShares, descriptor_limit, share_out
+from storage.checkpoints.log_directory import LogDirectory
+from storage.environment.alerts import Alerts
+from storage.environment.clock import Clock, SystemClock, sleep_ms
+from storage.environment.descriptors import DescriptorShares, descriptor_limit, share_out
+from storage.environment.filesystem import EVICTED_AT_ONCE, Filesystem, LocalFilesystem
+from storage.environment.randomness import Randomness, SystemRandomness
+from storage.environment.throttle import Throttle
 from storage.errors import DiskError, StorageError
-from storage.filesystem import EVICTED_AT_ONCE, Filesystem, LocalFilesystem
-from storage.log_directory import LogDirectory
-from storage.log_manager import LogManager, LogManagerSettings
-from storage.randomness import Randomness, SystemRandomness
-from storage.throttle import Throttle
-from storage.topic_partition import TopicPartition
+from storage.manager.log_manager import LogManager, LogManagerSettings
+from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.controller.cluster_image import ClusterImage
+    from broker.controller.images.cluster_image import ClusterImage
     from broker.metrics.page import MetricsPage
-    from broker.partition import Partition
+    from broker.replicas.partition import Partition
     from config.broker import BrokerConfig
 
 LOGGER = logging.getLogger(__name__)

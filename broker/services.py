@@ -3,24 +3,24 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from storage.clock import Clock
-from storage.randomness import Randomness
+from storage.environment.clock import Clock
+from storage.environment.randomness import Randomness
 
 if TYPE_CHECKING:
     from broker.controller.controller import Controller
-    from broker.disk import Disk
     from broker.groups.coordinator import GroupCoordinator
-    from broker.log_mover import LogMover
-    from broker.lookups import Lookups
     from broker.remote.remote_storage import RemoteStorage
-    from broker.replica_manager import ReplicaManager
+    from broker.replicas.log_mover import LogMover
+    from broker.replicas.lookups import Lookups
+    from broker.replicas.replica_manager import ReplicaManager
+    from broker.runtime.disk import Disk
+    from broker.runtime.timer import Timer
     from broker.share.share_coordinator import ShareCoordinator
     from broker.share.share_partitions import SharePartitions
-    from broker.timer import Timer
     from broker.transactions.coordinator import TransactionCoordinator
     from config.broker import BrokerConfig
     from protocol.messages.api_versions import ApiVersion
-    from storage.log_manager import LogManager
+    from storage.manager.log_manager import LogManager
 
 
 @dataclass(slots=True)

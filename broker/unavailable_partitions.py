@@ -11,7 +11,7 @@ a metric say so to whoever can mend it.
 
 from typing import Final
 
-from storage.alerts import AlertKind, Alerts
+from storage.environment.alerts import AlertKind, Alerts
 
 _WHAT_TO_DO: Final = (
     "its clients are told NOT_COORDINATOR until the log can be read; mend the disk or bring the "

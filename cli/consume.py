@@ -25,7 +25,7 @@ from cli.moments import datetime_ms
 from cli.options import positive, topic_name, whole_number
 from cli.record_formats import FORMATS
 from cli.table import counted
-from storage.clock import Clock, SystemClock
+from storage.environment.clock import Clock, SystemClock
 
 POLL_MS: Final = 500
 """Longest wait for records before we look at the clock."""

@@ -19,7 +19,7 @@ from cli.table import Cell, counted, format_table
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from broker.node_store import NodeStore
+    from broker.node.node_store import NodeStore
     from config.broker import BrokerConfig
 
 _T = TypeVar("_T")
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _directory_id(text: str) -> "UUID":
-    from storage.uuid_text import parse_uuid
+    from storage.types.uuid_text import parse_uuid
 
     try:
         return parse_uuid(text)
@@ -74,7 +74,7 @@ def _directory_id(text: str) -> "UUID":
 
 
 def _list(settings: "BrokerConfig") -> int:
-    from storage.uuid_text import format_uuid
+    from storage.types.uuid_text import format_uuid
 
     known = with_stopped_node(settings, lambda node: node.known_directories())
     rows: list[list[Cell]] = [
@@ -102,10 +102,10 @@ def with_stopped_node(settings: "BrokerConfig", work: "Callable[[NodeStore], Awa
     Raises:
         CommandError: It runs, or its store or disks refuse.
     """
-    from broker.controller.metadata_records import MetadataFormatError
-    from broker.controller.metadata_store import StoreError
-    from broker.node_store import NodeStoreError
-    from broker.stopped_node import stopped_node
+    from broker.controller.images.metadata_records import MetadataFormatError
+    from broker.controller.store.metadata_store import StoreError
+    from broker.node.node_store import NodeStoreError
+    from broker.node.stopped_node import stopped_node
     from storage.errors import StorageError
 
     async def do() -> _T:

@@ -30,7 +30,7 @@ from protocol.records.batch import (
 from protocol.records.compression import Codec
 from protocol.records.control import ControlType, parse_control_type, parse_end_transaction_marker
 from protocol.records.record import Record, iterate_records
-from storage.checkpoints import (
+from storage.checkpoints.checkpoint_files import (
     CLEANER_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
     LEADER_EPOCH_CHECKPOINT,
@@ -39,9 +39,12 @@ from storage.checkpoints import (
     decode_epochs,
     decode_offsets,
 )
-from storage.clean_shutdown import CLEAN_SHUTDOWN_FILE, read_broker_epoch
+from storage.checkpoints.clean_shutdown import CLEAN_SHUTDOWN_FILE, read_broker_epoch
+from storage.checkpoints.meta_properties import META_PROPERTIES, decode_meta_properties
+from storage.checkpoints.partition_metadata import PARTITION_METADATA, decode_partition_metadata
 from storage.errors import StorageError
-from storage.log_files import (
+from storage.producers.snapshot import decode_snapshot
+from storage.types.log_files import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     SNAPSHOT_SUFFIX,
@@ -49,10 +52,7 @@ from storage.log_files import (
     TRANSACTION_INDEX_SUFFIX,
     parse_log_file_name,
 )
-from storage.meta_properties import META_PROPERTIES, decode_meta_properties
-from storage.partition_metadata import PARTITION_METADATA, decode_partition_metadata
-from storage.producer_snapshot import decode_snapshot
-from storage.uuid_text import format_uuid
+from storage.types.uuid_text import format_uuid
 
 Row = dict[str, object]
 

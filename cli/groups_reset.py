@@ -30,7 +30,7 @@ from cli.offset_resets import (
 )
 from cli.options import topic_partitions, whole_number
 from cli.table import Cell, counted, format_json, format_table
-from storage.clock import SystemClock
+from storage.environment.clock import SystemClock
 
 
 def reset_arguments(parser: argparse.ArgumentParser) -> None:

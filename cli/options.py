@@ -3,7 +3,7 @@
 import argparse
 from typing import NamedTuple
 
-from broker.controller.topic_names import name_problem
+from broker.controller.images.topic_names import name_problem
 
 
 def positive(text: str) -> int:

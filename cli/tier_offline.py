@@ -12,8 +12,8 @@ from cli.tier_bucket import add_bucket_arguments, bucket_settings, with_bucket
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tiered.history import HistorySummary
-    from tiered.manifest import SegmentManifest
+    from tiered.format.manifest import SegmentManifest
+    from tiered.metadata.history import HistorySummary
     from tiered.segment_metadata import TopicIdPartition
     from tiered.settings import TierSettings
     from tiered.tier import Tier
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 def list_bucket(args: argparse.Namespace) -> int:
     """Partitions and what there is of them; also what is damaged."""
-    from tiered.history_reader import histories_among, read_histories
-    from tiered.restore import read_manifests
+    from tiered.metadata.history_reader import histories_among, read_histories
+    from tiered.restore.restore import read_manifests
 
     problems: list[str] = []
     topics = None if args.topic is None else [args.topic]
@@ -91,7 +91,7 @@ def _row(
 
 
 def _id(who: "TopicIdPartition") -> str:
-    from storage.uuid_text import format_uuid
+    from storage.types.uuid_text import format_uuid
 
     return format_uuid(who.topic_id)
 
@@ -103,8 +103,8 @@ def verify_bucket(args: argparse.Namespace) -> dict[str, Any]:
 
 async def _verify(tier: "Tier", which: dict[str, str] | None) -> dict[str, Any]:
     from tiered.errors import TieredError
-    from tiered.history_reader import histories_among, verify_history
-    from tiered.restore import read_manifests
+    from tiered.metadata.history_reader import histories_among, verify_history
+    from tiered.restore.restore import read_manifests
 
     unread: list[str] = []
     topics = None if which is None else [which["topic"]]
@@ -162,7 +162,7 @@ def rotate_arguments(parser: argparse.ArgumentParser) -> None:
 def rotate_keys(args: argparse.Namespace, _: ClientFactory) -> int:
     """Wrap every data key with the active pair; may be stopped and begun again."""
     from broker.remote.tier_settings import tier_home, tier_settings
-    from storage.filesystem import LocalFilesystem
+    from storage.environment.filesystem import LocalFilesystem
 
     given = bucket_settings(args)
     settings = tier_settings(given, tier_home(given, LocalFilesystem()))
@@ -193,14 +193,14 @@ def rotate_keys(args: argparse.Namespace, _: ClientFactory) -> int:
 async def _rotate(
     settings: "TierSettings", topic: str | None
 ) -> tuple[int, int, int, list[dict[str, Any]]]:
-    from storage.clock import SystemClock
+    from storage.environment.clock import SystemClock
+    from storage.environment.filesystem import LocalFilesystem
+    from storage.environment.randomness import SystemRandomness
     from storage.errors import StorageError
-    from storage.filesystem import LocalFilesystem
-    from storage.randomness import SystemRandomness
     from tiered.errors import TieredError
-    from tiered.key_ring import KeyRing
+    from tiered.format.key_ring import KeyRing
+    from tiered.maintenance.key_rotation import rewrap_page
     from tiered.object_store.factory import open_store
-    from tiered.rewrap import rewrap_page
 
     filesystem, randomness = LocalFilesystem(), SystemRandomness()
     rewrapped = active = plain = 0

@@ -23,7 +23,7 @@ from cli.tier_bucket import add_bucket_arguments, bucket_settings, names_a_bucke
 if TYPE_CHECKING:
     from broker.remote.restore import RestoreResult
     from config.broker import BrokerConfig
-    from tiered.restore import BucketContent
+    from tiered.restore.restore import BucketContent
     from tiered.tier import Tier
 
 
@@ -61,7 +61,7 @@ def restore(args: argparse.Namespace, _: ClientFactory) -> int:
     if args.log_dirs:
         args.assignments = [*args.assignments, f"log.dirs={args.log_dirs}"]
     settings = bucket_settings(args)
-    from tiered.restore import read_bucket
+    from tiered.restore.restore import read_bucket
 
     if not args.dry_run:
         _check_node(settings)
@@ -94,8 +94,8 @@ def restore(args: argparse.Namespace, _: ClientFactory) -> int:
 
 def _check_node(settings: "BrokerConfig") -> None:
     from broker.remote.restore import RestoreRefusedError, check_empty
+    from storage.environment.filesystem import LocalFilesystem
     from storage.errors import StorageError
-    from storage.filesystem import LocalFilesystem
 
     try:
         filesystem = LocalFilesystem()
@@ -114,8 +114,8 @@ async def _cluster_id(
     tier: "Tier", settings: "BrokerConfig", content: "BucketContent", take_ownership: bool
 ) -> str:
     """Whose the node will be."""
-    from tiered.claim import CLAIM_KEY, decode_claim
     from tiered.errors import ObjectNotFoundError
+    from tiered.maintenance.bucket_ownership import CLAIM_KEY, decode_claim
 
     try:
         owner: str | None = decode_claim(await tier.get_object(CLAIM_KEY))
@@ -148,15 +148,15 @@ async def _cluster_id(
 async def _restore(
     tier: "Tier", settings: "BrokerConfig", content: "BucketContent", cluster_id: str
 ) -> "RestoreResult":
-    from broker.controller.metadata_store import StoreError
-    from broker.controller.sqlite_store import SqliteStore
-    from broker.node_store import METADATA_FILE
+    from broker.controller.store.metadata_store import StoreError
+    from broker.controller.store.sqlite_store import SqliteStore
+    from broker.node.node_store import METADATA_FILE
     from broker.remote.restore import Restoring
-    from broker.timer import TimerWheel
-    from storage.clock import SystemClock
-    from storage.filesystem import LocalFilesystem
-    from storage.randomness import SystemRandomness
-    from tiered.claim import CLAIM_KEY, encode_claim
+    from broker.runtime.timer import TimerWheel
+    from storage.environment.clock import SystemClock
+    from storage.environment.filesystem import LocalFilesystem
+    from storage.environment.randomness import SystemRandomness
+    from tiered.maintenance.bucket_ownership import CLAIM_KEY, encode_claim
 
     log_dirs = _log_dirs(settings)
     clock = SystemClock()
@@ -221,7 +221,7 @@ def _summary(
 def _document(
     content: "BucketContent", cluster_id: str | None, result: "RestoreResult | None"
 ) -> dict[str, Any]:
-    from storage.uuid_text import format_uuid
+    from storage.types.uuid_text import format_uuid
 
     return {
         "clusterId": cluster_id,

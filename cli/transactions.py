@@ -26,7 +26,7 @@ from cli.connection import (
 from cli.hanging_transactions import OpenTransaction, find_hanging, open_transactions
 from cli.options import TopicPartitions, topic_partitions, whole_number
 from cli.table import Cell, format_json, format_table
-from storage.clock import SystemClock
+from storage.environment.clock import SystemClock
 
 STATES = (
     "Empty",

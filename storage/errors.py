@@ -28,7 +28,7 @@
     ├── PartitionLoadingError        the partition is still being recovered
     └── CorruptFileError             a side file (index, snapshot, checkpoint) fails its check
 
-`broker.errors` is the one place that turns these into Kafka's error codes.
+`broker.runtime.errors` is the one place that turns these into Kafka's error codes.
 """
 
 import errno as _errno

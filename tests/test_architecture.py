@@ -23,7 +23,7 @@ TESTED_ELSEWHERE = {
     # Interfaces: their implementations are tested.
     "broker/groups/group.py": "tests/unit/broker/groups/test_coordinator.py",
     "broker/transactions/parts.py": "tests/unit/broker/transactions/test_coordinator.py",
-    "storage/transaction_marker.py": "tests/unit/storage/test_log_append_markers.py",
+    "storage/types/transaction_marker.py": "tests/unit/storage/log/test_append_markers.py",
     # On a real log, with the markers that decide.
     "broker/groups/transactional_offsets.py": (
         "tests/unit/broker/handlers/test_txn_offset_commit.py"
@@ -77,11 +77,11 @@ TESTED_ELSEWHERE = {
     "config/sections": "tests/unit/config/test_sections.py",
     "protocol/messages": "tests/unit/protocol/test_messages.py",
     # Parts of one class, which needs all of them to do anything.
-    "storage/cleaning.py": "tests/unit/storage/test_cleaner.py",
-    "storage/log_checkpoints.py": "tests/unit/storage/test_log_manager.py",
-    "storage/log_passes.py": "tests/unit/storage/test_log_manager.py",
-    "storage/log_startup.py": "tests/unit/storage/test_log_manager.py",
-    "storage/log_table.py": "tests/unit/storage/test_log_manager.py",
+    "storage/cleaner/cleaning.py": "tests/unit/storage/cleaner/test_cleaner.py",
+    "storage/manager/log_checkpoints.py": "tests/unit/storage/manager/test_log_manager.py",
+    "storage/manager/log_passes.py": "tests/unit/storage/manager/test_log_manager.py",
+    "storage/manager/log_startup.py": "tests/unit/storage/manager/test_log_manager.py",
+    "storage/manager/log_table.py": "tests/unit/storage/manager/test_log_manager.py",
     # One format, tested whole: what is encoded is decoded, and both by other hands.
     "protocol/hot/fetch_decode.py": "tests/unit/protocol/test_hot_fetch.py",
     "protocol/hot/fetch_encode.py": "tests/unit/protocol/test_hot_fetch.py",
@@ -109,10 +109,10 @@ TESTED_ELSEWHERE = {
     "broker/app.py": "tests/scenarios/test_process.py",
     "broker/broker.py": "tests/scenarios/test_restart.py",
     # What a metadata manager promises is tested through it, with both snapshot stores.
-    "tiered/metadata_reader.py": "tests/contract/test_metadata_manager.py",
-    "tiered/snapshotter.py": "tests/contract/test_metadata_manager.py",
-    "tiered/topic_metadata_manager.py": "tests/contract/test_metadata_manager.py",
-    "tiered/wanted_partitions.py": "tests/contract/test_metadata_manager.py",
+    "tiered/metadata/partition_reader.py": "tests/contract/test_metadata_manager.py",
+    "tiered/metadata/snapshotter.py": "tests/contract/test_metadata_manager.py",
+    "tiered/metadata/topic_based_manager.py": "tests/contract/test_metadata_manager.py",
+    "tiered/metadata/wanted_partitions.py": "tests/contract/test_metadata_manager.py",
     # The command is tested as its users see it.
     "cli/dump_files.py": "tests/unit/cli/test_dump_log.py",
     # Read over real segments, by the planner that every reader has.
@@ -233,7 +233,7 @@ def _has_test_module(module: Path) -> bool:
 
 
 def test_every_module_has_a_test_module() -> None:
-    """Nobody has to look for it: storage/log.py has tests/unit/storage/test_log.py.
+    """Nobody has to look for it: storage/log/log.py has tests/unit/storage/log/test_log.py.
 
     It may have several (`test_log_reads.py`), and a sub-package may be part of the name
     (`test_records_batch.py`). A module of mere declarations needs none.
@@ -271,7 +271,7 @@ def test_no_setting_is_silently_without_effect() -> None:
     ]
     # Read by `BrokerConfig.protocol_of`, when the settings are checked.
     otherwise = {"listener.security.protocol.map"}
-    # Read by name, for each group: `broker.controller.resource_configs`.
+    # Read by name, for each group: `broker.controller.configs.resource_configs`.
     otherwise |= {
         f"group.consumer.{bound}{key}"
         for bound in ("", "min.", "max.")
@@ -295,10 +295,10 @@ def test_names_say_what_is_inside() -> None:
 
 
 SEAMS = {
-    "storage/clock.py": {"time"},
-    "storage/descriptors.py": {"resource"},
-    "storage/filesystem.py": {"os"},
-    "storage/randomness.py": {"random", "uuid4"},
+    "storage/environment/clock.py": {"time"},
+    "storage/environment/descriptors.py": {"resource"},
+    "storage/environment/filesystem.py": {"os"},
+    "storage/environment/randomness.py": {"random", "uuid4"},
 }
 """Where clock, disk, chance and limits are asked for; everywhere else they are passed in."""
 

@@ -7,7 +7,7 @@ Source: Kafka, ExponentialBackoff.java.
 
 from typing import Final
 
-from storage.randomness import Randomness
+from storage.environment.randomness import Randomness
 
 _DOUBLINGS_MAX: Final = 40
 """Far beyond any maximum; keeps the number small."""

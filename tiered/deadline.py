@@ -13,8 +13,8 @@ import asyncio
 from types import TracebackType
 from typing import Final
 
+from storage.environment.timer import Timer, TimerHandle
 from tiered.errors import StoreTimeoutError
-from tiered.timer import Timer, TimerHandle
 
 METADATA_DEADLINE_MS: Final = 30_000
 """For one record to be told: appended, flushed and read again."""

@@ -15,7 +15,7 @@
     ├── InvalidTransitionError           a segment's or partition's state may not change so
     └── RemotePausedError                reading is paused by an operator
 
-`broker.errors` is the one place that turns these into Kafka's error codes.
+`broker.runtime.errors` is the one place that turns these into Kafka's error codes.
 """
 
 from protocol.picklable_error import PicklableError

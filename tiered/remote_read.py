@@ -1,4 +1,4 @@
-"""A read from remote storage, as the broker asks for it: the interface of `tiered.reader`.
+"""A read from remote storage, as the broker asks for it: the interface of `tiered.fetch.reader`.
 
 A read is an object that is finished or will be. When everything it needs is in the caches it is
 finished before `RemoteReader.read` returns; then there was no task, no thread and no await.
@@ -11,11 +11,11 @@ finished before `RemoteReader.read` returns; then there was no task, no thread a
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from storage.file_slice import FileSlice
+from storage.types.file_slice import FileSlice
 
 if TYPE_CHECKING:
-    from storage.log import Log
-    from storage.segment import TimestampOffset
+    from storage.log.log import Log
+    from storage.segment.segment import TimestampOffset
     from tiered.segment_metadata import TopicIdPartition
 
 

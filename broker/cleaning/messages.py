@@ -20,7 +20,7 @@ from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
 from protocol.errors import DecodeError
-from storage.cleaning import (
+from storage.cleaner.cleaning import (
     CleanerStats,
     CleaningAbortedError,
     CleaningFailedError,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from broker.cleaning.messages import LINE_BYTES_MAX, decode, encode
-from storage.cleaning import CleaningFailedError
+from storage.cleaner.cleaning import CleaningFailedError
 
 KILLED_S: Final = 0.5
 """What the end of a killed process is waited for."""

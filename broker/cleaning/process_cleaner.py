@@ -1,4 +1,4 @@
-"""Compacts logs in processes: the work of `storage.cleaner`, of which Python threads share one CPU.
+"""Compacts logs in processes: the work of `storage.cleaner`, of which threads share one CPU.
 
     a thread of the broker, one a run          its process
     job: paths, offsets ───────────────────>   reads segments, writes `.cleaned` files
@@ -24,8 +24,8 @@ from typing_extensions import override
 
 from broker.cleaning.messages import Limits, failure_from_json, job_to_json
 from broker.cleaning.process import CleaningProcess
-from storage.cleaner import Cleaner
-from storage.cleaning import (
+from storage.cleaner.cleaner import Cleaner
+from storage.cleaner.cleaning import (
     CleanerStats,
     CleaningFailedError,
     CleaningJob,
@@ -33,9 +33,9 @@ from storage.cleaning import (
     PutInPlace,
     never,
 )
-from storage.clock import Clock
-from storage.filesystem import Filesystem
-from storage.log_files import CLEANED_SUFFIX
+from storage.environment.clock import Clock
+from storage.environment.filesystem import Filesystem
+from storage.types.log_files import CLEANED_SUFFIX
 
 if TYPE_CHECKING:
     from config.broker import BrokerConfig
@@ -247,7 +247,7 @@ class ProcessCleaner(CleansLogs):
     # -- what processes leave behind -----------------------------------------------------------
 
     def _remove_remains(self, directory: str) -> None:
-        """Of a run that was killed. A later one must not find them: see `storage.recovery`."""
+        """Of a run that was killed. A later one must not find them: see `storage.log.recovery`."""
         with self._lock:
             self._dying = [entry for entry in self._dying if not entry[0].is_gone()]
             if any(where == directory for _, where in self._dying):

@@ -21,12 +21,12 @@ from broker.cleaning.messages import (
     stats_to_json,
 )
 from protocol.errors import DecodeError
-from storage.cleaner import Cleaner
-from storage.cleaning import CleaningAbortedError
-from storage.clock import SystemClock, sleep_ms
+from storage.cleaner.cleaner import Cleaner
+from storage.cleaner.cleaning import CleaningAbortedError
+from storage.environment.clock import SystemClock, sleep_ms
+from storage.environment.filesystem import Filesystem, LocalFilesystem
+from storage.environment.throttle import Throttle
 from storage.errors import StorageError
-from storage.filesystem import Filesystem, LocalFilesystem
-from storage.throttle import Throttle
 
 NICE: Final = 5
 """A third of the broker's weight when both want the same CPU."""

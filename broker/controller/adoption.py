@@ -22,14 +22,14 @@ from posixpath import join
 from typing import Final
 from uuid import UUID
 
-from broker.controller.cluster_image import ClusterImage
-from broker.controller.kafka_metadata import (
+from broker.controller.images.cluster_image import ClusterImage
+from broker.controller.images.kafka_metadata import (
     TOPIC_RESOURCE,
     KafkaMetadata,
     KafkaReplicas,
     read_kafka_metadata,
 )
-from broker.controller.metadata_records import (
+from broker.controller.images.metadata_records import (
     PRODUCER_IDS_KEY,
     ConfigResource,
     PartitionImage,
@@ -43,22 +43,22 @@ from broker.controller.metadata_records import (
     encode_topic,
     topic_key,
 )
-from broker.controller.metadata_store import MetadataStore, Put, key_absent
-from broker.controller.store_writer import StoreWriter, Unit
-from broker.controller.topics import automatic_topic
+from broker.controller.store.metadata_store import MetadataStore, Put, key_absent
+from broker.controller.store.store_writer import StoreWriter, Unit
+from broker.controller.topics.topics import automatic_topic
 from config.broker import BrokerConfig
 from config.errors import InvalidConfigError
 from config.topic import validate_topic_overrides
-from storage.checkpoints import LOG_START_OFFSET_CHECKPOINT, read_offsets
+from storage.checkpoints.checkpoint_files import LOG_START_OFFSET_CHECKPOINT, read_offsets
+from storage.checkpoints.leader_epochs import LeaderEpochCache
+from storage.checkpoints.log_directory import LOST, RESERVED_DIRECTORY_IDS
+from storage.checkpoints.partition_metadata import PARTITION_METADATA, read_partition_metadata
+from storage.environment.filesystem import Filesystem
+from storage.environment.randomness import Randomness
 from storage.errors import CorruptFileError
-from storage.filesystem import Filesystem
-from storage.leader_epochs import LeaderEpochCache
-from storage.log_directory import LOST, RESERVED_DIRECTORY_IDS
-from storage.log_files import LOG_SUFFIX, parse_log_file_name
-from storage.partition_directory import DirectoryState, parse_directory
-from storage.partition_metadata import PARTITION_METADATA, read_partition_metadata
-from storage.randomness import Randomness
-from storage.topic_partition import TopicPartition
+from storage.types.log_files import LOG_SUFFIX, parse_log_file_name
+from storage.types.partition_directory import DirectoryState, parse_directory
+from storage.types.topic_partition import TopicPartition
 
 LOGGER = logging.getLogger(__name__)
 

@@ -24,21 +24,20 @@ from collections.abc import (
 from typing import Any, TypeVar
 from uuid import UUID
 
-from broker.controller.auto_creation import AutoCreation
-from broker.controller.cluster_image import (
+from broker.controller.configs.configs import MIN_ISR, ConfigOperation, ConfigRules
+from broker.controller.configs.group_settings import (
+    ConsumerGroupSettings,
+    GroupSettings,
+    ShareGroupSettings,
+)
+from broker.controller.images.cluster_image import (
     BrokerEndpoint,
     BrokerImage,
     ClusterImage,
     TopicImage,
 )
-from broker.controller.configs import MIN_ISR, ConfigOperation, ConfigRules
-from broker.controller.features import INITIAL, FeatureUpdate, Refusal, plan_update
-from broker.controller.group_settings import (
-    ConsumerGroupSettings,
-    GroupSettings,
-    ShareGroupSettings,
-)
-from broker.controller.metadata_records import (
+from broker.controller.images.features import INITIAL, FeatureUpdate, Refusal, plan_update
+from broker.controller.images.metadata_records import (
     CLUSTER_ID_KEY,
     FEATURES_KEY,
     ConfigResource,
@@ -52,7 +51,14 @@ from broker.controller.metadata_records import (
     partitions_prefix,
     topic_key,
 )
-from broker.controller.metadata_store import (
+from broker.controller.images.response_cache import ResponseCache
+from broker.controller.images.results import CreateTopicResult, Result, result_of
+from broker.controller.producer_ids import (
+    PRODUCER_ID_BLOCK_SIZE,
+    ProducerIdBlocks,
+    ProducerIds,
+)
+from broker.controller.store.metadata_store import (
     Compare,
     Delete,
     MetadataStore,
@@ -62,29 +68,23 @@ from broker.controller.metadata_store import (
     key_present,
     value_equals,
 )
-from broker.controller.producer_ids import (
-    PRODUCER_ID_BLOCK_SIZE,
-    ProducerIdBlocks,
-    ProducerIds,
-)
-from broker.controller.response_cache import ResponseCache
-from broker.controller.results import CreateTopicResult, Result, result_of
-from broker.controller.store_writer import StoreWriter, Unit
-from broker.controller.tiered_topics import check_metadata_stays, shown, tiered_topics
-from broker.controller.topic_metadata import TopicMetadata
+from broker.controller.store.store_writer import StoreWriter, Unit
 from broker.controller.topic_planner import TopicPlanner, fresh_id
-from broker.controller.topics import (
+from broker.controller.topics.auto_creation import AutoCreation
+from broker.controller.topics.tiered_topics import check_metadata_stays, shown, tiered_topics
+from broker.controller.topics.topic_metadata import TopicMetadata
+from broker.controller.topics.topics import (
     NewPartitions,
     NewTopic,
 )
-from broker.errors import ApiError
+from broker.runtime.errors import ApiError
 from config.broker import BrokerConfig
 from config.errors import InvalidConfigError
 from config.topic import has_remote_history
 from config.topic_rules import check_stored
 from protocol.error_codes import ErrorCode
-from storage.randomness import Randomness
-from storage.uuid_text import format_uuid
+from storage.environment.randomness import Randomness
+from storage.types.uuid_text import format_uuid
 
 LOGGER = logging.getLogger(__name__)
 

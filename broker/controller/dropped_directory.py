@@ -6,10 +6,10 @@ no directory; the next start chooses one. Works on the store of a broker that do
 
 from uuid import UUID
 
-from broker.controller.cluster_image import ClusterImage
-from broker.controller.metadata_records import directory_key
-from broker.controller.metadata_store import Delete, MetadataStore
-from broker.controller.store_writer import StoreWriter, Unit
+from broker.controller.images.cluster_image import ClusterImage
+from broker.controller.images.metadata_records import directory_key
+from broker.controller.store.metadata_store import Delete, MetadataStore
+from broker.controller.store.store_writer import StoreWriter, Unit
 from broker.controller.topic_planner import changed_partitions, in_new_epoch
 
 

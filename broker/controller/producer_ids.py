@@ -12,13 +12,13 @@ Source: KIP-730; Kafka, RPCProducerIdManager.java, ProducerIdsBlock.java.
 import asyncio
 from typing import Final
 
-from broker.controller.metadata_records import (
+from broker.controller.images.metadata_records import (
     PRODUCER_IDS_KEY,
     decode_next_producer_id,
     encode_next_producer_id,
 )
-from broker.controller.metadata_store import MetadataStore, Put, unchanged_since
-from broker.errors import ApiError
+from broker.controller.store.metadata_store import MetadataStore, Put, unchanged_since
+from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 
 PRODUCER_ID_BLOCK_SIZE: Final = 1000

@@ -5,15 +5,15 @@ from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
-from broker.controller.cluster_image import (
+from broker.controller.configs.configs import ConfigRules
+from broker.controller.images.cluster_image import (
     ClusterImage,
     ConfigResource,
     PartitionImage,
     ResourceType,
     TopicImage,
 )
-from broker.controller.configs import ConfigRules
-from broker.controller.metadata_records import (
+from broker.controller.images.metadata_records import (
     PARTITIONS_PER_CHUNK,
     chunks,
     config_key,
@@ -22,12 +22,12 @@ from broker.controller.metadata_records import (
     partitions_key,
     topic_key,
 )
-from broker.controller.metadata_store import Put, key_absent, key_present
-from broker.controller.results import CreateTopicResult, Result
-from broker.controller.store_writer import Unit
-from broker.controller.tiered_topics import check_metadata_stays
-from broker.controller.topic_names import INTERNAL_TOPICS, collision_key, may_collide
-from broker.controller.topics import (
+from broker.controller.images.results import CreateTopicResult, Result
+from broker.controller.images.topic_names import INTERNAL_TOPICS, collision_key, may_collide
+from broker.controller.store.metadata_store import Put, key_absent, key_present
+from broker.controller.store.store_writer import Unit
+from broker.controller.topics.tiered_topics import check_metadata_stays
+from broker.controller.topics.topics import (
     NewPartitions,
     NewTopic,
     added_partitions,
@@ -36,11 +36,11 @@ from broker.controller.topics import (
     new_partitions_of,
     requested_configs,
 )
-from broker.errors import ApiError
+from broker.runtime.errors import ApiError
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
-from storage.randomness import Randomness
-from storage.uuid_text import format_uuid
+from storage.environment.randomness import Randomness
+from storage.types.uuid_text import format_uuid
 
 RESERVED_IDS: Final = frozenset({UUID(int=0), UUID(int=1)})
 """Topic ids Kafka keeps for itself: none, and its metadata log."""

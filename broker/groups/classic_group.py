@@ -14,7 +14,7 @@ from broker.groups.classic_group_state import VALID_PREVIOUS_STATES, ClassicGrou
 from broker.groups.deadline import Deadline
 from broker.groups.group import Group, GroupType
 from broker.groups.offsets_log import KeyValue
-from broker.timer import TimerHandle
+from broker.runtime.timer import TimerHandle
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
 from protocol.internal import consumer_subscription

@@ -38,14 +38,14 @@ from broker.groups.rebalance import Rebalance
 from broker.groups.shard import GroupShard, TooManyGroupsError
 from broker.groups.share.share_group import ShareGroup
 from broker.groups.turns import in_turns
-from broker.timer import Timer
+from broker.runtime.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from protocol.messages.leave_group import MemberIdentity, MemberResponse
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from storage.clock import Clock
-from storage.randomness import Randomness
+from storage.environment.clock import Clock
+from storage.environment.randomness import Randomness
 
 logger = logging.getLogger(__name__)
 

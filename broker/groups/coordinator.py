@@ -17,10 +17,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from broker.answer import Answer
-from broker.controller.features import GROUP_VERSION, SHARE_VERSION
-from broker.controller.topic_names import CONSUMER_OFFSETS
-from broker.errors import ApiError
+from broker.controller.images.features import GROUP_VERSION, SHARE_VERSION
+from broker.controller.images.topic_names import CONSUMER_OFFSETS
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_protocol import ClassicProtocol, Left
 from broker.groups.consumer.backlog import Backlog
@@ -41,8 +39,10 @@ from broker.groups.share.share_protocol import ShareProtocol
 from broker.groups.share.validation import check_share_heartbeat
 from broker.groups.stats import CommittedOffset, GroupSnapshot, GroupStats
 from broker.groups.transactional_offsets import TransactionalOffsetCommit, TransactionalOffsets
-from broker.request import RequestContext
-from broker.timer import Timer, TimerHandle
+from broker.network.request import RequestContext
+from broker.requests.answer import Answer
+from broker.runtime.errors import ApiError
+from broker.runtime.timer import Timer, TimerHandle
 from broker.unavailable_partitions import UnavailablePartitions
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
@@ -61,17 +61,17 @@ from protocol.messages.share_group_heartbeat import (
 )
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
-from storage.alerts import Alerts
-from storage.clock import Clock
+from storage.environment.alerts import Alerts
+from storage.environment.clock import Clock
+from storage.environment.randomness import Randomness
 from storage.errors import StorageError
-from storage.randomness import Randomness
-from storage.topic_partition import TopicPartition
-from storage.verification import VerificationGuard
+from storage.producers.verification import VerificationGuard
+from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.controller.cluster_image import ClusterImage
     from broker.controller.controller import Controller
-    from broker.replica_manager import ReplicaManager
+    from broker.controller.images.cluster_image import ClusterImage
+    from broker.replicas.replica_manager import ReplicaManager
     from broker.share.persister import SharePersister
 
 logger = logging.getLogger(__name__)

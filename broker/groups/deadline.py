@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from broker.timer import Timer, TimerHandle
-from storage.clock import Clock
+from broker.runtime.timer import Timer, TimerHandle
+from storage.environment.clock import Clock
 
 _EARLY_MS = 0.5
 """A timer may fire this much before its time without being armed again."""

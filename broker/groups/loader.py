@@ -38,7 +38,7 @@ from protocol.internal.share_group_records import ShareGroupKey
 from protocol.records.batch import BatchHeader, iterate_batches
 from protocol.records.control import ControlType, parse_end_transaction_marker
 from protocol.records.record import iterate_records
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

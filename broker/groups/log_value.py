@@ -1,6 +1,6 @@
 """Names and reasons that clients chose, made fit for a log line."""
 
-from broker.logs import quoted
+from broker.runtime.logs import quoted
 
 _LENGTH_MAX = 255
 """What Kafka's clients send as a reason at most; a name may be as long as a frame."""

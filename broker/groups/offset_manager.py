@@ -30,7 +30,7 @@ from broker.groups.group_records import offset_tombstone
 from broker.groups.offset_store import OffsetAndMetadata, is_metadata_too_large
 from broker.groups.offsets_log import Done, KeyValue
 from broker.groups.shard import GroupShard, TooManyGroupsError
-from broker.timer import Timer
+from broker.runtime.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.internal import consumer_subscription
@@ -45,7 +45,7 @@ from protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitResponsePartition,
 )
-from storage.clock import Clock
+from storage.environment.clock import Clock
 
 RECORDS_PER_BATCH_MAX = 1_000
 """Tombstones written in one batch, so that deleting a large group stays below message limits."""

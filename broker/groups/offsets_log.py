@@ -18,12 +18,12 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from broker.timer import Timer, TimerHandle
+from broker.runtime.timer import Timer, TimerHandle
 from protocol.error_codes import ErrorCode
 from protocol.records.builder import build_batch
 from protocol.records.compression import Codec
-from storage.clock import Clock
-from storage.topic_partition import TopicPartition
+from storage.environment.clock import Clock
+from storage.types.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

@@ -27,11 +27,11 @@ from broker.groups.log_value import log_value
 from broker.groups.parked import answer_and_remove, joined, take_syncs
 from broker.groups.shard import GroupShard
 from broker.groups.turns import in_turns
-from broker.timer import Timer
+from broker.runtime.timer import Timer
 from protocol.error_codes import ErrorCode
 from protocol.messages.join_group import JoinGroupResponse
 from protocol.messages.sync_group import SyncGroupResponse
-from storage.clock import Clock
+from storage.environment.clock import Clock
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from broker.groups.offset_store import OffsetStore
 from broker.groups.offsets_log import OffsetsLog
 from broker.groups.share.share_group import ShareGroup
 from broker.groups.stats import GroupStats
-from storage.clock import Clock
+from storage.environment.clock import Clock
 
 GROUPS_MAX = 100_000
 """Groups in one shard; more are refused, so that a stranger who makes up names cannot fill memory.

@@ -34,9 +34,9 @@ from protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
 )
 from protocol.records.builder import build_batch
-from storage.clock import Clock
-from storage.topic_partition import TopicPartition
-from storage.verification import TransactionTerms, VerificationGuard
+from storage.environment.clock import Clock
+from storage.producers.verification import TransactionTerms, VerificationGuard
+from storage.types.topic_partition import TopicPartition
 
 
 class TransactionalOffsetCommit(NamedTuple):

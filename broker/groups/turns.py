@@ -13,7 +13,7 @@ late, and find that the group has gone on.
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from broker.timer import Timer
+from broker.runtime.timer import Timer
 
 PER_TURN = 50
 """Members that are served before the loop gets its turn: about two milliseconds."""

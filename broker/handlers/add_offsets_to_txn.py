@@ -13,16 +13,16 @@ Versions:
 
 from typing import TYPE_CHECKING
 
-from broker.answer import Answer
 from broker.groups.coordinator import OFFSETS_TOPIC
+from broker.requests.answer import Answer
 from broker.transactions.parts import ProducerIdAndEpoch
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.ADD_OFFSETS_TO_TXN

@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker.answer import Answer
-from broker.controller.topic_names import BROKERS_OWN_TOPICS, REMOTE_LOG_METADATA
+from broker.controller.images.topic_names import BROKERS_OWN_TOPICS, REMOTE_LOG_METADATA
+from broker.requests.answer import Answer
 from broker.transactions.parts import ProducerIdAndEpoch
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -34,10 +34,10 @@ from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.ADD_PARTITIONS_TO_TXN

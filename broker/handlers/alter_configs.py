@@ -13,13 +13,13 @@ Versions:
 
 from typing import TYPE_CHECKING
 
-from broker.controller.cluster_image import ConfigResource
-from broker.controller.config_requests import (
+from broker.controller.configs.config_requests import (
     RequestedChange,
     RequestedResource,
     outcomes,
     resources_to_change,
 )
+from broker.controller.images.cluster_image import ConfigResource
 from protocol.api_keys import ApiKey
 from protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -28,7 +28,7 @@ from protocol.messages.alter_configs import (
 )
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.ALTER_CONFIGS

@@ -16,8 +16,8 @@ Source: Kafka, ReplicationControlManager.java (alterPartitionReassignments).
 
 from typing import TYPE_CHECKING
 
-from broker.controller.topics import assigned_partition
-from broker.errors import ApiError
+from broker.controller.topics.topics import assigned_partition
+from broker.runtime.errors import ApiError
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_partition_reassignments import (
@@ -29,8 +29,8 @@ from protocol.messages.alter_partition_reassignments import (
 )
 
 if TYPE_CHECKING:
-    from broker.controller.cluster_image import ClusterImage
-    from broker.request import RequestContext
+    from broker.controller.images.cluster_image import ClusterImage
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.ALTER_PARTITION_REASSIGNMENTS

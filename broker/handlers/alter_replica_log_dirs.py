@@ -17,7 +17,7 @@ Versions:
 
 from typing import TYPE_CHECKING
 
-from broker.errors import ApiError
+from broker.runtime.errors import ApiError
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_replica_log_dirs import (
@@ -26,10 +26,10 @@ from protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopicResult,
 )
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.ALTER_REPLICA_LOG_DIRS

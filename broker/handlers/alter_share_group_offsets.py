@@ -12,10 +12,10 @@ Versions:
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from broker.answer import Answer
-from broker.errors import ApiError
 from broker.groups.coordinator import can_be_recorded
 from broker.groups.share.initializer import Codes
+from broker.requests.answer import Answer
+from broker.runtime.errors import ApiError
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_share_group_offsets import (
@@ -26,7 +26,7 @@ from protocol.messages.alter_share_group_offsets import (
 )
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.ALTER_SHARE_GROUP_OFFSETS

@@ -18,7 +18,7 @@ Versions:
 import re
 from typing import TYPE_CHECKING
 
-from broker.controller.features import SUPPORTED
+from broker.controller.images.features import SUPPORTED
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.api_versions import (
@@ -30,7 +30,7 @@ from protocol.messages.api_versions import (
 )
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.API_VERSIONS

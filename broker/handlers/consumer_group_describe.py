@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.controller.authorized_operations import GROUP_OPERATIONS
-from broker.controller.cluster_image import TopicImage
+from broker.controller.images.cluster_image import TopicImage
 from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.consumer.member import Assignment, ConsumerGroupMember
 from protocol.api_keys import ApiKey
@@ -28,7 +28,7 @@ from protocol.messages.consumer_group_describe import (
 )
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.CONSUMER_GROUP_DESCRIBE

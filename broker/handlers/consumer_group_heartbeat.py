@@ -15,7 +15,7 @@ Versions:
 
 from typing import TYPE_CHECKING
 
-from broker.errors import ApiError
+from broker.runtime.errors import ApiError
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.consumer_group_heartbeat import (
@@ -24,8 +24,8 @@ from protocol.messages.consumer_group_heartbeat import (
 )
 
 if TYPE_CHECKING:
-    from broker.answer import Answer
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
+    from broker.requests.answer import Answer
     from broker.services import Services
 
 API_KEY = ApiKey.CONSUMER_GROUP_HEARTBEAT

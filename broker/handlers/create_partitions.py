@@ -16,7 +16,7 @@ Versions:
 
 from typing import TYPE_CHECKING
 
-from broker.controller.topics import NewPartitions
+from broker.controller.topics.topics import NewPartitions
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_partitions import (
@@ -26,7 +26,7 @@ from protocol.messages.create_partitions import (
 )
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.CREATE_PARTITIONS

@@ -17,9 +17,9 @@ Versions:
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from broker.controller.config_descriptions import ConfigDescriptions, ConfigEntry
-from broker.controller.results import CreateTopicResult
-from broker.controller.topics import NewTopic
+from broker.controller.configs.config_descriptions import ConfigDescriptions, ConfigEntry
+from broker.controller.images.results import CreateTopicResult
+from broker.controller.topics.topics import NewTopic
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import (
@@ -31,7 +31,7 @@ from protocol.messages.create_topics import (
 )
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.CREATE_TOPICS

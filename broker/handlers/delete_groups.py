@@ -11,7 +11,7 @@ Versions:
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker.answer import Answer
+from broker.requests.answer import Answer
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_groups import (
@@ -21,7 +21,7 @@ from protocol.messages.delete_groups import (
 )
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.DELETE_GROUPS

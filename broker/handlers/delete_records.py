@@ -18,9 +18,9 @@ import asyncio
 from math import inf
 from typing import TYPE_CHECKING
 
-from broker.controller.tiered_topics import check_metadata_stays
-from broker.controller.topic_names import INTERNAL_TOPICS
-from broker.errors import ApiError, code_of
+from broker.controller.images.topic_names import INTERNAL_TOPICS
+from broker.controller.topics.tiered_topics import check_metadata_stays
+from broker.runtime.errors import ApiError, code_of
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_records import (
@@ -32,9 +32,9 @@ from protocol.messages.delete_records import (
 from storage.errors import StorageError
 
 if TYPE_CHECKING:
-    from broker.partition import Partition
+    from broker.network.request import RequestContext
     from broker.remote.remote_storage import RemoteStorage
-    from broker.request import RequestContext
+    from broker.replicas.partition import Partition
     from broker.services import Services
 
 API_KEY = ApiKey.DELETE_RECORDS

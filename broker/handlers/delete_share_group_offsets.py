@@ -12,8 +12,8 @@ Versions:
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from broker.answer import Answer
-from broker.errors import ApiError
+from broker.requests.answer import Answer
+from broker.runtime.errors import ApiError
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_share_group_offsets import (
@@ -23,7 +23,7 @@ from protocol.messages.delete_share_group_offsets import (
 )
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.DELETE_SHARE_GROUP_OFFSETS

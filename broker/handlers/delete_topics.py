@@ -32,8 +32,8 @@ from protocol.messages.delete_topics import (
 from protocol.primitives import NIL_UUID
 
 if TYPE_CHECKING:
-    from broker.controller.cluster_image import ClusterImage
-    from broker.request import RequestContext
+    from broker.controller.images.cluster_image import ClusterImage
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.DELETE_TOPICS

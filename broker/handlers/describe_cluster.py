@@ -14,7 +14,7 @@ Versions:
 from typing import TYPE_CHECKING
 
 from broker.controller.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
-from broker.errors import ApiError
+from broker.runtime.errors import ApiError
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_cluster import (
@@ -24,7 +24,7 @@ from protocol.messages.describe_cluster import (
 )
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.DESCRIBE_CLUSTER

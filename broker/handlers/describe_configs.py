@@ -21,10 +21,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from broker.controller.cluster_image import ResourceType
-from broker.controller.config_descriptions import ConfigDescriptions, ConfigEntry
-from broker.controller.topic_names import name_problem
-from broker.errors import ApiError
+from broker.controller.configs.config_descriptions import ConfigDescriptions, ConfigEntry
+from broker.controller.images.cluster_image import ResourceType
+from broker.controller.images.topic_names import name_problem
+from broker.runtime.errors import ApiError
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_configs import (
@@ -37,8 +37,8 @@ from protocol.messages.describe_configs import (
 )
 
 if TYPE_CHECKING:
-    from broker.controller.cluster_image import ClusterImage
-    from broker.request import RequestContext
+    from broker.controller.images.cluster_image import ClusterImage
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.DESCRIBE_CONFIGS

@@ -33,9 +33,9 @@ from protocol.messages.describe_log_dirs import (
 from storage.errors import DiskError
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
-    from storage.log_directory import LogDirectory
+    from storage.checkpoints.log_directory import LogDirectory
 
 API_KEY = ApiKey.DESCRIBE_LOG_DIRS
 VERSIONS = (1, 4)

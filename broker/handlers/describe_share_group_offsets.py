@@ -16,8 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from broker.answer import Answer
-from broker.errors import ApiError
+from broker.requests.answer import Answer
+from broker.runtime.errors import ApiError
 from broker.share.persister import UNINITIALIZED_OFFSET, UNKNOWN_COUNT, ShareSummary
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -32,7 +32,7 @@ from protocol.messages.describe_share_group_offsets import (
 )
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS

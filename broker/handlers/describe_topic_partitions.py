@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from broker.controller.authorized_operations import TOPIC_OPERATIONS
-from broker.controller.topic_metadata import NO_LEADER, offline_replicas
-from broker.controller.topic_names import INTERNAL_TOPICS, name_problem
+from broker.controller.images.topic_names import INTERNAL_TOPICS, name_problem
+from broker.controller.topics.topic_metadata import NO_LEADER, offline_replicas
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_topic_partitions import (
@@ -28,8 +28,8 @@ from protocol.messages.describe_topic_partitions import (
 )
 
 if TYPE_CHECKING:
-    from broker.controller.cluster_image import ClusterImage, PartitionImage, TopicImage
-    from broker.request import RequestContext
+    from broker.controller.images.cluster_image import ClusterImage, PartitionImage, TopicImage
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.DESCRIBE_TOPIC_PARTITIONS

@@ -16,14 +16,14 @@ Versions:
 
 from typing import TYPE_CHECKING
 
-from broker.answer import Answer
+from broker.requests.answer import Answer
 from broker.transactions.parts import ProducerIdAndEpoch
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.END_TXN

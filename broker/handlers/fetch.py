@@ -32,28 +32,38 @@ Versions:
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from broker.delayed_cold_fetch import HELD_BACK_MAX_MS, WAIT_MAX_MS, DelayedColdFetch, Missing
-from broker.delayed_fetch import DelayedFetch
-from broker.delayed_remote_fetch import DelayedRemoteFetch, is_settled
-from broker.errors import ApiError, code_of
-from broker.fetch_sessions import FetchContext, FetchSessionCache, SessionPartition, TopicKey
-from broker.reply import PARKED, Body, HotResult, Reply
-from broker.request_limits import ELEMENTS_MAX, check_partitions, check_size
+from broker.replicas.delayed_cold_fetch import (
+    HELD_BACK_MAX_MS,
+    WAIT_MAX_MS,
+    DelayedColdFetch,
+    Missing,
+)
+from broker.replicas.delayed_fetch import DelayedFetch
+from broker.replicas.delayed_remote_fetch import DelayedRemoteFetch, is_settled
+from broker.replicas.fetch_sessions import (
+    FetchContext,
+    FetchSessionCache,
+    SessionPartition,
+    TopicKey,
+)
+from broker.requests.reply import PARKED, Body, HotResult, Reply
+from broker.requests.request_limits import ELEMENTS_MAX, check_partitions, check_size
+from broker.runtime.errors import ApiError, code_of
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.hot.fetch import FetchPartitionResponse, decode_request, encode_response
 from storage.errors import DiskError, OffsetNotLocalError, StorageError
-from storage.reads import NOWAIT, WouldBlockError
+from storage.index.reads import NOWAIT, WouldBlockError
 from tiered.errors import TieredError
 from tiered.remote_read import PausedRead, RemoteRecords
 
 if TYPE_CHECKING:
     from broker.network.connection import Connection
-    from broker.partition import Partition
-    from broker.replica_manager import ReplicaManager
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
+    from broker.replicas.partition import Partition
+    from broker.replicas.replica_manager import ReplicaManager
     from protocol.hot.fetch import FetchPartition, FetchRequest
-    from storage.reads import CachedReads
+    from storage.index.reads import CachedReads
     from tiered.remote_read import RemoteRead
 
 API_KEY = ApiKey.FETCH

@@ -19,9 +19,9 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from broker.controller.topic_names import SHARE_GROUP_STATE
-from broker.errors import ApiError
+from broker.controller.images.topic_names import SHARE_GROUP_STATE
 from broker.groups.coordinator import OFFSETS_TOPIC
+from broker.runtime.errors import ApiError
 from broker.transactions.coordinator import TRANSACTION_TOPIC
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -30,10 +30,10 @@ from protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from storage.uuid_text import parse_uuid
+from storage.types.uuid_text import parse_uuid
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 logger = logging.getLogger(__name__)

@@ -16,14 +16,14 @@ Versions:
 
 from typing import TYPE_CHECKING
 
-from broker.controller.cluster_image import ConfigResource, ResourceType
-from broker.controller.config_requests import (
+from broker.controller.configs.config_requests import (
     RequestedChange,
     RequestedResource,
     outcomes,
     resources_to_change,
 )
-from broker.controller.configs import ConfigOperation, Operation
+from broker.controller.configs.configs import ConfigOperation, Operation
+from broker.controller.images.cluster_image import ConfigResource, ResourceType
 from protocol.api_keys import ApiKey
 from protocol.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
@@ -32,7 +32,7 @@ from protocol.messages.incremental_alter_configs import (
 )
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.INCREMENTAL_ALTER_CONFIGS

@@ -20,9 +20,9 @@ Versions:
 import asyncio
 from typing import TYPE_CHECKING
 
-from broker.answer import Answer
-from broker.controller.metadata_store import StoreError
-from broker.errors import ApiError
+from broker.controller.store.metadata_store import StoreError
+from broker.requests.answer import Answer
+from broker.runtime.errors import ApiError
 from broker.transactions.parts import ProducerIdAndEpoch
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -30,7 +30,7 @@ from protocol.messages.init_producer_id import InitProducerIdRequest, InitProduc
 
 if TYPE_CHECKING:
     from broker.controller.producer_ids import ProducerIds
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.INIT_PRODUCER_ID

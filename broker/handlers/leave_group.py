@@ -14,7 +14,7 @@ Versions:
 
 from typing import TYPE_CHECKING
 
-from broker.answer import Answer
+from broker.requests.answer import Answer
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.leave_group import (
@@ -25,7 +25,7 @@ from protocol.messages.leave_group import (
 )
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.LEAVE_GROUP

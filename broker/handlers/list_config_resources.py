@@ -13,7 +13,7 @@ Versions:
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from broker.controller.cluster_image import ResourceType
+from broker.controller.images.cluster_image import ResourceType
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.list_config_resources import (
@@ -23,8 +23,8 @@ from protocol.messages.list_config_resources import (
 )
 
 if TYPE_CHECKING:
-    from broker.controller.cluster_image import ClusterImage
-    from broker.request import RequestContext
+    from broker.controller.images.cluster_image import ClusterImage
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.LIST_CONFIG_RESOURCES

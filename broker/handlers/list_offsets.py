@@ -28,7 +28,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker.errors import ApiError, code_of
+from broker.runtime.errors import ApiError, code_of
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.list_offsets import (
@@ -42,9 +42,9 @@ from storage.errors import StorageError
 from tiered.errors import TieredError
 
 if TYPE_CHECKING:
-    from broker.partition import Partition
+    from broker.network.request import RequestContext
     from broker.remote.remote_storage import RemoteStorage
-    from broker.request import RequestContext
+    from broker.replicas.partition import Partition
     from broker.services import Services
 
 API_KEY = ApiKey.LIST_OFFSETS

@@ -33,8 +33,8 @@ from broker.controller.authorized_operations import (
     NOT_ASKED,
     TOPIC_OPERATIONS,
 )
-from broker.controller.topic_metadata import describe_brokers
-from broker.controller.topic_names import INTERNAL_TOPICS, name_problem
+from broker.controller.images.topic_names import INTERNAL_TOPICS, name_problem
+from broker.controller.topics.topic_metadata import describe_brokers
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.metadata import (
@@ -46,9 +46,9 @@ from protocol.messages.metadata import (
 from protocol.primitives import NIL_UUID
 
 if TYPE_CHECKING:
-    from broker.controller.cluster_image import ClusterImage
     from broker.controller.controller import Controller
-    from broker.request import RequestContext
+    from broker.controller.images.cluster_image import ClusterImage
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.METADATA

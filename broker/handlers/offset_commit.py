@@ -17,8 +17,8 @@ Versions:
 
 from typing import TYPE_CHECKING
 
-from broker.answer import Answer
 from broker.groups.offset_manager import OffsetCommit
+from broker.requests.answer import Answer
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_commit import (
@@ -29,7 +29,7 @@ from protocol.messages.offset_commit import (
 )
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.OFFSET_COMMIT

@@ -7,7 +7,7 @@ Behaviour:
 
 from typing import TYPE_CHECKING
 
-from broker.answer import Answer
+from broker.requests.answer import Answer
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_delete import (
@@ -18,7 +18,7 @@ from protocol.messages.offset_delete import (
 )
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.OFFSET_DELETE

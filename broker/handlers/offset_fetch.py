@@ -36,9 +36,9 @@ from protocol.messages.offset_fetch import (
 )
 
 if TYPE_CHECKING:
-    from broker.controller.cluster_image import ClusterImage
+    from broker.controller.images.cluster_image import ClusterImage
     from broker.groups.offset_manager import FetchedOffset
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.OFFSET_FETCH

@@ -12,7 +12,7 @@ Versions:
 
 from typing import TYPE_CHECKING
 
-from broker.errors import ApiError, code_of
+from broker.runtime.errors import ApiError, code_of
 from protocol.api_keys import ApiKey
 from protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -23,7 +23,7 @@ from protocol.messages.offset_for_leader_epoch import (
 from storage.errors import StorageError
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.OFFSET_FOR_LEADER_EPOCH

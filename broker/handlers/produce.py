@@ -5,7 +5,7 @@ Behaviour:
   codec, producer state), given its offsets in place, and written once to the page cache.
 - acks=0 has no answer; if it fails the connection is closed, so that the client notices.
 - acks=1 and -1 answer when the records are committed: at once on one replica, unless a thread
-  writes them (`storage.log_write_behind`), or after the shared fdatasync when `flush.messages` is
+  writes them (`storage.log.write_behind`), or after the shared fdatasync when `flush.messages` is
   reached. While too much waits to be written, the connection is read no further.
 - Topics that cost CPU by the record (`compression.type` other than the producer's,
   `record.validation=full`, compacted ones) have their larger batches prepared by a thread; every
@@ -34,12 +34,12 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from broker.controller.topic_names import BROKERS_OWN_TOPICS, may_produce_to
-from broker.delayed_produce import DelayedProduce, Waiting, WrittenParts
-from broker.errors import ApiError, code_of
-from broker.preparation import INLINE_SIZE_MAX
-from broker.reply import PARKED, HotResult, Reply
-from broker.request_limits import ELEMENTS_MAX, check_partitions
+from broker.controller.images.topic_names import BROKERS_OWN_TOPICS, may_produce_to
+from broker.replicas.delayed_produce import DelayedProduce, Waiting, WrittenParts
+from broker.replicas.preparation import INLINE_SIZE_MAX
+from broker.requests.reply import PARKED, HotResult, Reply
+from broker.requests.request_limits import ELEMENTS_MAX, check_partitions
+from broker.runtime.errors import ApiError, code_of
 from broker.transactions.transactional_produce import (
     TransactionalProduce,
     is_transactional,
@@ -59,15 +59,15 @@ from storage.errors import (
 
 if TYPE_CHECKING:
     from broker.network.connection import Connection
-    from broker.partition import Partition
-    from broker.replica_manager import ReplicaManager
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
+    from broker.replicas.partition import Partition
+    from broker.replicas.replica_manager import ReplicaManager
     from broker.transactions.parts import PartitionRegistrar
     from broker.transactions.verification import Verdicts
     from protocol.hot.produce import ProduceRequest, ProduceTopic
-    from storage.append_info import AppendInfo
-    from storage.clock import Clock
-    from storage.verification import TransactionTerms
+    from storage.environment.clock import Clock
+    from storage.producers.verification import TransactionTerms
+    from storage.types.append_info import AppendInfo
 
 LOGGER = logging.getLogger(__name__)
 

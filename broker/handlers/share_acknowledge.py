@@ -15,8 +15,8 @@ Versions:
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from broker.answer import Answer
-from broker.errors import ApiError
+from broker.requests.answer import Answer
+from broker.runtime.errors import ApiError
 from broker.share.acknowledgements import Acknowledgements, is_member_id
 from broker.share.persister import SharePartitionKey
 from broker.share.share_partitions import Outcomes
@@ -32,7 +32,7 @@ from protocol.messages.share_acknowledge import (
 )
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.share.parts import ShareServices
 
 API_KEY = ApiKey.SHARE_ACKNOWLEDGE

@@ -19,9 +19,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from broker.errors import ApiError
-from broker.reply import PARKED, Body, HotResult, Reply
-from broker.request_limits import check_elements, check_size, elements_max_of
+from broker.requests.reply import PARKED, Body, HotResult, Reply
+from broker.requests.request_limits import check_elements, check_size, elements_max_of
+from broker.runtime.errors import ApiError
 from broker.share.acknowledgements import RENEW_FROM_VERSION, Acknowledgements, is_member_id
 from broker.share.delayed_share_fetch import DelayedShareFetch
 from broker.share.persister import SharePartitionKey
@@ -42,8 +42,8 @@ from tiered.remote_read import RemoteRecords
 
 if TYPE_CHECKING:
     from broker.network.connection import Connection
-    from broker.replica_manager import ReplicaManager
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
+    from broker.replicas.replica_manager import ReplicaManager
 
 API_KEY = ApiKey.SHARE_FETCH
 VERSIONS = (1, 2)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.controller.authorized_operations import GROUP_OPERATIONS
-from broker.controller.cluster_image import TopicImage
+from broker.controller.images.cluster_image import TopicImage
 from broker.groups.share.member import ShareGroupMember
 from broker.groups.share.share_group import ShareGroup
 from broker.groups.share.simple_assignor import SimpleAssignor
@@ -30,7 +30,7 @@ from protocol.messages.share_group_describe import (
 )
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.SHARE_GROUP_DESCRIBE

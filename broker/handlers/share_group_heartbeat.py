@@ -12,7 +12,7 @@ Versions:
 
 from typing import TYPE_CHECKING
 
-from broker.errors import ApiError
+from broker.runtime.errors import ApiError
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_group_heartbeat import (
@@ -21,8 +21,8 @@ from protocol.messages.share_group_heartbeat import (
 )
 
 if TYPE_CHECKING:
-    from broker.answer import Answer
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
+    from broker.requests.answer import Answer
     from broker.services import Services
 
 API_KEY = ApiKey.SHARE_GROUP_HEARTBEAT

@@ -18,10 +18,10 @@ Versions:
 
 from typing import TYPE_CHECKING
 
-from broker.answer import Answer
 from broker.groups.coordinator import OFFSETS_TOPIC
 from broker.groups.offsets_log import code_for_clients
 from broker.groups.transactional_offsets import TransactionalOffsetCommit
+from broker.requests.answer import Answer
 from broker.transactions.parts import ProducerIdAndEpoch
 from broker.transactions.verification import (
     TransactionVerifier,
@@ -38,7 +38,7 @@ from protocol.messages.txn_offset_commit import (
 )
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.TXN_OFFSET_COMMIT

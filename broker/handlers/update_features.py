@@ -1,7 +1,8 @@
 """UpdateFeatures (API key 57), versions 0 to 2.
 
 Behaviour:
-- Raises or lowers finalised levels of features (`broker.controller.features`); all of a request's
+- Raises or lowers finalised levels of features (`broker.controller.images.features`); all of a
+request's
   or none. Lowering needs an upgrade type that says so; safe and unsafe are the same here, for no
   feature loses metadata.
 - `validate_only` answers as if it were done.
@@ -15,7 +16,7 @@ Versions:
 
 from typing import TYPE_CHECKING
 
-from broker.controller.features import FeatureUpdate, UpgradeType
+from broker.controller.images.features import FeatureUpdate, UpgradeType
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.update_features import (
@@ -25,7 +26,7 @@ from protocol.messages.update_features import (
 )
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.UPDATE_FEATURES

@@ -15,7 +15,7 @@ Versions:
 
 from typing import TYPE_CHECKING
 
-from broker.answer import Answer
+from broker.requests.answer import Answer
 from broker.transactions.markers import LocalMarkerWriter
 from broker.transactions.parts import PartitionErrors
 from protocol.api_keys import ApiKey
@@ -27,11 +27,11 @@ from protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from storage.topic_partition import TopicPartition
-from storage.transaction_marker import TransactionMarker
+from storage.types.topic_partition import TopicPartition
+from storage.types.transaction_marker import TransactionMarker
 
 if TYPE_CHECKING:
-    from broker.request import RequestContext
+    from broker.network.request import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.WRITE_TXN_MARKERS

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from prometheus_client.core import Metric
 
 from broker.metrics.families import counter, gauge
-from storage.alerts import Alerts
+from storage.environment.alerts import Alerts
 
 
 class AlertMetrics:

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from prometheus_client.core import Metric
 
 from broker.metrics.families import counter, gauge
-from storage.descriptors import DescriptorShares
-from storage.filesystem import Filesystem
+from storage.environment.descriptors import DescriptorShares
+from storage.environment.filesystem import Filesystem
 
 
 class DescriptorMetrics:

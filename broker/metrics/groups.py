@@ -12,7 +12,7 @@ from broker.metrics.families import counter, gauge
 
 if TYPE_CHECKING:
     from broker.groups.coordinator import GroupCoordinator
-    from broker.replica_manager import ReplicaManager
+    from broker.replicas.replica_manager import ReplicaManager
 
 SLICE = 500
 STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty")

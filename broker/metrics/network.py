@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.core import Metric
 
-from broker.api_stats import BUCKETS_MS
-from broker.loop_lag import BOUNDS_S
 from broker.metrics.families import counter, gauge, histogram
+from broker.requests.api_stats import BUCKETS_MS
+from broker.runtime.loop_lag import BOUNDS_S
 
 if TYPE_CHECKING:
-    from broker.kafka_apis import KafkaApis
-    from broker.loop_lag import LoopLag
     from broker.network.acceptor import ConnectionLimits
     from broker.network.processor import Processor
     from broker.network.receive_buffers import ReceiveBuffers
     from broker.network.request_channel import RequestChannel
+    from broker.requests.kafka_apis import KafkaApis
+    from broker.runtime.loop_lag import LoopLag
 
 PROCESSOR = ("listener", "networkProcessor")
 

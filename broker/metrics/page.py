@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Protocol
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
 from prometheus_client.core import Metric
 
-from broker.admin_http import Page
+from broker.network.admin_http import Page
 
 if TYPE_CHECKING:
-    from broker.disk import Disk
+    from broker.runtime.disk import Disk
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

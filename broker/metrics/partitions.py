@@ -10,9 +10,9 @@ from broker.metrics.families import counter, gauge
 
 if TYPE_CHECKING:
     from broker.controller.controller import Controller
-    from broker.fetch_sessions import FetchSessionCache
-    from broker.replica_manager import ReplicaManager
-    from storage.log_manager import LogManager
+    from broker.replicas.fetch_sessions import FetchSessionCache
+    from broker.replicas.replica_manager import ReplicaManager
+    from storage.manager.log_manager import LogManager
 
 SLICE = 500
 """Partitions read between two turns of the loop."""

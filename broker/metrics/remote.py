@@ -15,13 +15,13 @@ from broker.metrics.families import counter, gauge, histogram
 from tiered.object_store.statistics import LATENCY_BOUNDS_MS
 
 if TYPE_CHECKING:
-    from broker.lookups import Lookups
     from broker.remote.remote_storage import RemoteStorage
-    from broker.replica_manager import ReplicaManager
-    from tiered.history_keeper import HistoryKeeper
-    from tiered.manager import RemoteLogManager
-    from tiered.partition_gauges import PartitionGauges
-    from tiered.reader import Reader
+    from broker.replicas.lookups import Lookups
+    from broker.replicas.replica_manager import ReplicaManager
+    from tiered.fetch.reader import Reader
+    from tiered.tasks.history_keeper import HistoryKeeper
+    from tiered.tasks.manager import RemoteLogManager
+    from tiered.tasks.partition_gauges import PartitionGauges
 
 TOPIC = ("topic",)
 

@@ -8,9 +8,9 @@ from prometheus_client.core import Metric
 from broker.metrics.families import counter, gauge
 
 if TYPE_CHECKING:
-    from broker.replica_manager import ReplicaManager
+    from broker.replicas.replica_manager import ReplicaManager
     from broker.transactions.coordinator import TransactionCoordinator
-    from storage.clock import Clock
+    from storage.environment.clock import Clock
 
 TRANSACTIONS = "varve_transaction_coordinator"
 

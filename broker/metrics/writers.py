@@ -8,7 +8,7 @@ from prometheus_client.core import Metric
 from broker.metrics.families import counter, gauge
 
 if TYPE_CHECKING:
-    from broker.directory_writer import DirectoryWriters
+    from broker.runtime.directory_writer import DirectoryWriters
 
 DIRECTORY = ("directory",)
 

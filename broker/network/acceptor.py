@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 
 from broker.network.connection import Connection
 from broker.network.processor import Processor
+from broker.network.request import ConnectionInfo
 from broker.network.stream import Poller, SocketStream, tune
-from broker.request import ConnectionInfo
-from broker.timer import Timer
-from storage.clock import Clock
+from broker.runtime.timer import Timer
+from storage.environment.clock import Clock
 from storage.errors import DESCRIPTOR_LIMIT
 
 LOGGER = logging.getLogger(__name__)

@@ -38,10 +38,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.network.receive_buffers import ReceiveBuffer
+from broker.network.request import ConnectionInfo
 from broker.network.response import Pieces, ResponseSlot, bytes_of
 from broker.network.sender import Sender
 from broker.network.stream import Stream
-from broker.request import ConnectionInfo
 
 if TYPE_CHECKING:
     from broker.network.processor import Processor

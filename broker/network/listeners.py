@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from broker.network.acceptor import Acceptor
 from broker.network.processor import Processor
 from config.listeners import Listener
-from storage.alerts import AlertKind, Alerts
+from storage.environment.alerts import AlertKind, Alerts
 
 LOGGER = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from broker.network.connection import Connection
-    from storage.clock import Clock
+    from storage.environment.clock import Clock
 
 LOGGER = logging.getLogger(__name__)
 

@@ -16,17 +16,17 @@ from broker.network.connection import (
 )
 from broker.network.loop_turn import ROUND_MS, LoopTurn
 from broker.network.receive_buffers import ReceiveBuffers
+from broker.network.request import ConnectionInfo
 from broker.network.response import ResponseMemory
 from broker.network.stream import Poller, Stream
 from broker.network.turn_end import TurnEnd
-from broker.request import ConnectionInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from broker.network.request_channel import RequestChannel
-    from storage.clock import Clock
-    from storage.file_slice import FileSlice
+    from storage.environment.clock import Clock
+    from storage.types.file_slice import FileSlice
 
 STALLED_MS = 10_000.0
 """When memory is short, who makes no progress for this long loses its place: the sender of an

@@ -23,7 +23,7 @@ from broker.network.response import Pieces, ResponseSlot
 
 
 class Router(Protocol):
-    """Decodes and handles one frame: `broker.kafka_apis.KafkaApis`."""
+    """Decodes and handles one frame: `broker.requests.kafka_apis.KafkaApis`."""
 
     def needs_worker(self, frame: memoryview) -> bool:
         """Whether the frame's handler may wait for a disk."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from broker.network.connection import Connection
 
 Pieces = list[Any]
-"""bytes, bytearray, memoryview or storage.file_slice.FileSlice, in wire order."""
+"""bytes, bytearray, memoryview or storage.types.file_slice.FileSlice, in wire order."""
 
 
 class ResponseMemory:

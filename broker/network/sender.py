@@ -16,7 +16,7 @@ from broker.network.page_cache import has_holes
 from broker.network.stream import Stream
 
 if TYPE_CHECKING:
-    from storage.file_slice import FileSlice
+    from storage.types.file_slice import FileSlice
 
 INLINE_SLICE_MAX = 16 * 1024
 """Slices up to this many bytes are copied into the response; see bench/sender.py."""

@@ -19,15 +19,15 @@ from broker.network.response import ResponseMemory
 from broker.network.sender import warm
 from broker.network.stream import listen
 from config.listeners import Listener
-from storage.alerts import Alerts
+from storage.environment.alerts import Alerts
 
 if TYPE_CHECKING:
-    from broker.cold_reads import ColdReads
     from broker.network.turn_end import TurnEnd
-    from broker.timer import Timer
+    from broker.replicas.cold_reads import ColdReads
+    from broker.runtime.timer import Timer
     from config.broker import BrokerConfig
-    from storage.clock import Clock
-    from storage.file_slice import FileSlice
+    from storage.environment.clock import Clock
+    from storage.types.file_slice import FileSlice
 
 LOGGER = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class NetworkServer:
             cold_reads: Brings slices into memory.
             router: Answers requests.
             turn_end: When answers leave.
-            connections_max: Whatever the settings say; see `storage.descriptors`.
+            connections_max: Whatever the settings say; see `storage.environment.descriptors`.
             free_descriptors: Called when a connection finds none.
             alerts: Where it is said that a listener cannot be bound; default: of nobody else.
         """

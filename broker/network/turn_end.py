@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from storage.clock import Clock
+    from storage.environment.clock import Clock
 
 LOGGER = logging.getLogger(__name__)
 

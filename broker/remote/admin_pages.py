@@ -24,13 +24,13 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from broker.admin_http import Page, Pages, Query
+from broker.network.admin_http import Page, Pages, Query
 from storage.errors import StorageError
-from storage.uuid_text import format_uuid
+from storage.types.uuid_text import format_uuid
 from tiered.errors import TieredError
-from tiered.gaps import find_gaps
-from tiered.history_reader import verify_history
-from tiered.object_keys import ObjectKeys
+from tiered.fetch.gaps import find_gaps
+from tiered.format.object_keys import ObjectKeys
+from tiered.metadata.history_reader import verify_history
 from tiered.segment_metadata import (
     RemoteLogSegmentMetadata,
     SegmentState,
@@ -38,13 +38,13 @@ from tiered.segment_metadata import (
 )
 
 if TYPE_CHECKING:
-    from storage.log import Log
-    from tiered.manager import RemoteLogManager
-    from tiered.metadata_manager import RemoteLogMetadataManager
-    from tiered.metadata_rebuild import MetadataRebuild
+    from storage.log.log import Log
+    from tiered.maintenance.verifier import SegmentFaults
+    from tiered.metadata.interface import RemoteLogMetadataManager
+    from tiered.restore.metadata_rebuild import MetadataRebuild
     from tiered.settings import TierSettings
+    from tiered.tasks.manager import RemoteLogManager
     from tiered.tier import Tier
-    from tiered.verifier import SegmentFaults
 
 LOGGER = logging.getLogger(__name__)
 

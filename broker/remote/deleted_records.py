@@ -20,10 +20,10 @@ from tiered.deadline import Deadline
 from tiered.errors import StoreTimeoutError
 
 if TYPE_CHECKING:
-    from broker.partition import Partition
-    from tiered.manager import RemoteLogManager
+    from broker.replicas.partition import Partition
+    from storage.environment.timer import Timer
     from tiered.segment_metadata import TopicIdPartition
-    from tiered.timer import Timer
+    from tiered.tasks.manager import RemoteLogManager
 
 LOGGER = logging.getLogger(__name__)
 

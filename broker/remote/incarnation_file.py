@@ -2,21 +2,21 @@
 
     <log directory>/varve-tier-incarnation     one a line, the last one last; two while one is new
 
-See `tiered.claim`.
+See `tiered.maintenance.bucket_ownership`.
 """
 
 import os
 
+from storage.environment.filesystem import Filesystem
 from storage.errors import StorageError
-from storage.filesystem import Filesystem
 from tiered.errors import RemoteStorageError
-from tiered.snapshot_store import RunBlocking
+from tiered.metadata.snapshot_store import RunBlocking
 
 FILE_NAME = "varve-tier-incarnation"
 
 
 class IncarnationFile:
-    """`tiered.claim.IncarnationMemory` on this node's disk."""
+    """`tiered.maintenance.bucket_ownership.IncarnationMemory` on this node's disk."""
 
     def __init__(self, filesystem: Filesystem, directory: str, run: RunBlocking) -> None:
         """`directory` is made when there is something to keep."""

@@ -13,27 +13,27 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from broker.purgatory import DelayedOperation
 from broker.remote.metadata_topic import REMOTE_LOG_METADATA, ensure_metadata_topic
+from broker.replicas.purgatory import DelayedOperation
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
 from protocol.records.batch import crc_matches, iterate_batches
 from protocol.records.builder import build_batch
 from protocol.records.record import iterate_records
 from storage.errors import OffsetOutOfRangeError, StorageError
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tiered.errors import (
     RemoteOffsetNotFoundError,
     RemoteStorageError,
     RemoteStorageNotReadyError,
 )
-from tiered.metadata_log import LogOffsets, LogPage, MetadataLogListener
+from tiered.metadata.log import LogOffsets, LogPage, MetadataLogListener
 
 if TYPE_CHECKING:
     from broker.controller.controller import Controller
-    from broker.partition import Partition
-    from broker.replica_manager import ReplicaManager
-    from storage.clock import Clock
+    from broker.replicas.partition import Partition
+    from broker.replicas.replica_manager import ReplicaManager
+    from storage.environment.clock import Clock
 
 BATCH_BYTES_MAX = 16 * 1024 * 1024
 """Most bytes one batch may decompress to. Ours hold a few; a client's may hold anything."""

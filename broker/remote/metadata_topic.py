@@ -2,7 +2,7 @@
 
 It is an ordinary topic to clients, as in Kafka (`Topic.java` does not list it): Metadata does not
 mark it internal, and whoever is allowed to may read and write it. Records that are none of ours are
-counted and change nothing (`tiered.metadata_reader`).
+counted and change nothing (`tiered.metadata.partition_reader`).
 
 Source: Kafka, TopicBasedRemoteLogMetadataManager.java (createTopic),
 TopicBasedRemoteLogMetadataManagerConfig.java.
@@ -11,16 +11,16 @@ TopicBasedRemoteLogMetadataManagerConfig.java.
 import logging
 from typing import TYPE_CHECKING, Final
 
-from broker.controller.configs import ConfigOperation, Operation
-from broker.controller.metadata_records import ConfigResource, ResourceType
-from broker.controller.topic_names import REMOTE_LOG_METADATA
-from broker.controller.topics import REMOTE_LOG_METADATA_CONFIGS, NewTopic
+from broker.controller.configs.configs import ConfigOperation, Operation
+from broker.controller.images.metadata_records import ConfigResource, ResourceType
+from broker.controller.images.topic_names import REMOTE_LOG_METADATA
+from broker.controller.topics.topics import REMOTE_LOG_METADATA_CONFIGS, NewTopic
 from protocol.error_codes import ErrorCode
 from tiered.errors import RemoteStorageError
 
 if TYPE_CHECKING:
-    from broker.controller.cluster_image import TopicImage
     from broker.controller.controller import Controller
+    from broker.controller.images.cluster_image import TopicImage
 
 __all__ = ["REMOTE_LOG_METADATA", "TOPIC_CONFIGS", "ensure_metadata_topic"]
 

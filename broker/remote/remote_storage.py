@@ -21,27 +21,27 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.remote.metadata_topic import REMOTE_LOG_METADATA
-from storage.alerts import Alerts
-from storage.clock import Clock
-from storage.filesystem import Filesystem
-from storage.randomness import Randomness
+from storage.environment.alerts import Alerts
+from storage.environment.clock import Clock
+from storage.environment.filesystem import Filesystem
+from storage.environment.randomness import Randomness
 from tiered.segment_metadata import TopicIdPartition
 from tiered.settings import TierSettings
+from tiered.tasks.tiered_partition import TieredPartition
 from tiered.tier import Tier, TopicFacts, bytes_moved
-from tiered.tiered_partition import TieredPartition
 
 if TYPE_CHECKING:
-    from broker.controller.cluster_image import TopicImage
     from broker.controller.controller import Controller
-    from broker.disk import Disk
-    from broker.partition import Partition
+    from broker.controller.images.cluster_image import TopicImage
     from broker.remote.metadata_log import ReplicaMetadataLog
-    from broker.replica_manager import ReplicaManager
-    from broker.timer import Timer
-    from tiered.manager import RemoteLogManager
-    from tiered.metadata_rebuild import MetadataRebuild
-    from tiered.reader import Reader
-    from tiered.topic_metadata_manager import TopicMetadataManager
+    from broker.replicas.partition import Partition
+    from broker.replicas.replica_manager import ReplicaManager
+    from broker.runtime.disk import Disk
+    from broker.runtime.timer import Timer
+    from tiered.fetch.reader import Reader
+    from tiered.metadata.topic_based_manager import TopicMetadataManager
+    from tiered.restore.metadata_rebuild import MetadataRebuild
+    from tiered.tasks.manager import RemoteLogManager
 
 LOGGER = logging.getLogger(__name__)
 
@@ -141,11 +141,15 @@ class RemoteStorage:
         # Imported by the first topic that needs them: a start should not wait for them.
         from broker.remote.incarnation_file import IncarnationFile
         from broker.remote.metadata_log import ReplicaMetadataLog
-        from tiered.manager import RemoteLogManager
-        from tiered.metadata_rebuild import MetadataRebuild
-        from tiered.reader import Reader
-        from tiered.snapshot_store import BucketSnapshotStore, LocalSnapshotStore, SnapshotStore
-        from tiered.topic_metadata_manager import TopicMetadataManager
+        from tiered.fetch.reader import Reader
+        from tiered.metadata.snapshot_store import (
+            BucketSnapshotStore,
+            LocalSnapshotStore,
+            SnapshotStore,
+        )
+        from tiered.metadata.topic_based_manager import TopicMetadataManager
+        from tiered.restore.metadata_rebuild import MetadataRebuild
+        from tiered.tasks.manager import RemoteLogManager
         from tiered.worker.factory import open_tier
 
         settings = self.settings

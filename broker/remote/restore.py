@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
-from broker.controller.metadata_records import (
+from broker.controller.images.metadata_records import (
     CLUSTER_ID_KEY,
     PRODUCER_IDS_KEY,
     ConfigResource,
@@ -34,32 +34,32 @@ from broker.controller.metadata_records import (
     encode_topic,
     topic_key,
 )
-from broker.controller.metadata_store import MetadataStore, Put, key_absent
-from broker.controller.store_writer import StoreWriter, Unit
-from broker.controller.topic_names import REMOTE_LOG_METADATA
-from broker.controller.topics import REMOTE_LOG_METADATA_CONFIGS
+from broker.controller.images.topic_names import REMOTE_LOG_METADATA
+from broker.controller.store.metadata_store import MetadataStore, Put, key_absent
+from broker.controller.store.store_writer import StoreWriter, Unit
+from broker.controller.topics.topics import REMOTE_LOG_METADATA_CONFIGS
 from config.broker import BrokerConfig
 from config.errors import InvalidConfigError
 from config.topic import TopicConfig, validate_topic_overrides
 from protocol.records.builder import build_batch
-from storage.append_origin import AppendOrigin
-from storage.clock import Clock
+from storage.environment.clock import Clock
+from storage.environment.filesystem import Filesystem
+from storage.environment.randomness import Randomness
 from storage.errors import CorruptFileError
-from storage.filesystem import Filesystem
-from storage.log_manager import LogManager, LogManagerSettings
-from storage.producer_snapshot import decode_snapshot
-from storage.randomness import Randomness
-from storage.topic_partition import TopicPartition
-from tiered.follower import AuxiliaryState, install_auxiliary_state
-from tiered.metadata_partitioner import metadata_partition
-from tiered.metadata_records import MetadataEvent, encode_event
-from tiered.open_transactions import abort_open_transactions
-from tiered.restore import BucketContent, RestoredPartition, RestoredTopic
+from storage.manager.log_manager import LogManager, LogManagerSettings
+from storage.producers.snapshot import decode_snapshot
+from storage.types.append_origin import AppendOrigin
+from storage.types.topic_partition import TopicPartition
+from tiered.metadata.partitioner import metadata_partition
+from tiered.metadata.records import MetadataEvent, encode_event
+from tiered.restore.open_transactions import abort_open_transactions
+from tiered.restore.restore import BucketContent, RestoredPartition, RestoredTopic
 from tiered.segment_metadata import (
     RemoteLogSegmentMetadata,
     RemoteLogSegmentMetadataUpdate,
     SegmentState,
 )
+from tiered.tasks.follower import AuxiliaryState, install_auxiliary_state
 
 LOGGER = logging.getLogger(__name__)
 
@@ -322,7 +322,7 @@ def _leader_epoch(restored: RestoredPartition | None) -> int:
     """Of the leader from now on: above all that the bucket tells of.
 
     The lost broker may have led in later epochs than those of what it copied, and its histories say
-    so: a leader of an earlier one would leave them as they are (`tiered.history_writer`).
+    so: a leader of an earlier one would leave them as they are (`tiered.tasks.history_writer`).
     """
     if restored is None:
         return 0

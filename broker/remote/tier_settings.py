@@ -18,7 +18,7 @@ from typing import Final
 from config.broker import BrokerConfig
 from config.cache_paths import CHUNK_CACHE_DIRECTORY, INDEX_CACHE_DIRECTORY, OBJECTS_DIRECTORY
 from config.sections.remote_storage import S3
-from storage.filesystem import Filesystem
+from storage.environment.filesystem import Filesystem
 from tiered.settings import (
     MIB,
     UNLIMITED,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from typing_extensions import override
 
-from broker.purgatory import DelayedOperation
+from broker.replicas.purgatory import DelayedOperation
 
 
 class DelayedShareFetch(DelayedOperation):

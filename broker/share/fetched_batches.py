@@ -14,8 +14,8 @@ from protocol.records.batch import (
     LOG_OVERHEAD,
     TRANSACTIONAL_BIT,
 )
-from storage.file_slice import FileSlice
-from storage.reads import WAITING, Reads
+from storage.index.reads import WAITING, Reads
+from storage.types.file_slice import FileSlice
 from tiered.remote_read import RemoteRecords
 
 Records = FileSlice | RemoteRecords

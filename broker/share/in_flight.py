@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from operator import attrgetter
 
-from broker.timer import TimerHandle
+from broker.runtime.timer import TimerHandle
 
 NOBODY = ""
 """Member id of records that nobody works on."""

@@ -18,7 +18,7 @@ from uuid import UUID
 
 from protocol.error_codes import ErrorCode
 from protocol.internal.share_state import StateBatch
-from storage.uuid_text import format_uuid
+from storage.types.uuid_text import format_uuid
 
 UNINITIALIZED_OFFSET = -1
 """Start offset that nobody has chosen yet: `share.auto.offset.reset` will."""

@@ -25,9 +25,10 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from broker.controller.topic_names import SHARE_GROUP_STATE
-from broker.errors import ApiError
+from broker.controller.images.topic_names import SHARE_GROUP_STATE
 from broker.groups.partitioner import partition_for_group
+from broker.runtime.errors import ApiError
+from broker.runtime.timer import Timer, TimerHandle
 from broker.share.persister import (
     NO_EPOCH,
     UNINITIALIZED_OFFSET,
@@ -42,21 +43,20 @@ from broker.share.persister import (
 from broker.share.share_loader import ShareLoader
 from broker.share.share_log import ShareLog
 from broker.share.share_shard import SHARE_PARTITIONS_MAX, ShareShard
-from broker.timer import Timer, TimerHandle
 from broker.unavailable_partitions import UnavailablePartitions
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
 from protocol.internal.share_state import StateBatch
-from storage.alerts import Alerts
-from storage.clock import Clock
+from storage.environment.alerts import Alerts
+from storage.environment.clock import Clock
 from storage.errors import StorageError
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.controller.cluster_image import ClusterImage
     from broker.controller.controller import Controller
-    from broker.replica_manager import ReplicaManager
+    from broker.controller.images.cluster_image import ClusterImage
+    from broker.replicas.replica_manager import ReplicaManager
 
 logger = logging.getLogger(__name__)
 

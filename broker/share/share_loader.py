@@ -8,7 +8,7 @@ from broker.transactions.loader import BATCH_SIZE_MAX, InternalReader
 from protocol.errors import DecodeError
 from protocol.records.batch import BatchHeader, iterate_batches
 from protocol.records.record import iterate_records
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

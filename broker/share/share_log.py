@@ -13,8 +13,8 @@ from broker.groups.offsets_log import code_for_clients
 from broker.share.share_shard import Record, ShareShard, encode_record
 from protocol.error_codes import ErrorCode
 from protocol.records.builder import build_batch
-from storage.clock import Clock
-from storage.topic_partition import TopicPartition
+from storage.environment.clock import Clock
+from storage.types.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

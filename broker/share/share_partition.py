@@ -22,6 +22,8 @@ from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
+from broker.runtime.timer import Timer
+from broker.runtime.watchers import Waker, Watchers
 from broker.share.fetched_batches import FetchedBatch
 from broker.share.in_flight import InFlight, Lock, RecordState, Run, Transition
 from broker.share.persister import (
@@ -46,8 +48,6 @@ from broker.share.settlement import (
 from broker.share.settlement import (
     RELEASE as RELEASE,
 )
-from broker.timer import Timer
-from broker.watchers import Waker, Watchers
 from protocol.error_codes import ErrorCode
 from protocol.internal.share_state import StateBatch
 

@@ -17,9 +17,15 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker.errors import ApiError, code_of
-from broker.purgatory import Purgatory
-from broker.share.group_config import EARLIEST, LATEST, ShareGroupConfigs, duration_ms
+from broker.controller.configs.share_group_config import (
+    EARLIEST,
+    LATEST,
+    ShareGroupConfigs,
+    duration_ms,
+)
+from broker.replicas.purgatory import Purgatory
+from broker.runtime.errors import ApiError, code_of
+from broker.runtime.timer import Timer
 from broker.share.persister import Done, SharePartitionKey, SharePersister
 from broker.share.settlement import Acknowledgement
 from broker.share.share_partition import (
@@ -28,18 +34,17 @@ from broker.share.share_partition import (
     SharePartitionState,
 )
 from broker.share.share_sessions import SessionKey, ShareSessions
-from broker.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
-from storage.clock import Clock
+from storage.environment.clock import Clock
 from storage.errors import StorageError
 from tiered.errors import TieredError
 
 if TYPE_CHECKING:
-    from broker.controller.cluster_image import ClusterImage
     from broker.controller.controller import Controller
-    from broker.partition import Partition
-    from broker.replica_manager import ReplicaManager
+    from broker.controller.images.cluster_image import ClusterImage
+    from broker.replicas.partition import Partition
+    from broker.replicas.replica_manager import ReplicaManager
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ same record.
 Records that only remote storage has are asked for, and the fetch looks again when they have come;
 what is not there when its time is up is in the cache when the client asks again.
 
-What must be looked up on the disk is read by threads meanwhile (`storage.reads`); the fetch looks
-again when it is in memory.
+What must be looked up on the disk is read by threads meanwhile (`storage.index.reads`); the fetch
+looks again when it is in memory.
 
 Source: Kafka, DelayedShareFetch.java, ShareFetchUtils.java.
 """
@@ -16,8 +16,8 @@ Source: Kafka, DelayedShareFetch.java, ShareFetchUtils.java.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker.delayed_remote_fetch import TOLD_AT_ONCE
-from broker.errors import ApiError, code_of
+from broker.replicas.delayed_remote_fetch import TOLD_AT_ONCE
+from broker.runtime.errors import ApiError, code_of
 from broker.share.fetched_batches import (
     FetchedBatch,
     Records,
@@ -34,14 +34,14 @@ from storage.errors import (
     OffsetOutOfRangeError,
     StorageError,
 )
-from storage.reads import NOWAIT, CachedReads, Reads, WouldBlockError
+from storage.index.reads import NOWAIT, CachedReads, Reads, WouldBlockError
 from tiered.errors import TieredError
 from tiered.remote_read import RemoteRecords
 
 if TYPE_CHECKING:
-    from broker.cold_reads import ColdRead
-    from broker.partition import Partition
-    from broker.replica_manager import ReplicaManager
+    from broker.replicas.cold_reads import ColdRead
+    from broker.replicas.partition import Partition
+    from broker.replicas.replica_manager import ReplicaManager
     from broker.share.share_partitions import SharePartitions
     from tiered.remote_read import RemoteRead
 

@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 from uuid import UUID
 
-from broker.errors import ApiError
+from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 
 INITIAL_EPOCH = 0

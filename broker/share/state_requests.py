@@ -10,7 +10,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 from uuid import UUID
 
-from broker.answer import Answer
+from broker.requests.answer import Answer
 
 P = TypeVar("P")
 R = TypeVar("R")

@@ -19,17 +19,17 @@ Source: Kafka, TransactionMarkerChannelManager.scala, TransactionMarkerRequestCo
 import logging
 from collections.abc import Callable
 
-from broker.timer import Timer
+from broker.runtime.timer import Timer
 from broker.transactions.parts import MarkerWriter, PartitionErrors
 from broker.transactions.shard import TransactionShard
 from broker.transactions.stats import TransactionStats
 from broker.transactions.transaction_metadata import TransactionMetadata, Transition
 from broker.transactions.transaction_state import TransactionState
 from protocol.error_codes import ErrorCode
-from storage.clock import Clock
-from storage.randomness import Randomness
-from storage.topic_partition import TopicPartition
-from storage.transaction_marker import TransactionMarker
+from storage.environment.clock import Clock
+from storage.environment.randomness import Randomness
+from storage.types.topic_partition import TopicPartition
+from storage.types.transaction_marker import TransactionMarker
 
 logger = logging.getLogger(__name__)
 

@@ -23,9 +23,9 @@ from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker.controller.topic_names import TRANSACTION_STATE
+from broker.controller.images.topic_names import TRANSACTION_STATE
 from broker.groups.partitioner import partition_for_group
-from broker.timer import Timer, TimerHandle
+from broker.runtime.timer import Timer, TimerHandle
 from broker.transactions.completion import Completion
 from broker.transactions.end_transaction import EndTransaction, ProducerDone
 from broker.transactions.expiry import Expiry
@@ -44,16 +44,16 @@ from broker.unavailable_partitions import UnavailablePartitions
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
-from storage.alerts import Alerts
-from storage.clock import Clock
+from storage.environment.alerts import Alerts
+from storage.environment.clock import Clock
+from storage.environment.randomness import Randomness
 from storage.errors import StorageError
-from storage.randomness import Randomness
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.controller.cluster_image import ClusterImage
     from broker.controller.controller import Controller
-    from broker.replica_manager import ReplicaManager
+    from broker.controller.images.cluster_image import ClusterImage
+    from broker.replicas.replica_manager import ReplicaManager
 
 logger = logging.getLogger(__name__)
 

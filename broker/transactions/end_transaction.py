@@ -26,7 +26,7 @@ from broker.transactions.transaction_metadata import (
     TransactionMetadata,
 )
 from protocol.error_codes import ErrorCode
-from storage.clock import Clock
+from storage.environment.clock import Clock
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from broker.transactions.stats import TransactionStats
 from broker.transactions.transaction_metadata import TransactionMetadata
 from broker.transactions.transaction_state import TransactionState
 from protocol.error_codes import ErrorCode
-from storage.clock import Clock
+from storage.environment.clock import Clock
 
 logger = logging.getLogger(__name__)
 

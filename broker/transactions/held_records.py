@@ -16,7 +16,7 @@ Nobody is told anything before that depends on it.
 import logging
 from typing import Final, Protocol
 
-from broker.timer import Timer, TimerHandle
+from broker.runtime.timer import Timer, TimerHandle
 
 logger = logging.getLogger(__name__)
 

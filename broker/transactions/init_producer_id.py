@@ -30,7 +30,7 @@ from broker.transactions.transaction_metadata import (
 from broker.transactions.transaction_state import TransactionState
 from protocol.error_codes import ErrorCode
 from protocol.primitives import STRING_SIZE_MAX
-from storage.clock import Clock
+from storage.environment.clock import Clock
 
 logger = logging.getLogger(__name__)
 

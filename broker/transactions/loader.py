@@ -23,7 +23,7 @@ from protocol.internal.transaction_log import (
 )
 from protocol.records.batch import BatchHeader, iterate_batches
 from protocol.records.record import iterate_records
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

@@ -25,19 +25,19 @@ from collections import deque
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Final
 
-from broker.errors import code_of
 from broker.groups.coordinator import OFFSETS_TOPIC
+from broker.runtime.errors import code_of
 from broker.transactions.parts import PartitionErrors
 from protocol.error_codes import ErrorCode
 from storage.errors import ProducerError
-from storage.producer_entry import NO_OFFSET
-from storage.topic_partition import TopicPartition
-from storage.transaction_marker import TransactionMarker
+from storage.producers.entry import NO_OFFSET
+from storage.types.topic_partition import TopicPartition
+from storage.types.transaction_marker import TransactionMarker
 
 if TYPE_CHECKING:
     from broker.groups.coordinator import GroupCoordinator
-    from broker.partition import Partition
-    from broker.replica_manager import ReplicaManager
+    from broker.replicas.partition import Partition
+    from broker.replicas.replica_manager import ReplicaManager
 
 logger = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from broker.transactions.transaction_log import Done
 from broker.transactions.transaction_metadata import TransactionMetadata
 from broker.transactions.transaction_state import TransactionState
 from protocol.error_codes import ErrorCode
-from storage.clock import Clock
-from storage.topic_partition import TopicPartition
+from storage.environment.clock import Clock
+from storage.types.topic_partition import TopicPartition
 
 PARTITIONS_MAX = 10_000
 """Partitions of one transaction; its record must fit into a batch. More are TRANSACTION_ABORTABLE:

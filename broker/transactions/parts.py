@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, Protocol
 
 from protocol.error_codes import ErrorCode
-from storage.topic_partition import TopicPartition
-from storage.transaction_marker import TransactionMarker
+from storage.types.topic_partition import TopicPartition
+from storage.types.transaction_marker import TransactionMarker
 
 PartitionErrors = Mapping[TopicPartition, ErrorCode]
 """An outcome for every partition that was asked for; NONE where all is well."""

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from broker.controller.metadata_store import StoreError
-from broker.errors import ApiError
+from broker.controller.store.metadata_store import StoreError
+from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:

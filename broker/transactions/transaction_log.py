@@ -23,8 +23,8 @@ from broker.transactions.transaction_metadata import TransactionMetadata, Transi
 from protocol.error_codes import ErrorCode
 from protocol.internal.transaction_log import FLEXIBLE_VALUE_VERSION
 from protocol.records.builder import build_plain_batch
-from storage.clock import Clock
-from storage.topic_partition import TopicPartition
+from storage.environment.clock import Clock
+from storage.types.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

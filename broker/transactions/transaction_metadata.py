@@ -33,7 +33,7 @@ from protocol.internal.transaction_log import (
     encode_transaction_log_key,
     encode_with_topics,
 )
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1

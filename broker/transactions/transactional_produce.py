@@ -19,9 +19,9 @@ from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from broker.controller.topic_names import BROKERS_OWN_TOPICS, may_produce_to
-from broker.errors import ApiError
-from broker.reply import PARKED, HotResult, Reply
+from broker.controller.images.topic_names import BROKERS_OWN_TOPICS, may_produce_to
+from broker.requests.reply import PARKED, HotResult, Reply
+from broker.runtime.errors import ApiError
 from broker.transactions.parts import PartitionRegistrar, ProducerIdAndEpoch
 from broker.transactions.verification import (
     SupportedOperation,
@@ -33,15 +33,15 @@ from broker.transactions.verification import (
 from protocol.error_codes import ErrorCode
 from protocol.hot.produce import ProduceRequest, ProduceTopic
 from protocol.records.batch import HEADER_SIZE, TRANSACTIONAL_BIT
-from storage.topic_partition import TopicPartition
-from storage.verification import TransactionTerms
+from storage.producers.verification import TransactionTerms
+from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from broker.network.connection import Connection
-    from broker.partition import Partition
-    from broker.replica_manager import ReplicaManager
-    from broker.request import RequestContext
-    from storage.clock import Clock
+    from broker.network.request import RequestContext
+    from broker.replicas.partition import Partition
+    from broker.replicas.replica_manager import ReplicaManager
+    from storage.environment.clock import Clock
 
 LOGGER = logging.getLogger(__name__)
 

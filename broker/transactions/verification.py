@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from broker.transactions.parts import PartitionErrors, PartitionRegistrar, ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
 from storage.errors import InvalidProducerEpochError
-from storage.topic_partition import TopicPartition
-from storage.verification import VerificationGuard
+from storage.producers.verification import VerificationGuard
+from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.partition import Partition
-    from storage.clock import Clock
+    from broker.replicas.partition import Partition
+    from storage.environment.clock import Clock
 
 
 class SupportedOperation(Enum):

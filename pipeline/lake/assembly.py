@@ -29,8 +29,8 @@ from pipeline.plan.piece import Piece
 from pipeline.read.piece_rows import ReadOptions, read_piece
 from pipeline.source.executor import read_options
 from pipeline.source.planner import Planner
-from storage.clock import SystemClock
-from storage.filesystem import LocalFilesystem
+from storage.environment.clock import SystemClock
+from storage.environment.filesystem import LocalFilesystem
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,9 +11,9 @@ from typing import Final
 
 from pipeline.lake.errors import TableUnavailableError
 from pipeline.lake.table_store import StoredFile
+from storage.environment.filesystem import Filesystem
+from storage.environment.randomness import Randomness
 from storage.errors import DiskError
-from storage.filesystem import Filesystem
-from storage.randomness import Randomness
 
 _MISSING: Final = frozenset((errno.ENOENT, errno.ENOTDIR))
 

@@ -37,7 +37,7 @@ from pipeline.lake.task import Task, TaskResult, TaskSpec, results_of
 from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.spec import ConverterSpec
 from pipeline.plan.piece import Piece
-from storage.clock import Clock
+from storage.environment.clock import Clock
 
 LOGGER = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from pipeline.lake.values.json_schema import InferenceError
 from pipeline.lake.values.registry import RegistryClient, RegistryError, SchemaMissingError
 from pipeline.lake.values.spec import ConverterSpec, RegistrySpec
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns, check_settings
+from storage.environment.filesystem import Filesystem
 from storage.errors import DiskError
-from storage.filesystem import Filesystem
 
 
 class JobColumns:

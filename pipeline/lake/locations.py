@@ -15,8 +15,8 @@ from pipeline.lake.sinks.delta import DeltaSink, access_keys, storage_options
 from pipeline.lake.sinks.iceberg import IcebergSink, refusals
 from pipeline.lake.sinks.parquet import ParquetSink
 from pipeline.lake.table_store import TableStore
-from storage.filesystem import LocalFilesystem
-from storage.randomness import SystemRandomness
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SystemRandomness
 
 QUARANTINE_SUFFIX = "_quarantine"
 

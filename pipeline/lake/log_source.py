@@ -17,7 +17,7 @@ from pipeline.source.options import Query, SourceOptions, parse_options
 from pipeline.source.partition_view import OffsetSpan
 from pipeline.source.partition_view import PartitionView as SourceView
 from pipeline.source.planner import Planner
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 PIECE_BYTES: Final = 32 * 1024 * 1024
 """Of the log, about: tasks are made of whole pieces."""

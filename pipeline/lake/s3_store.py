@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.lake.errors import TableUnavailableError
 from pipeline.lake.table_store import StoredFile
+from storage.environment.filesystem import Filesystem
+from storage.environment.randomness import Randomness
 from storage.errors import DiskError
-from storage.filesystem import Filesystem
-from storage.randomness import Randomness
 
 if TYPE_CHECKING:
     from pipeline.lake.config import StoreConfig

@@ -18,7 +18,7 @@ from pipeline.lake.job import Batch, LakeJob
 from pipeline.lake.log_view import TopicView
 from pipeline.lake.metrics import JobMetrics
 from pipeline.lake.progress import Progress
-from storage.clock import Clock
+from storage.environment.clock import Clock
 from tiered.errors import StoreUnavailableError
 
 LOGGER = logging.getLogger(__name__)

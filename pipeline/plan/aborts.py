@@ -32,7 +32,7 @@ from pipeline.plan.partition_log import PartitionLog
 from pipeline.plan.piece import AbortedRange
 from pipeline.plan.segment_files import read_segment_files
 from storage.errors import CorruptFileError
-from storage.transaction_index import ENTRY_SIZE, VERSION, AbortedTxn
+from storage.index.transaction_index import ENTRY_SIZE, VERSION, AbortedTxn
 from tiered.tier import SideFile
 
 ENTRIES_MAX: Final = 2_000_000

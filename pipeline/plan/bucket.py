@@ -17,18 +17,18 @@ from uuid import UUID
 from typing_extensions import override
 
 from pipeline.plan.errors import OptionsError, PlanError
-from storage.clock import Clock, SystemClock
+from storage.environment.clock import Clock, SystemClock
+from storage.environment.filesystem import Filesystem, LocalFilesystem
+from storage.environment.randomness import Randomness, SystemRandomness
 from storage.errors import DiskError
-from storage.filesystem import Filesystem, LocalFilesystem
-from storage.randomness import Randomness, SystemRandomness
-from tiered.disk_threads import DiskThreads
-from tiered.key_ring import MODULUS_BITS_MIN, KeyPair, KeyRing
-from tiered.manifest_memory import ManifestMemory
+from tiered.format.key_ring import MODULUS_BITS_MIN, KeyPair, KeyRing
 from tiered.object_store.base import ObjectStore
 from tiered.object_store.factory import open_store
-from tiered.segment_read import SegmentReader
 from tiered.settings import StoreSettings
-from tiered.tier_statistics import TierStatistics
+from tiered.storage_manager.disk_threads import DiskThreads
+from tiered.storage_manager.manifest_cache import ManifestMemory
+from tiered.storage_manager.read import SegmentReader
+from tiered.storage_manager.statistics import TierStatistics
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
@@ -37,7 +37,7 @@ GONE_MAX: Final = 10_000
 """Segments that are remembered as gone; beyond that all are forgotten."""
 
 MANIFESTS_BYTES_MAX: Final = 16 * 1024 * 1024
-"""What the manifests in memory may weigh (`tiered.manifest_memory`)."""
+"""What the manifests in memory may weigh (`tiered.storage_manager.manifest_cache`)."""
 
 _LOCATION: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
 _BUCKET_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")

@@ -19,7 +19,7 @@ from pipeline.plan.manifests import ManifestFacts, read_manifest
 from pipeline.plan.partition_log import PartitionLog
 from pipeline.plan.partition_read import follow_partition, read_partition
 from pipeline.plan.piece import PartitionName
-from tiered.history import HistoryState
+from tiered.metadata.history import HistoryState
 
 ALL_TOPICS: Final = TopicSelection()
 

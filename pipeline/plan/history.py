@@ -22,14 +22,14 @@ from pipeline.plan.listing import KEYS
 from pipeline.plan.partition_log import DamagedObject
 from pipeline.plan.piece import PartitionName
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
-from tiered.history import (
+from tiered.metadata.history import (
     HISTORY_BYTES_MAX,
     HistorySummary,
     PartitionHistory,
     decode_history,
     decode_summary,
 )
-from tiered.lineage import without_empty_epochs
+from tiered.metadata.lineage import without_empty_epochs
 from tiered.segment_metadata import TopicIdPartition
 
 

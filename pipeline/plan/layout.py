@@ -1,10 +1,10 @@
 """Which of a partition's segments are its log, and which offsets each of them gives.
 
-The choice is that of a restore (`tiered.restore_plan`): the newest segment decides by its leader
-epochs, other histories are out, of overlapping copies the one that reaches furthest. A reader adds
-two things: each segment is cut where the one before it ended, so that every offset comes once; and
-of a segment whose end was overwritten by a later leader, what was not overwritten is still read,
-as the broker reads it (`tiered.epoch_bounds`):
+The choice is that of a restore (`tiered.restore.restore_plan`): the newest segment decides by its
+leader epochs, other histories are out, of overlapping copies the one that reaches furthest. A
+reader adds two things: each segment is cut where the one before it ended, so that every offset
+comes once; and of a segment whose end was overwritten by a later leader, what was not overwritten
+is still read, as the broker reads it (`tiered.metadata.epoch_bounds`):
 
     lineage   epoch 0 @ 0                  epoch 3 @ 180                    newest
     found     [0 ........ 99] [80 ................ 220]  [180 ..... 260] [261 .. 399]
@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tiered.lineage import without_empty_epochs
-from tiered.restore_plan import FOREIGN, Gap, newest_first, plan_partition
+from tiered.metadata.lineage import without_empty_epochs
+from tiered.restore.restore_plan import FOREIGN, Gap, newest_first, plan_partition
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 
 __all__ = ["FoundSegment", "Gap", "LaidSegment", "Layout", "lay_out", "newest_first"]

@@ -17,8 +17,8 @@ from uuid import UUID
 
 from pipeline.plan.bucket import Bucket
 from pipeline.plan.piece import PartitionName
-from storage.uuid_text import parse_uuid
-from tiered.object_keys import ObjectKeys, ObjectSuffix
+from storage.types.uuid_text import parse_uuid
+from tiered.format.object_keys import ObjectKeys, ObjectSuffix
 from tiered.object_store.base import ObjectPage
 from tiered.segment_metadata import RemoteLogSegmentId, TopicIdPartition
 

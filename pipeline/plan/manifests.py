@@ -13,7 +13,7 @@ from pipeline.plan.layout import FoundSegment, found
 from pipeline.plan.listing import KEYS, ListedSegment
 from pipeline.plan.partition_log import DamagedObject
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
-from tiered.manifest import MANIFEST_BYTES_MAX, SegmentManifest
+from tiered.format.manifest import MANIFEST_BYTES_MAX, SegmentManifest
 from tiered.tier import TopicFacts
 
 

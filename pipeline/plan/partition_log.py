@@ -15,7 +15,7 @@ from uuid import UUID
 from pipeline.plan.layout import Gap, LaidSegment
 from pipeline.plan.listing import HistoryStamp
 from pipeline.plan.piece import PartitionName
-from tiered.history import HistoryState, HistorySummary
+from tiered.metadata.history import HistoryState, HistorySummary
 
 
 class DamagedObject(NamedTuple):

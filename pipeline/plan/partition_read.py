@@ -29,10 +29,10 @@ from pipeline.plan.manifests import ManifestFacts, read_manifests
 from pipeline.plan.partition_log import DamagedObject, PartitionLog
 from pipeline.plan.piece import PartitionName
 from pipeline.plan.tail import stable_end
-from storage.checkpoints import decode_epochs
+from storage.checkpoints.checkpoint_files import decode_epochs
 from storage.errors import CorruptFileError
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
-from tiered.history import HistoryState, HistorySummary
+from tiered.metadata.history import HistoryState, HistorySummary
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.tier import SideFile, TopicFacts
 

@@ -45,7 +45,7 @@ class RemotePiece(NamedTuple):
         partition: Whose.
         segment_id: Of the copy.
         segment_start_offset: First offset of the whole segment: with the id it makes the names of
-            its objects (`tiered.object_keys.ObjectKeys.keys_of`).
+            its objects (`tiered.format.object_keys.ObjectKeys.keys_of`).
         position, end_position: Bytes of the log, before compression and encryption; exclusive end.
         start_offset, end_offset: Rows that are wanted; exclusive end.
         aborted: Those that overlap the piece, ascending by first offset; empty when aborted records

@@ -11,9 +11,9 @@ from pipeline.plan.bucket import Bucket
 from pipeline.plan.errors import DamagedBucketError
 from pipeline.plan.listing import KEYS
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
-from tiered.manifest_memory import OpenManifest
-from tiered.object_keys import SegmentKeys
+from tiered.format.object_keys import SegmentKeys
 from tiered.segment_metadata import RemoteLogSegmentMetadata
+from tiered.storage_manager.manifest_cache import OpenManifest
 from tiered.tier import SideFile
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from pipeline.plan.bucket import Bucket
 from pipeline.plan.errors import DamagedBucketError
 from pipeline.plan.segment_files import read_segment_files
-from storage.offset_index import ENTRY_SIZE
+from storage.index.offset_index import ENTRY_SIZE
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.tier import SideFile
 

@@ -9,7 +9,7 @@ producer snapshot tells them.
                                 ^ stable end
 """
 
-from storage.producer_snapshot import decode_snapshot
+from storage.producers.snapshot import decode_snapshot
 
 
 def stable_end(snapshot: bytes, log_start_offset: int, end_offset: int) -> int:

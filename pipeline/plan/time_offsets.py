@@ -26,13 +26,13 @@ from pipeline.plan.segment_index import parse_offset_index
 from protocol.errors import DecodeError
 from protocol.records.batch import HEADER_SIZE, BatchHeader, crc_matches
 from protocol.records.record import find_timestamp
-from storage.batch_scan import read_batch_header
 from storage.errors import CorruptFileError
-from storage.time_index import ENTRY_SIZE
+from storage.index.batch_scan import read_batch_header
+from storage.index.time_index import ENTRY_SIZE
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
-from tiered.manifest_memory import OpenManifest
+from tiered.storage_manager.manifest_cache import OpenManifest
+from tiered.storage_manager.workspace import Workspace
 from tiered.tier import SideFile
-from tiered.workspace import Workspace
 
 BATCH_BYTES_MAX: Final = 64 * 1024 * 1024
 """Largest batch that is looked into, as it is and decompressed; of a larger one the header must

@@ -40,7 +40,7 @@ from protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from protocol.primitives import NIL_UUID
-from storage.clock import Clock, SystemClock, sleep_ms
+from storage.environment.clock import Clock, SystemClock, sleep_ms
 
 EARLIEST: Final = -2
 LATEST: Final = -1

@@ -26,7 +26,7 @@ from protocol.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
-from storage.clock import Clock
+from storage.environment.clock import Clock
 
 T = TypeVar("T")
 

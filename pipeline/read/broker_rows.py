@@ -40,7 +40,7 @@ from pipeline.read.read_errors import DamagedDataError, LostOffsetsError
 from pipeline.read.row_decoder import RowDecoder
 from protocol.errors import DecodeError
 from protocol.records.batch import HEADER_SIZE, LOG_OVERHEAD, read_header
-from storage.clock import Clock
+from storage.environment.clock import Clock
 
 OUT_OF_RANGE_ATTEMPTS: Final = 3
 """Answers that say an offset is out of range while ListOffsets says that it is not."""

@@ -16,12 +16,12 @@ from concurrent.futures import Future
 from typing import Protocol
 
 from pipeline.read.store_thread import StoreThread
+from storage.environment.filesystem import Filesystem
 from storage.errors import DiskError
-from storage.filesystem import Filesystem
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
 from tiered.object_store.base import ObjectStore
 from tiered.object_store.directory_tree import is_missing, storage_error
-from tiered.segment_read import get_whole_range
+from tiered.storage_manager.read import get_whole_range
 
 
 class PendingBytes(Protocol):

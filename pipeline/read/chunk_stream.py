@@ -23,11 +23,11 @@ from typing_extensions import override
 from pipeline.read.byte_source import ByteSource, PendingBytes
 from pipeline.read.open_segment import OpenSegment
 from pipeline.read.read_errors import DamagedDataError
-from tiered.chunk_index import Chunk
 from tiered.errors import CorruptRemoteDataError
-from tiered.segment_read import restore_chunk
-from tiered.transform import encrypted_room
-from tiered.workspace import Workspace
+from tiered.format.chunk_index import Chunk
+from tiered.format.transform import encrypted_room
+from tiered.storage_manager.read import restore_chunk
+from tiered.storage_manager.workspace import Workspace
 
 MIB: Final = 1024 * 1024
 

@@ -27,8 +27,8 @@ from pipeline.read.ranges_ahead import ranges_ahead
 from pipeline.read.read_errors import DamagedDataError
 from pipeline.read.stored_chunk import slices_of_stored
 from protocol.records.batch import crc32c
-from tiered.chunk_index import Chunk
 from tiered.errors import CorruptRemoteDataError
+from tiered.format.chunk_index import Chunk
 
 SLICE_BYTES: Final = 4 * 1024 * 1024
 """Of the log, held at once; and asked for in one request."""

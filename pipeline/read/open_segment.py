@@ -4,16 +4,16 @@ from typing import NamedTuple
 
 from pipeline.plan.piece import RemotePiece
 from pipeline.read.read_errors import DamagedDataError
-from storage.randomness import SystemRandomness
-from tiered.encryption import ChunkCipher
+from storage.environment.randomness import SystemRandomness
 from tiered.errors import CorruptRemoteDataError
-from tiered.key_ring import KeyRing
-from tiered.manifest import MANIFEST_BYTES_MAX, SegmentManifest
-from tiered.manifest_memory import ManifestMemory, OpenManifest
-from tiered.object_keys import ObjectKeys, SegmentKeys
+from tiered.format.encryption import ChunkCipher
+from tiered.format.key_ring import KeyRing
+from tiered.format.manifest import MANIFEST_BYTES_MAX, SegmentManifest
+from tiered.format.object_keys import ObjectKeys, SegmentKeys
+from tiered.format.transform import ChunkTransform
 from tiered.object_store.base import ObjectStore
 from tiered.segment_metadata import RemoteLogSegmentId, TopicIdPartition
-from tiered.transform import ChunkTransform
+from tiered.storage_manager.manifest_cache import ManifestMemory, OpenManifest
 
 _KEYS = ObjectKeys()
 

@@ -25,8 +25,8 @@ from pipeline.read.read_errors import DamagedDataError, LostOffsetsError, ReadEr
 from pipeline.read.row_decoder import RowDecoder
 from pipeline.read.row_schema import KAFKA_COLUMNS
 from pipeline.read.segment_rows import SegmentRows
-from storage.clock import Clock, SystemClock
-from storage.filesystem import Filesystem, LocalFilesystem
+from storage.environment.clock import Clock, SystemClock
+from storage.environment.filesystem import Filesystem, LocalFilesystem
 from tiered.errors import ObjectNotFoundError
 
 BUCKET_TIER: Final = "bucket"

@@ -30,8 +30,8 @@ from pipeline.read.open_buckets import LentBucket
 from pipeline.read.open_segment import OpenSegment, open_segment
 from pipeline.read.read_errors import DamagedBatchError, DamagedDataError
 from pipeline.read.row_decoder import RowDecoder
-from storage.filesystem import Filesystem
-from storage.offset_index import ENTRY_SIZE
+from storage.environment.filesystem import Filesystem
+from storage.index.offset_index import ENTRY_SIZE
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
 from tiered.tier import SideFile
 

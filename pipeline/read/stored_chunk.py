@@ -13,9 +13,9 @@ import pyarrow as pa
 from pipeline.read.byte_source import ByteSource
 from pipeline.read.ranges_ahead import ranges_ahead
 from protocol.records.batch import crc32c
-from tiered.chunk_index import Chunk
-from tiered.encryption import IV_SIZE, OVERHEAD
-from tiered.transform import ChunkTransform
+from tiered.format.chunk_index import Chunk
+from tiered.format.encryption import IV_SIZE, OVERHEAD
+from tiered.format.transform import ChunkTransform
 
 
 def slices_of_stored(

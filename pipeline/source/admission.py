@@ -13,7 +13,7 @@ from math import ceil, floor
 
 from pipeline.plan.partition_log import PartitionLog
 from pipeline.source.bucket_view import Views
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 UNKNOWN_RECORD_BYTES = 1024
 """What an offset is taken to weigh where no segment of any partition tells."""

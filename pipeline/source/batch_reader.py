@@ -13,7 +13,7 @@ from pipeline.source.filters import Chosen, choose
 from pipeline.source.options import SourceOptions
 from pipeline.source.partition_view import OffsetSpan
 from pipeline.source.planner import Planner
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -24,8 +24,8 @@ from pipeline.source.bucket_view import check_topics, partitions_of
 from pipeline.source.options import SourceOptions
 from pipeline.source.partition_view import PartitionView
 from pipeline.source.topics import Assigned, SubscribedPattern
-from storage.topic_partition import TopicPartition
-from storage.uuid_text import NIL, format_uuid
+from storage.types.topic_partition import TopicPartition
+from storage.types.uuid_text import NIL, format_uuid
 
 
 class BrokerView:

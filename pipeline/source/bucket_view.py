@@ -12,8 +12,8 @@ from pipeline.source.data_loss import LOG
 from pipeline.source.options import SourceOptions
 from pipeline.source.partition_view import PartitionView
 from pipeline.source.topics import Assigned, Subscribed, SubscribedPattern, TopicChoice
-from storage.topic_partition import TopicPartition
-from storage.uuid_text import format_uuid
+from storage.types.topic_partition import TopicPartition
+from storage.types.uuid_text import format_uuid
 
 Views = Mapping[TopicPartition, PartitionView]
 """By topic and partition, in their order."""

@@ -23,7 +23,7 @@ from pyspark.sql.datasource import (
 )
 
 from pipeline.source.partition_view import OffsetSpan
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)

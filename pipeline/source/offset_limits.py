@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from pipeline.source.offsets import EARLIEST, LATEST, parse_offsets
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 EARLIEST = -2
 LATEST = -1

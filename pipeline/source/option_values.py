@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from storage.uuid_text import parse_uuid
+from storage.types.uuid_text import parse_uuid
 
 KIB = 1024
 MIB = 1024 * KIB

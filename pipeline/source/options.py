@@ -24,7 +24,7 @@ from pipeline.source.offset_limits import (
 )
 from pipeline.source.option import GivenOptions, Option, unknown_option
 from pipeline.source.topics import Assigned, Subscribed, SubscribedPattern, TopicChoice
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 
 class Query(Enum):

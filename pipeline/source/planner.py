@@ -29,7 +29,7 @@ from pipeline.source.options import SourceOptions
 from pipeline.source.partition_view import OffsetSpan, PartitionView
 from pipeline.source.source_plan import plan_spans
 from pipeline.source.spans import ending_offsets, spans_between, starting_offsets
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tiered.errors import ObjectNotFoundError
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from pipeline.source.bucket_view import Views
 from pipeline.source.data_loss import PlanLosses
 from pipeline.source.options import SourceOptions
 from pipeline.source.partition_view import OffsetSpan, PartitionView
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 
 async def plan_spans(

@@ -19,7 +19,7 @@ from pipeline.source.offset_limits import (
 )
 from pipeline.source.offsets import EARLIEST, LATEST
 from pipeline.source.partition_view import OffsetSpan, PartitionView
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 OffsetForTime = Callable[[PartitionView, int], Awaitable[int | None]]
 """The first offset whose record is of a time (ms) or later; None: no record is."""

@@ -31,8 +31,8 @@ from pipeline.source.offsets import OffsetDict, offset_dict, offsets_of
 from pipeline.source.options import SourceOptions
 from pipeline.source.partition_view import OffsetSpan
 from pipeline.source.planner import Planner
-from storage.clock import Clock, SystemClock
-from storage.topic_partition import TopicPartition
+from storage.environment.clock import Clock, SystemClock
+from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from typing_extensions import override
 
 from pipeline.source.offsets import parse_partitions
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 """What Kafka calls internal (Topic.java): its clients do not list them. `__remote_log_metadata` is

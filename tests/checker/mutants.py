@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from storage.append_info import AppendInfo
+from storage.types.append_info import AppendInfo
 from tests.checker import order_mutants, share_mutants
 from tests.checker.seeding import RANDOM, replace
 from tests.checker.workloads import CIRCLING, SHARING, TRANSACTIONAL
@@ -32,22 +32,22 @@ class Mutant:
 
 def lso_ignored() -> None:
     """Consumers that ask for committed records read up to the high watermark."""
-    from storage.log_state import LogState
+    from storage.log.state import LogState
 
     replace(LogState, "last_stable_offset", property(lambda log: log.high_watermark))
 
 
 def aborted_list_empty() -> None:
     """Fetch tells of no aborted transaction."""
-    from storage.log_read import LogReads
+    from storage.log.read import LogReads
 
     replace(LogReads, "aborted_transactions", lambda *_: [])
 
 
 def aborted_index_not_recovered() -> None:
     """After a crash the transaction index is empty."""
-    from storage.log import Log
-    from storage.transaction_index import TransactionIndex
+    from storage.index.transaction_index import TransactionIndex
+    from storage.log.log import Log
 
     opened: Any = vars(Log)["open"].__func__
     append = TransactionIndex.append
@@ -89,7 +89,7 @@ def marker_forgotten() -> None:
 
 def abort_marker_as_commit() -> None:
     """One abort in ten gets commit markers."""
-    from broker.replica_manager import ReplicaManager
+    from broker.replicas.replica_manager import ReplicaManager
 
     append = ReplicaManager.append_markers
 
@@ -104,8 +104,8 @@ def abort_marker_as_commit() -> None:
 
 def acknowledged_not_written() -> None:
     """One produce in a hundred is acknowledged and not written."""
-    from broker.partition import Partition
-    from storage.append_origin import AppendOrigin
+    from broker.replicas.partition import Partition
+    from storage.types.append_origin import AppendOrigin
 
     append = Partition.append
 
@@ -127,8 +127,8 @@ def acknowledged_not_written() -> None:
 
 def offset_off_by_one() -> None:
     """One produce in a hundred is told the offset after its own."""
-    from broker.partition import Partition
-    from storage.append_origin import AppendOrigin
+    from broker.replicas.partition import Partition
+    from storage.types.append_origin import AppendOrigin
 
     append = Partition.append
 
@@ -149,7 +149,7 @@ def offset_off_by_one() -> None:
 
 def duplicates_written() -> None:
     """A batch that was sent again is written again."""
-    from storage.producer_state import ProducerStateManager
+    from storage.producers.state import ProducerStateManager
 
     check = ProducerStateManager.check
 
@@ -177,8 +177,8 @@ def late_end_accepted() -> None:
 def late_produce_accepted() -> None:
     """Neither partition nor coordinator looks at the epoch of a transactional batch."""
     from broker.transactions import partitions
-    from storage.append_origin import AppendOrigin
-    from storage.producer_state import ProducerStateManager
+    from storage.producers.state import ProducerStateManager
+    from storage.types.append_origin import AppendOrigin
 
     check = ProducerStateManager.check
 
@@ -231,7 +231,7 @@ def committed_offsets_dropped() -> None:
 
 def recovery_drops_a_batch() -> None:
     """After a crash the last record of a log is gone."""
-    from storage.log import Log
+    from storage.log.log import Log
 
     opened: Any = vars(Log)["open"].__func__
 
@@ -291,7 +291,7 @@ def partition_not_added() -> None:
 
 def fetch_skips_a_batch() -> None:
     """One read in fifty begins a record too late."""
-    from storage.log_read import LogReads
+    from storage.log.read import LogReads
 
     read = LogReads.read
 

@@ -4,13 +4,13 @@ import asyncio
 import time
 from typing import Any
 
-from storage.append_info import AppendInfo
+from storage.types.append_info import AppendInfo
 from tests.checker.seeding import RANDOM, replace
 
 
 def only_newest_transaction_counts() -> None:
     """The last stable offset is that of the newest open transaction."""
-    from storage.log_state import LogState
+    from storage.log.state import LogState
 
     def last_stable_offset(log: Any) -> int:
         high_watermark: int = log.high_watermark
@@ -21,7 +21,7 @@ def only_newest_transaction_counts() -> None:
 
 def impatient_last_stable_offset() -> None:
     """The last stable offset waits 50 ms for a transaction, then passes over it."""
-    from storage.log_state import LogState
+    from storage.log.state import LogState
 
     seen: dict[tuple[int, int], float] = {}
 
@@ -38,8 +38,8 @@ def impatient_last_stable_offset() -> None:
 
 def answered_before_written() -> None:
     """One producer in ten waits a second with its batches, long after it has told of success."""
-    from broker.partition import Partition
-    from storage.append_origin import AppendOrigin
+    from broker.replicas.partition import Partition
+    from storage.types.append_origin import AppendOrigin
 
     append = Partition.append
     held: dict[tuple[int, int], list[tuple[bytes, int]]] = {}

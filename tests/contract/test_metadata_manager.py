@@ -19,10 +19,12 @@ from tiered.errors import (
     RemoteStorageNotReadyError,
     StoreUnavailableError,
 )
-from tiered.metadata_manager import RemoteLogMetadataManager
-from tiered.metadata_partitioner import metadata_partition
-from tiered.metadata_records import encode_event
-from tiered.metadata_settings import MetadataSettings
+from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.metadata.partitioner import metadata_partition
+from tiered.metadata.records import encode_event
+from tiered.metadata.settings import MetadataSettings
+from tiered.metadata.snapshot_store import BucketSnapshotStore, LocalSnapshotStore, SnapshotStore
+from tiered.metadata.topic_based_manager import TopicMetadataManager
 from tiered.segment_metadata import (
     PartitionDeleteState,
     RemoteLogSegmentId,
@@ -33,8 +35,6 @@ from tiered.segment_metadata import (
     SegmentState,
     TopicIdPartition,
 )
-from tiered.snapshot_store import BucketSnapshotStore, LocalSnapshotStore, SnapshotStore
-from tiered.topic_metadata_manager import TopicMetadataManager
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.controller.metadata_store import (
+from broker.controller.store.metadata_store import (
     REQUEST_SIZE_MAX,
     TXN_OPERATIONS_MAX,
     CompactedError,
@@ -34,7 +34,7 @@ from broker.controller.metadata_store import (
     unchanged_since,
     value_equals,
 )
-from broker.controller.sqlite_store import SqliteStore
+from broker.controller.store.sqlite_store import SqliteStore
 from tests.fakes.metadata_store import MemoryDisk, MemoryStore
 from tests.fakes.timer import ManualTimer
 

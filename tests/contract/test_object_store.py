@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from storage.clock import SystemClock
-from storage.filesystem import LocalFilesystem
-from storage.randomness import SeededRandomness
+from storage.environment.clock import SystemClock
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SeededRandomness
 from tests.contract.object_store_suite import CHECKS, Check
 from tests.fakes.clock import ManualClock
 from tests.fakes.executor import InlineExecutor

@@ -12,8 +12,8 @@ from pipeline.lake.config import StoreConfig
 from pipeline.lake.errors import TableUnavailableError
 from pipeline.lake.s3_store import S3Store
 from pipeline.lake.table_store import TableStore
-from storage.filesystem import LocalFilesystem
-from storage.randomness import SystemRandomness
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SystemRandomness
 from tests.fakes.lake_tables import open_directory
 from tests.fakes.moto_server import make_bucket, s3_settings
 

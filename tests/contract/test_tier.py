@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from storage.clock import SystemClock
-from storage.filesystem import LocalFilesystem
-from storage.randomness import SeededRandomness
+from storage.environment.clock import SystemClock
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SeededRandomness
 from tests.contract.tier_suite import TierSuite, World
 from tests.fakes.object_store import MemoryObjectStore, StoredObject
 from tests.unit.tiered.key_files import write_pair
-from tiered.key_ring import KeyRing
+from tiered.format.key_ring import KeyRing
 from tiered.settings import FormatSettings, KeyPairFiles
-from tiered.storage_manager import RemoteStorageManager
+from tiered.storage_manager.manager import RemoteStorageManager
 
 
 @pytest.fixture(scope="session")

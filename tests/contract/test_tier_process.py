@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from storage.clock import SystemClock
-from storage.filesystem import LocalFilesystem
-from storage.randomness import SeededRandomness
+from storage.environment.clock import SystemClock
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SeededRandomness
 from tests.contract.test_tier import MemoryBucket
 from tests.contract.tier_suite import CHUNK, TierSuite, World
 from tests.fakes.object_store import MemoryObjectStore
 from tests.fakes.tier_processes import FakeProcesses
 from tests.unit.tiered.key_files import write_pair
-from tiered.key_ring import KeyRing
+from tiered.format.key_ring import KeyRing
 from tiered.settings import FormatSettings, KeyPairFiles, StoreSettings, TierSettings
-from tiered.storage_manager import RemoteStorageManager
+from tiered.storage_manager.manager import RemoteStorageManager
 from tiered.worker.bounded import BoundedTier
 from tiered.worker.client import TierClient
 from tiered.worker.loop_timer import LoopTimer

@@ -21,7 +21,7 @@ import cramjam
 import pytest
 
 from protocol.records.batch import crc32c
-from storage.filesystem import LocalFilesystem
+from storage.environment.filesystem import LocalFilesystem
 from tests.unit.tiered.segments import FACTS, Segment, make_segment
 from tiered.errors import (
     CorruptRemoteDataError,
@@ -29,7 +29,7 @@ from tiered.errors import (
     ObjectNotFoundError,
     RemoteStorageError,
 )
-from tiered.object_keys import ObjectKeys, SegmentKeys
+from tiered.format.object_keys import ObjectKeys, SegmentKeys
 from tiered.segment_metadata import RemoteLogSegmentId, RemoteLogSegmentMetadata
 from tiered.settings import FormatSettings, KeyPairFiles
 from tiered.tier import SegmentFiles, SideFile, Tier

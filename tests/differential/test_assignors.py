@@ -15,7 +15,7 @@ import pytest
 
 from broker.groups.consumer.assignors.assignor import Assignment, MemberSpec, TopicSpec
 from broker.groups.consumer.assignors.builtin import BUILTIN_ASSIGNORS
-from storage.uuid_text import format_uuid
+from storage.types.uuid_text import format_uuid
 from tests.differential.kafka_classes import Ask, kafka_program
 
 pytestmark = pytest.mark.interop

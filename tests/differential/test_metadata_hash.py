@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from broker.groups.consumer.metadata_hash import group_hash, topic_hash
-from storage.uuid_text import format_uuid
+from storage.types.uuid_text import format_uuid
 from tests.differential.kafka_classes import kafka_program
 
 pytestmark = pytest.mark.interop

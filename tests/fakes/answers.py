@@ -3,7 +3,7 @@
 import asyncio
 from typing import TypeVar
 
-from broker.answer import Answer
+from broker.requests.answer import Answer
 
 Response = TypeVar("Response")
 

@@ -19,10 +19,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from storage.filesystem import Filesystem
+from storage.environment.filesystem import Filesystem
 from tests.fakes.clock import ManualClock
 from tiered.errors import ObjectNotFoundError
-from tiered.object_keys import ObjectKeys
+from tiered.format.object_keys import ObjectKeys
 from tiered.object_store.base import ObjectInfo, ObjectPage, PendingUpload
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.tier import (

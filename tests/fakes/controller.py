@@ -3,12 +3,12 @@
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
-from broker.controller.cluster_image import BrokerEndpoint
 from broker.controller.controller import Controller
-from broker.controller.metadata_store import MetadataStore
-from broker.request import ConnectionInfo, RequestContext
+from broker.controller.images.cluster_image import BrokerEndpoint
+from broker.controller.store.metadata_store import MetadataStore
+from broker.network.request import ConnectionInfo, RequestContext
 from config.broker import BrokerConfig
-from storage.randomness import SeededRandomness
+from storage.environment.randomness import SeededRandomness
 from tests.fakes.metadata_store import MemoryStore
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ import errno
 import os
 from collections.abc import Sequence
 
+from storage.environment.filesystem import Buffer, LocalFile, LocalFilesystem
 from storage.errors import DiskError, SyncFailedError
-from storage.filesystem import Buffer, LocalFile, LocalFilesystem
 
 
 class FailingFile(LocalFile):

@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final, NamedTuple
 
+from storage.environment.filesystem import Buffer, DirEntry, Volume
+from storage.environment.second_chance_pool import SecondChancePool
 from storage.errors import DiskError, LockedDirectoryError, SyncFailedError
-from storage.filesystem import Buffer, DirEntry, Volume
-from storage.second_chance_pool import SecondChancePool
 from tests.fakes.clock import ManualClock
 
 KEEP_ALL: Final = "all"
@@ -254,7 +254,7 @@ class FakeLock:
 
 
 class FakeFilesystem:
-    """`storage.filesystem.Filesystem` in memory, with crashes and faults."""
+    """`storage.environment.filesystem.Filesystem` in memory, with crashes and faults."""
 
     def __init__(self, clock: ManualClock | None = None, *, open_files_max: int = 64) -> None:
         self.clock = clock

@@ -6,7 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 from pipeline.plan.bucket import BucketOptions
-from storage.randomness import SeededRandomness
+from storage.environment.randomness import SeededRandomness
 from tests.unit.pipeline.plan.bucket_world import PARTITION, BucketWorld
 from tests.unit.storage.log_model import NOW_MS, append, make_batch
 from tiered.segment_metadata import TopicIdPartition

@@ -20,7 +20,7 @@ from pipeline.lake.sinks.base import Sink
 from pipeline.lake.task import OpenStore, ReadPiece, TableTarget, TaskSpec
 from pipeline.lake.values.spec import ConverterSpec, FieldSpec
 from pipeline.plan.piece import Piece
-from storage.clock import SystemClock, sleep_ms
+from storage.environment.clock import SystemClock, sleep_ms
 from tests.fakes.lake_hooks import Hook, HookedSink, OpenHooked
 from tests.fakes.lake_log import FakeLog, read_rows
 from tests.fakes.lake_tables import OpenDirectory, open_sink

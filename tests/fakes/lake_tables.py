@@ -14,8 +14,8 @@ from pipeline.lake.sinks.delta import DeltaSink
 from pipeline.lake.sinks.iceberg import IcebergSink
 from pipeline.lake.sinks.parquet import ParquetSink, committed_files
 from pipeline.lake.table_store import TableStore
-from storage.filesystem import LocalFilesystem
-from storage.randomness import SystemRandomness
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SystemRandomness
 
 KINDS = ("delta", "iceberg", "parquet")
 

@@ -10,14 +10,14 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from storage.checkpoints import encode_epochs
-from storage.producer_entry import ProducerEntry
-from storage.producer_snapshot import encode_snapshot
+from storage.checkpoints.checkpoint_files import encode_epochs
+from storage.producers.entry import ProducerEntry
+from storage.producers.snapshot import encode_snapshot
 from tests.fakes.tier import FakeTier
-from tiered.chunk_index import FixedChunkIndex
 from tiered.errors import ObjectNotFoundError
-from tiered.manifest import SegmentManifest, StoredSideFile
-from tiered.object_keys import ObjectKeys
+from tiered.format.chunk_index import FixedChunkIndex
+from tiered.format.manifest import SegmentManifest, StoredSideFile
+from tiered.format.object_keys import ObjectKeys
 from tiered.object_store.base import ObjectInfo, ObjectPage
 from tiered.segment_metadata import (
     RemoteLogSegmentId,

@@ -12,7 +12,7 @@ import asyncio
 from uuid import UUID
 
 from tiered.errors import RemoteOffsetNotFoundError, RemoteStorageNotReadyError
-from tiered.metadata_log import LogOffsets, LogPage, MetadataLogListener
+from tiered.metadata.log import LogOffsets, LogPage, MetadataLogListener
 
 RECORDS_PER_PAGE = 300
 

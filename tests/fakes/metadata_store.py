@@ -5,10 +5,10 @@ from enum import Enum
 
 from typing_extensions import override
 
-from broker.controller.keyspace import FIRST_REVISION, Keyspace, Stage
-from broker.controller.local_store import LocalStore
-from broker.controller.metadata_store import KeyValue, StoreUnavailableError
-from broker.timer import Timer
+from broker.controller.store.keyspace import FIRST_REVISION, Keyspace, Stage
+from broker.controller.store.local_store import LocalStore
+from broker.controller.store.metadata_store import KeyValue, StoreUnavailableError
+from broker.runtime.timer import Timer
 from tests.fakes.timer import ManualTimer
 
 

@@ -31,8 +31,8 @@ from collections.abc import AsyncIterable, Callable, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
-from broker.timer import Timer, TimerHandle
-from storage.clock import Clock
+from broker.runtime.timer import Timer, TimerHandle
+from storage.environment.clock import Clock
 from tiered.errors import (
     ObjectNotFoundError,
     RemoteStorageError,

@@ -4,21 +4,21 @@ from collections.abc import Awaitable, Callable, Iterable
 from types import SimpleNamespace
 from uuid import UUID
 
-from broker.controller.cluster_image import (
+from broker.controller.configs.group_settings import ConsumerGroupSettings, ShareGroupSettings
+from broker.controller.configs.share_group_config import ShareGroupConfig
+from broker.controller.images.cluster_image import (
     BrokerEndpoint,
     BrokerImage,
     ClusterImage,
     PartitionImage,
     TopicImage,
 )
-from broker.controller.group_settings import ConsumerGroupSettings, ShareGroupSettings
-from broker.errors import ApiError
-from broker.share.group_config import ShareGroupConfig
+from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.records.batch import read_header, set_offset_and_epoch
 from protocol.records.builder import build_batch
 from protocol.records.record import iterate_records
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 OFFSETS_TOPIC = "__consumer_offsets"
 OnCommitted = Callable[[ErrorCode, int], None]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from broker.transactions.parts import PartitionErrors, ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 
 class Question(NamedTuple):

@@ -20,7 +20,7 @@ from tiered.errors import (
     InvalidTransitionError,
     RemoteStorageNotReadyError,
 )
-from tiered.metadata_cache import RemoteLogMetadataCache
+from tiered.metadata.segment_index import RemoteLogMetadataCache
 from tiered.segment_metadata import (
     PartitionDeleteState,
     RemoteLogSegmentMetadata,
@@ -65,7 +65,7 @@ class _Partition:
 
 
 class FakeRemoteMetadata:
-    """`tiered.metadata_manager.RemoteLogMetadataManager`; see the module.
+    """`tiered.metadata.interface.RemoteLogMetadataManager`; see the module.
 
     `reach` is awaited before ("add") and after ("add written") each record.
     """

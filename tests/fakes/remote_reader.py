@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from storage.file_slice import FileSlice
-from storage.log import Log
-from storage.segment import TimestampOffset
+from storage.log.log import Log
+from storage.segment.segment import TimestampOffset
+from storage.types.file_slice import FileSlice
 from tiered.remote_read import ReadRequest, RemoteRecords
 from tiered.segment_metadata import TopicIdPartition
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from protocol.records.batch import crc32c
-from storage.filesystem import Filesystem
+from storage.environment.filesystem import Filesystem
 from tests.fakes.tier import FakeTier
 from tiered.errors import ObjectNotFoundError
-from tiered.in_place import NOTHING_FOUND
-from tiered.manifest_layout import seal
+from tiered.format.manifest_layout import seal
 from tiered.segment_metadata import RemoteLogSegmentMetadata
+from tiered.storage_manager.in_place import NOTHING_FOUND
 from tiered.tier import ChunkResult, FoundChunks, IndexesResult
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from protocol.error_codes import ErrorCode
 from protocol.records.batch import read_header, set_offset_and_epoch
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 OnCommitted = Callable[[ErrorCode, int], None]
 

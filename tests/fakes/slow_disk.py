@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from storage.filesystem import Buffer, DirEntry, LocalFile, LocalFilesystem, Volume
+from storage.environment.filesystem import Buffer, DirEntry, LocalFile, LocalFilesystem, Volume
 
 
 class SlowFile(LocalFile):

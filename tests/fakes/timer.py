@@ -16,7 +16,7 @@ class _Handle:
 
 
 class ManualTimer:
-    """`broker.timer.Timer` on a `ManualClock`: callbacks run in order of time, in `advance`."""
+    """`broker.runtime.timer.Timer` on a `ManualClock`: `advance` runs callbacks in time order."""
 
     def __init__(self, clock: ManualClock | None = None) -> None:
         self.clock = clock or ManualClock()

@@ -6,7 +6,7 @@ import inspect
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from broker.answer import Answer
+from broker.requests.answer import Answer
 from tests.fakes.answers import in_time
 from tests.fakes.controller import LISTENER, context_of
 

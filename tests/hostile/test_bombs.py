@@ -9,8 +9,8 @@ import cramjam
 import lz4.frame
 import pytest
 
-from broker.errors import ApiError
 from broker.handlers.produce import check_single_batch
+from broker.runtime.errors import ApiError
 from protocol.headers import encode_request_header
 from protocol.messages import create_topics, produce
 from protocol.records.batch import HEADER, update_crc

@@ -22,9 +22,9 @@ from typing_extensions import override
 from broker.broker import Broker
 from broker.network.connection import Connection
 from broker.network.processor import Processor
+from broker.network.request import ConnectionInfo
 from broker.network.request_channel import Router
 from broker.network.response import Pieces, ResponseSlot
-from broker.request import ConnectionInfo
 from config.load import load
 from protocol.api_keys import ApiKey
 from protocol.errors import DecodeError

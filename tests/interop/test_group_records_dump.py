@@ -45,11 +45,11 @@ from protocol.internal.consumer_group_records import (
     encode_consumer_group_target_assignment_metadata_value,
 )
 from protocol.records.builder import build_batch
-from storage.append_origin import AppendOrigin
-from storage.filesystem import LocalFilesystem
-from storage.log import Log
-from storage.topic_partition import TopicPartition
-from storage.uuid_text import format_uuid
+from storage.environment.filesystem import LocalFilesystem
+from storage.log.log import Log
+from storage.types.append_origin import AppendOrigin
+from storage.types.topic_partition import TopicPartition
+from storage.types.uuid_text import format_uuid
 from tests.fakes.clock import ManualClock
 
 ROUNDS = 60

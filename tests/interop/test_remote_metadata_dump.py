@@ -14,14 +14,14 @@ import pytest
 from bench.kafka_release import DUMP_LOG, KafkaRelease
 from config.topic import TopicConfig
 from protocol.records.builder import build_batch
-from storage.append_origin import AppendOrigin
-from storage.filesystem import LocalFilesystem
-from storage.log import Log
-from storage.topic_partition import TopicPartition
-from storage.uuid_text import format_uuid
+from storage.environment.filesystem import LocalFilesystem
+from storage.log.log import Log
+from storage.types.append_origin import AppendOrigin
+from storage.types.topic_partition import TopicPartition
+from storage.types.uuid_text import format_uuid
 from tests.fakes.clock import ManualClock
-from tiered.metadata_partitioner import metadata_partition
-from tiered.metadata_records import MetadataEvent, encode_event, encode_segment_snapshot
+from tiered.metadata.partitioner import metadata_partition
+from tiered.metadata.records import MetadataEvent, encode_event, encode_segment_snapshot
 from tiered.segment_metadata import (
     PartitionDeleteState,
     RemoteLogSegmentId,

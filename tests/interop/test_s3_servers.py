@@ -13,20 +13,20 @@ from typing import Any
 import pytest
 
 from bench.s3_server import SERVERS, is_built, s3_server
-from storage.clock import SystemClock
-from storage.filesystem import LocalFilesystem
-from storage.randomness import SeededRandomness
+from storage.environment.clock import SystemClock
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SeededRandomness
 from tests.contract.object_store_suite import CHECKS, Check
 from tests.contract.tier_suite import World, a_segment
 from tests.fakes.moto_server import make_bucket, s3_settings
 from tests.unit.tiered.key_files import write_pair
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError, StoreDeniedError
-from tiered.key_ring import KeyRing
+from tiered.format.key_ring import KeyRing
 from tiered.object_store.base import ObjectStore
 from tiered.object_store.factory import open_store
-from tiered.object_store.s3 import S3ObjectStore
+from tiered.object_store.s3.store import S3ObjectStore
 from tiered.settings import FormatSettings
-from tiered.storage_manager import RemoteStorageManager
+from tiered.storage_manager.manager import RemoteStorageManager
 from tiered.tier import SideFile
 
 MIB = 1024 * 1024

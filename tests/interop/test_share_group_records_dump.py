@@ -9,7 +9,7 @@ from random import Random
 
 from bench.kafka_release import KafkaRelease
 from protocol.internal import share_group_records as r
-from storage.uuid_text import format_uuid
+from storage.types.uuid_text import format_uuid
 from tests.interop.test_group_records_dump import (
     ROUNDS,
     assignment_json,

@@ -21,11 +21,11 @@ from protocol.internal.share_state import (
     encode_share_update,
 )
 from protocol.records.builder import build_batch
-from storage.append_origin import AppendOrigin
-from storage.filesystem import LocalFilesystem
-from storage.log import Log
-from storage.topic_partition import TopicPartition
-from storage.uuid_text import format_uuid
+from storage.environment.filesystem import LocalFilesystem
+from storage.log.log import Log
+from storage.types.append_origin import AppendOrigin
+from storage.types.topic_partition import TopicPartition
+from storage.types.uuid_text import format_uuid
 from tests.fakes.clock import ManualClock
 
 RECORDS = 200

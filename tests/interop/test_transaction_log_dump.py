@@ -17,10 +17,10 @@ from protocol.internal.transaction_log import (
     encode_transaction_log_value,
 )
 from protocol.records.builder import build_batch
-from storage.append_origin import AppendOrigin
-from storage.filesystem import LocalFilesystem
-from storage.log import Log
-from storage.topic_partition import TopicPartition
+from storage.environment.filesystem import LocalFilesystem
+from storage.log.log import Log
+from storage.types.append_origin import AppendOrigin
+from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
 
 RECORDS = 200

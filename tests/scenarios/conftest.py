@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from broker.broker import Broker
 from config.broker import BrokerConfig
 from config.listeners import Endpoint, Listener
-from storage.filesystem import Filesystem
+from storage.environment.filesystem import Filesystem
 from tests.fakes.client import Client, http_get
 
 SETTINGS: dict[str, object] = {

@@ -2,7 +2,7 @@
 
 import threading
 
-from storage.filesystem import LocalFile
+from storage.environment.filesystem import LocalFile
 from tests.fakes.failing_disk import FailingDisk, FailingFile
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from broker import background
+from broker.replicas import background
 from protocol.error_codes import ErrorCode
-from storage.filesystem import Buffer, LocalFile
-from storage.log import Log
+from storage.environment.filesystem import Buffer, LocalFile
+from storage.log.log import Log
 from tests.fakes.client import EARLIEST, Client, RefusedError
 from tests.fakes.failing_disk import FailingDisk, FailingFile
 from tests.scenarios.conftest import Node, StartNode, until

@@ -19,7 +19,7 @@ from tests.scenarios.test_lost_tier_metadata import (
     read_all,
     value,
 )
-from tiered.claim import CLAIM_KEY, NOTICE_MS_MIN, ClaimState
+from tiered.maintenance.bucket_ownership import CLAIM_KEY, NOTICE_MS_MIN, ClaimState
 
 
 def objects(store: Path) -> set[Path]:

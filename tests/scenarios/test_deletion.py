@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from broker import background
+from broker.replicas import background
 from protocol.error_codes import ErrorCode
 from protocol.records.builder import build_batch
 from tests.fakes.client import Client, produce_request, read_of

@@ -9,7 +9,7 @@ import pytest
 
 from broker import app
 from broker.broker import Broker
-from broker.startup_errors import StartupError
+from broker.runtime.startup_errors import StartupError
 from config.broker import BrokerConfig
 from config.load import LoadedConfig
 from protocol.error_codes import ErrorCode

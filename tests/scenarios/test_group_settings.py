@@ -1,7 +1,7 @@
 """Settings of one consumer group, from IncrementalAlterConfigs to the next heartbeat."""
 
-from broker.controller.cluster_image import ResourceType
-from broker.controller.config_descriptions import ConfigSource
+from broker.controller.configs.config_descriptions import ConfigSource
+from broker.controller.images.cluster_image import ResourceType
 from protocol.error_codes import ErrorCode
 from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

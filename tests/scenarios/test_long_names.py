@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from broker.errors import MESSAGE_LENGTH_MAX
+from broker.runtime.errors import MESSAGE_LENGTH_MAX
 from protocol.error_codes import ErrorCode
 from protocol.messages import alter_configs, describe_configs, incremental_alter_configs
 from protocol.messages.create_topics import (

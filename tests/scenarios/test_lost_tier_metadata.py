@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from broker.controller.metadata_records import (
+from broker.controller.images.metadata_records import (
     ConfigResource,
     ResourceType,
     config_key,
     encode_config,
 )
-from broker.controller.metadata_store import Delete, Put
-from broker.controller.store_writer import Unit
+from broker.controller.store.metadata_store import Delete, Put
+from broker.controller.store.store_writer import Unit
 from cli import main as command
 from protocol.error_codes import ErrorCode
 from protocol.messages import alter_configs as old

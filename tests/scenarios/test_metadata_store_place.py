@@ -11,16 +11,16 @@ from uuid import UUID, uuid5
 import pytest
 from typing_extensions import override
 
-from broker.startup_errors import StartupError
+from broker.runtime.startup_errors import StartupError
 from cli.main import main
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from storage.checkpoints.meta_properties import META_PROPERTIES, read_meta_properties
+from storage.checkpoints.partition_metadata import PARTITION_METADATA, write_partition_metadata
+from storage.environment.filesystem import Buffer, LocalFilesystem
 from storage.errors import DiskError
-from storage.filesystem import Buffer, LocalFilesystem
-from storage.meta_properties import META_PROPERTIES, read_meta_properties
-from storage.partition_metadata import PARTITION_METADATA, write_partition_metadata
 from tests.fakes.client import Client
 from tests.scenarios.conftest import Node, StartNode
-from tests.unit.broker.controller.test_kafka_metadata import config_record, write
+from tests.unit.broker.controller.images.test_kafka_metadata import config_record, write
 
 STORE = "varve-metadata.sqlite"
 META = (

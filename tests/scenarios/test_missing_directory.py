@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from broker.startup_errors import StartupError
+from broker.runtime.startup_errors import StartupError
 from cli.main import main
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.describe_log_dirs import DescribeLogDirsRequest
-from storage.filesystem import LocalFilesystem
-from storage.meta_properties import META_PROPERTIES, read_meta_properties
-from storage.uuid_text import format_uuid
+from storage.checkpoints.meta_properties import META_PROPERTIES, read_meta_properties
+from storage.environment.filesystem import LocalFilesystem
+from storage.types.uuid_text import format_uuid
 from tests.fakes.client import Client
 from tests.scenarios.conftest import Node, StartNode
 from tests.scenarios.test_directories import STORAGE, placed

@@ -14,7 +14,7 @@ from protocol.messages.alter_replica_log_dirs import (
 )
 from protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from storage.errors import StorageError
-from storage.log_copy import LogCopy
+from storage.manager.log_copy import LogCopy
 from tests.fakes.client import Client
 from tests.fakes.failing_disk import FailingDisk
 from tests.scenarios.conftest import StartNode, until

@@ -29,8 +29,8 @@ from protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from storage.clock import SystemClock
-from storage.filesystem import LocalFilesystem
+from storage.environment.clock import SystemClock
+from storage.environment.filesystem import LocalFilesystem
 from tests.fakes.client import EARLIEST, Client
 from tests.scenarios.conftest import Node, StartNode, until
 from tests.unit.pipeline.plan.bucket_world import Row

@@ -14,7 +14,7 @@ from bench.node import VarveNode
 from protocol.error_codes import ErrorCode
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from protocol.records.builder import build_batch
-from storage.clean_shutdown import CLEAN_SHUTDOWN_FILE
+from storage.checkpoints.clean_shutdown import CLEAN_SHUTDOWN_FILE
 from tests.fakes.client import http_get, produce_request, read_of
 from tests.scenarios.conftest import Connect, Metrics, until
 

@@ -16,7 +16,7 @@ from protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from storage.uuid_text import format_uuid
+from storage.types.uuid_text import format_uuid
 from tests.fakes.client import Client
 from tests.scenarios.conftest import Node, StartNode, until
 from tiered.errors import StoreUnavailableError

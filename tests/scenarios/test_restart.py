@@ -9,13 +9,13 @@ from posixpath import join
 import pytest
 
 from bench.node import VarveNode
-from broker.startup_errors import StartupError
+from broker.runtime.startup_errors import StartupError
 from config.listeners import Listener
 from protocol.error_codes import ErrorCode
 from protocol.records.builder import build_batch
-from storage.clean_shutdown import CLEAN_SHUTDOWN_FILE
-from storage.filesystem import LocalFile
-from storage.reserve import RESERVE_FILE
+from storage.checkpoints.clean_shutdown import CLEAN_SHUTDOWN_FILE
+from storage.checkpoints.reserve import RESERVE_FILE
+from storage.environment.filesystem import LocalFile
 from tests.fakes.client import EARLIEST, Client, RefusedError, http_get, produce_request
 from tests.fakes.failing_disk import FailingDisk, FailingFile
 from tests.scenarios.conftest import Connect, Metrics, Node, StartNode, until

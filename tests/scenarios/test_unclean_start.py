@@ -21,11 +21,11 @@ from protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from storage.checkpoints import RECOVERY_POINT_CHECKPOINT, decode_offsets
-from storage.clean_shutdown import CLEAN_SHUTDOWN_FILE
-from storage.filesystem import LocalFile
-from storage.log import Log
-from storage.topic_partition import TopicPartition
+from storage.checkpoints.checkpoint_files import RECOVERY_POINT_CHECKPOINT, decode_offsets
+from storage.checkpoints.clean_shutdown import CLEAN_SHUTDOWN_FILE
+from storage.environment.filesystem import LocalFile
+from storage.log.log import Log
+from storage.types.topic_partition import TopicPartition
 from tests.fakes.client import LATEST, Client
 from tests.fakes.failing_disk import FailingDisk, FailingFile
 from tests.scenarios.conftest import Node, StartNode, until

@@ -9,7 +9,7 @@ import pytest
 from pipeline.source.offsets import format_offsets
 from pipeline.source.options import parse_options
 from pipeline.source.planner import Planner
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tests.spark.comparison import assert_same, fingerprint, kafka, varve
 from tests.spark.tiered_topic import TieredBroker
 

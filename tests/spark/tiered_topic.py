@@ -26,7 +26,7 @@ from pipeline.source.planner import Planner
 from protocol.records.batch import update_crc
 from protocol.records.builder import build_batch
 from protocol.records.compression import Codec
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 SETTINGS = {

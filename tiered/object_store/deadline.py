@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Final, TypeVar
 
-from storage.randomness import Randomness
+from storage.environment.randomness import Randomness
 from tiered.errors import StoreTimeoutError, StoreUnavailableError
 from tiered.object_store.base import StoreDeadlines
 

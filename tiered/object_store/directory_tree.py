@@ -28,8 +28,8 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Final, NamedTuple
 
+from storage.environment.filesystem import File, Filesystem
 from storage.errors import DiskError
-from storage.filesystem import File, Filesystem
 from tiered.errors import (
     ObjectNotFoundError,
     RemoteStorageError,

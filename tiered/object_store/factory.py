@@ -1,11 +1,11 @@
 """The object store that the settings name."""
 
-from storage.clock import Clock
-from storage.filesystem import Filesystem
-from storage.randomness import Randomness
+from storage.environment.clock import Clock
+from storage.environment.filesystem import Filesystem
+from storage.environment.randomness import Randomness
 from tiered.errors import RemoteStorageError
 from tiered.object_store.base import ObjectStore
-from tiered.object_store.credentials import (
+from tiered.object_store.s3.credentials import (
     CredentialsFile,
     CredentialsSource,
     FixedCredentials,
@@ -33,7 +33,7 @@ def open_store(
             filesystem, settings.root, clock, randomness, key_prefix=settings.key_prefix
         )
     if settings.backend == "s3":
-        from tiered.object_store.s3 import S3ObjectStore
+        from tiered.object_store.s3.store import S3ObjectStore
 
         if not settings.bucket:
             raise RemoteStorageError("the object store has no bucket")

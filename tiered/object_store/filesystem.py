@@ -13,12 +13,11 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import islice
 from typing import Final, ParamSpec, TypeVar
 
-from storage.clock import Clock
+from storage.environment.clock import Clock
+from storage.environment.filesystem import Filesystem
+from storage.environment.randomness import Randomness
 from storage.errors import DiskError
-from storage.filesystem import Filesystem
-from storage.randomness import Randomness
 from tiered.errors import ObjectNotFoundError, RemoteStorageError, StoreUnavailableError
-from tiered.moved_bytes import moved
 from tiered.object_store.base import Buffer, ObjectInfo, ObjectPage, PendingUpload
 from tiered.object_store.directory_tree import (
     DirectoryTree,
@@ -27,6 +26,7 @@ from tiered.object_store.directory_tree import (
     storage_error,
 )
 from tiered.object_store.keys import check_key, check_prefix
+from tiered.object_store.moved_bytes import moved
 from tiered.object_store.statistics import StoreStatistics
 
 P = ParamSpec("P")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from storage.clock import Clock
+from storage.environment.clock import Clock
 from tiered.errors import (
     ObjectNotFoundError,
     StoreDeniedError,

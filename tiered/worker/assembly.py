@@ -4,13 +4,13 @@ import os
 import tempfile
 
 from config.version import VERSION
-from storage.clock import SystemClock
-from storage.filesystem import LocalFilesystem
-from storage.randomness import SystemRandomness
-from tiered.key_ring import KeyRing
+from storage.environment.clock import SystemClock
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SystemRandomness
+from tiered.format.key_ring import KeyRing
 from tiered.object_store.factory import open_store
 from tiered.settings import TierSettings
-from tiered.storage_manager import RemoteStorageManager
+from tiered.storage_manager.manager import RemoteStorageManager
 
 VERIFICATIONS = 1
 """Segments that are read again at a time, beside the copies."""

@@ -16,10 +16,10 @@ Each lane's size is its tasks' shares, at most LANE_BYTES_MAX. Listing and delet
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tiered.in_place import BLOCK_BYTES
 from tiered.object_store.base import ObjectPage, PendingUpload
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.settings import MIB, TierSettings
+from tiered.storage_manager.in_place import BLOCK_BYTES
 from tiered.tier import (
     ChunkResult,
     CopyResult,

@@ -16,7 +16,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from storage.clock import Clock
+from storage.environment.clock import Clock
+from storage.environment.timer import Timer
 from tiered.deadline import Deadline, call_deadline_ms
 from tiered.errors import StoreTimeoutError, TierProcessError
 from tiered.object_store.base import ObjectPage, PendingUpload
@@ -32,7 +33,6 @@ from tiered.tier import (
     SideFile,
     TopicFacts,
 )
-from tiered.timer import Timer
 from tiered.worker.budget import Budget
 from tiered.worker.calls import CALLS
 from tiered.worker.error_codec import error_from_json

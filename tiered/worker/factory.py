@@ -1,9 +1,9 @@
 """The `Tier` that the settings ask for."""
 
-from storage.clock import Clock
+from storage.environment.clock import Clock
+from storage.environment.timer import Timer
 from tiered.settings import TierSettings
 from tiered.tier import Tier
-from tiered.timer import Timer
 from tiered.worker.client import TierClient
 from tiered.worker.process import TierProcesses
 

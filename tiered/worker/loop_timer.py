@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 
 class LoopTimer:
-    """`tiered.timer.Timer` on the running loop."""
+    """`storage.environment.timer.Timer` on the running loop."""
 
     __slots__ = ("_loop",)
 

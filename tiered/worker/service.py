@@ -16,9 +16,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum, auto
 from typing import Any, Final
 
+from storage.environment.timer import Timer
 from tiered.errors import TierProcessError
 from tiered.tier import Tier
-from tiered.timer import Timer
 from tiered.worker.calls import CALLS
 from tiered.worker.connection import MessageConnection
 from tiered.worker.error_codec import error_as_json, is_expected

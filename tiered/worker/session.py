@@ -17,8 +17,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from storage.clock import Clock
-from tiered.timer import Timer, TimerHandle
+from storage.environment.clock import Clock
+from storage.environment.timer import Timer, TimerHandle
 from tiered.worker.connection import MessageConnection
 from tiered.worker.frames import VERSION, FrameError, Kind, Message
 from tiered.worker.process import Process, Started

@@ -26,9 +26,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final
 
-from storage.clock import Clock
+from storage.environment.clock import Clock
+from storage.environment.timer import Timer, TimerHandle
 from tiered.errors import TierProcessError
-from tiered.timer import Timer, TimerHandle
 from tiered.worker.process import Processes
 from tiered.worker.session import Session
 

@@ -17,8 +17,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
-from broker.timer import Timer
-from storage.clock import Clock
+from broker.runtime.timer import Timer
+from storage.environment.clock import Clock
 
 logger = logging.getLogger(__name__)
 

@@ -34,7 +34,7 @@ from broker.groups.consumer.timers import MemberTimers
 from broker.groups.deadline import Deadline
 from broker.groups.group import Group, GroupType
 from broker.groups.offsets_log import Done, KeyValue
-from broker.timer import TimerHandle
+from broker.runtime.timer import TimerHandle
 from protocol.error_codes import ErrorCode
 from protocol.internal import consumer_group_records as records
 from protocol.internal.consumer_offsets import NO_TIMESTAMP

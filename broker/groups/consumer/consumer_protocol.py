@@ -21,9 +21,8 @@ from functools import partial
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from broker.controller.cluster_image import ClusterImage
-from broker.controller.group_settings import ConsumerGroupSettings
-from broker.errors import ApiError
+from broker.controller.configs.group_settings import ConsumerGroupSettings
+from broker.controller.images.cluster_image import ClusterImage
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.consumer.assignors.builtin import BUILTIN_ASSIGNORS
 from broker.groups.consumer.backlog import Backlog
@@ -51,7 +50,8 @@ from broker.groups.log_value import log_value
 from broker.groups.offsets_log import KeyValue
 from broker.groups.shard import GroupShard, TooManyGroupsError
 from broker.groups.turns import PER_TURN
-from broker.timer import Timer
+from broker.runtime.errors import ApiError
+from broker.runtime.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.messages.consumer_group_heartbeat import Assignment as AssignmentMessage
@@ -60,8 +60,8 @@ from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
-from storage.clock import Clock
-from storage.randomness import Randomness
+from storage.environment.clock import Clock
+from storage.environment.randomness import Randomness
 
 logger = logging.getLogger(__name__)
 

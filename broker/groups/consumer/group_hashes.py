@@ -6,7 +6,7 @@ A group is asked for its hash whenever a member joins or leaves; its topics chan
 from collections.abc import Iterable
 from typing import Protocol
 
-from broker.controller.cluster_image import ClusterImage, TopicImage
+from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.groups.consumer.metadata_hash import group_hash, topic_hash
 
 TOPICS_MAX = 100_000

@@ -7,7 +7,7 @@ group begins another epoch, as it does for a small group with the heartbeat that
 import logging
 from collections.abc import Callable
 
-from broker.controller.cluster_image import ClusterImage
+from broker.controller.images.cluster_image import ClusterImage
 from broker.groups.consumer.changes import Changes
 from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.consumer.group_hashes import GroupHashes

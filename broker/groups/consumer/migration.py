@@ -31,13 +31,13 @@ from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
-from broker.controller.cluster_image import ClusterImage
-from broker.errors import ApiError
+from broker.controller.images.cluster_image import ClusterImage
 from broker.groups.classic_group import ClassicGroup, ClassicMember, Protocols
 from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.consumer.member import Assignment, ConsumerGroupMember
 from broker.groups.deadline import Deadline
+from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
 from protocol.internal.consumer_group_records import (

@@ -18,8 +18,7 @@ Source: Kafka, GroupMetadataManager.java (classicGroupJoinToConsumerGroup and it
 import logging
 from collections.abc import Callable, Iterable
 
-from broker.controller.cluster_image import ClusterImage
-from broker.errors import ApiError
+from broker.controller.images.cluster_image import ClusterImage
 from broker.groups.classic_group import SyncReply
 from broker.groups.classic_protocol import ClassicProtocol, Left
 from broker.groups.consumer.changes import Changes
@@ -36,7 +35,8 @@ from broker.groups.consumer.migration_steps import GroupMigration
 from broker.groups.join_attempt import JoinAttempt
 from broker.groups.log_value import log_value
 from broker.groups.shard import GroupShard
-from broker.timer import Timer
+from broker.runtime.errors import ApiError
+from broker.runtime.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
@@ -53,8 +53,8 @@ from protocol.messages.consumer_group_heartbeat import (
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from protocol.messages.leave_group import MemberIdentity, MemberResponse
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from storage.clock import Clock
-from storage.randomness import Randomness
+from storage.environment.clock import Clock
+from storage.environment.randomness import Randomness
 
 logger = logging.getLogger(__name__)
 

@@ -14,8 +14,7 @@ Source: Kafka, GroupMetadataManager.java (convertToConsumerGroup, convertToClass
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from broker.controller.cluster_image import ClusterImage
-from broker.errors import ApiError
+from broker.controller.images.cluster_image import ClusterImage
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_protocol import ClassicProtocol
 from broker.groups.consumer.changes import Changes
@@ -33,10 +32,11 @@ from broker.groups.group_records import group_record
 from broker.groups.log_value import log_value
 from broker.groups.offsets_log import Done, KeyValue
 from broker.groups.shard import GroupShard
+from broker.runtime.errors import ApiError
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
-from storage.clock import Clock
+from storage.environment.clock import Clock
 
 logger = logging.getLogger(__name__)
 

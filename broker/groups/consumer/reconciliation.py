@@ -22,8 +22,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 from uuid import UUID
 
-from broker.errors import ApiError
 from broker.groups.consumer.member import Assignment, ConsumerGroupMember, MemberState
+from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 
 

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
-from broker.controller.cluster_image import ClusterImage
+from broker.controller.images.cluster_image import ClusterImage
 from broker.groups.consumer.changes import Changes, resolved_record
 from broker.groups.consumer.consumer_group import ConsumerGroup, ResolvedRegularExpression
 from broker.groups.consumer.group_hashes import GroupHashes
@@ -23,7 +23,7 @@ from broker.groups.consumer.offload import Offload
 from broker.groups.consumer.topic_regex import InvalidRegexError, TopicRegex
 from broker.groups.log_value import log_value
 from broker.groups.offsets_log import KeyValue
-from storage.clock import Clock
+from storage.environment.clock import Clock
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 from uuid import UUID
 
-from broker.controller.cluster_image import ClusterImage
+from broker.controller.images.cluster_image import ClusterImage
 from broker.groups.consumer.assignors.assignor import Assignor, MemberSpec, TopicSpec
 from broker.groups.consumer.changes import Changes, target_record
 from broker.groups.consumer.consumer_group import (
@@ -35,8 +35,8 @@ from broker.groups.consumer.member import NO_PARTITIONS, Assignment, ConsumerGro
 from broker.groups.consumer.offload import Offload
 from broker.groups.log_value import log_value
 from broker.groups.offsets_log import KeyValue
-from broker.timer import Timer
-from storage.clock import Clock
+from broker.runtime.timer import Timer
+from storage.environment.clock import Clock
 
 logger = logging.getLogger(__name__)
 

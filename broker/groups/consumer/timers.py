@@ -1,7 +1,7 @@
 """Timers of one member of a consumer group."""
 
 from broker.groups.deadline import Deadline
-from broker.timer import TimerHandle
+from broker.runtime.timer import TimerHandle
 
 
 class MemberTimers:

@@ -5,8 +5,8 @@ Source: Kafka, GroupCoordinatorService.java (throwIfConsumerGroupHeartbeatReques
 
 from collections.abc import Collection
 
-from broker.errors import ApiError
 from broker.groups.consumer.member import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.internal.consumer_offsets import STRING_SIZE_MAX
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

@@ -13,8 +13,7 @@ GroupCoordinatorService.java (deleteShareGroups, describeShareGroupOffsets).
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from uuid import UUID
 
-from broker.controller.cluster_image import ClusterImage
-from broker.errors import ApiError
+from broker.controller.images.cluster_image import ClusterImage
 from broker.groups.consumer.journal import Journal
 from broker.groups.offsets_log import Done
 from broker.groups.shard import GroupShard, TooManyGroupsError
@@ -23,10 +22,11 @@ from broker.groups.share.each_partition import each_partition
 from broker.groups.share.initializer import Codes, Initializer
 from broker.groups.share.kept_state import KeptState, TopicPartitions
 from broker.groups.share.share_group import ShareGroup
+from broker.runtime.errors import ApiError
+from broker.runtime.timer import Timer
 from broker.share.persister import SharePartitionKey, SharePersister, ShareSummary
-from broker.timer import Timer
 from protocol.error_codes import ErrorCode
-from storage.clock import Clock
+from storage.environment.clock import Clock
 
 Altered = Callable[[ErrorCode, Codes], None]
 """The group's error, or what became of each partition."""

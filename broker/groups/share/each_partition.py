@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
-from broker.timer import Timer
+from broker.runtime.timer import Timer
 
 AT_A_TIME: Final = 100
 """Calls that are under way together; the next ones come in a later turn of the loop."""

@@ -17,8 +17,8 @@ from broker.groups.log_value import log_value
 from broker.groups.share.changes import ShareChanges
 from broker.groups.share.each_partition import each_partition
 from broker.groups.share.share_group import ShareGroup
+from broker.runtime.timer import Timer
 from broker.share.persister import SharePartitionKey, SharePersister
-from broker.timer import Timer
 from protocol.error_codes import ErrorCode
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from broker.controller.cluster_image import ClusterImage
+from broker.controller.images.cluster_image import ClusterImage
 from protocol.internal.share_group_records import (
     ShareGroupStatePartitionMetadataValue,
     TopicInfo,

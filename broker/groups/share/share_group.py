@@ -19,7 +19,7 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from broker.controller.cluster_image import ClusterImage
+from broker.controller.images.cluster_image import ClusterImage
 from broker.groups.consumer.member import NO_PARTITIONS, Assignment
 from broker.groups.deadline import Deadline
 from broker.groups.group import Group, GroupType

@@ -22,9 +22,8 @@ from collections.abc import Callable, Collection
 from functools import partial
 from uuid import UUID
 
-from broker.controller.cluster_image import ClusterImage
-from broker.controller.group_settings import ShareGroupSettings
-from broker.errors import ApiError
+from broker.controller.configs.group_settings import ShareGroupSettings
+from broker.controller.images.cluster_image import ClusterImage
 from broker.groups.consumer.consumer_protocol import Client
 from broker.groups.consumer.group_hashes import GroupHashes
 from broker.groups.consumer.journal import Journal
@@ -41,8 +40,9 @@ from broker.groups.share.member import ShareGroupMember
 from broker.groups.share.share_group import ShareGroup
 from broker.groups.share.simple_assignor import ASSIGNORS
 from broker.groups.share.targets import ShareTargets
+from broker.runtime.errors import ApiError
+from broker.runtime.timer import Timer
 from broker.share.persister import UNINITIALIZED_OFFSET, SharePersister
-from broker.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_group_heartbeat import Assignment as AssignmentMessage
@@ -51,7 +51,7 @@ from protocol.messages.share_group_heartbeat import (
     ShareGroupHeartbeatResponse,
     TopicPartitions,
 )
-from storage.clock import Clock
+from storage.environment.clock import Clock
 
 logger = logging.getLogger(__name__)
 

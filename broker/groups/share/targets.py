@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 from uuid import UUID
 
-from broker.controller.cluster_image import ClusterImage
+from broker.controller.images.cluster_image import ClusterImage
 from broker.groups.consumer.journal import Journal
 from broker.groups.consumer.member import Assignment
 from broker.groups.consumer.offload import Offload
@@ -26,7 +26,7 @@ from broker.groups.share.changes import ShareChanges, target_record
 from broker.groups.share.share_group import ShareGroup
 from broker.groups.share.simple_assignor import ShareMemberSpec, SimpleAssignor
 from broker.groups.turns import PER_TURN
-from broker.timer import Timer
+from broker.runtime.timer import Timer
 from protocol.error_codes import ErrorCode
 
 logger = logging.getLogger(__name__)

@@ -4,9 +4,9 @@ Source: Kafka, GroupCoordinatorService.java (throwIfShareGroupHeartbeatRequestIs
 KafkaApis.scala (isMemberIdValid).
 """
 
-from broker.errors import ApiError
 from broker.groups.consumer.member import JOIN_EPOCH, LEAVE_EPOCH
 from broker.groups.consumer.validation import NAME_LENGTH_MAX, SUBSCRIPTION_SIZE_MAX
+from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 

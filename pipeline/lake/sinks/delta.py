@@ -28,7 +28,7 @@ from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUn
 from pipeline.lake.progress import KEY, Progress, encode_progress
 from pipeline.lake.sinks.base import TableView
 from pipeline.lake.table_store import TableStore
-from storage.clock import Clock, SystemClock
+from storage.environment.clock import Clock, SystemClock
 
 JOB: Final = "varve.job"
 TOPIC: Final = "varve.topic"

@@ -25,7 +25,7 @@ from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUn
 from pipeline.lake.progress import Progress, decode_progress, encode_progress
 from pipeline.lake.sinks.base import TableView
 from pipeline.lake.table_store import TableStore
-from storage.randomness import Randomness
+from storage.environment.randomness import Randomness
 
 VERSION: Final = 1
 

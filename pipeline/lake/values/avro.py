@@ -11,7 +11,7 @@ from pipeline.lake.values.avro_records import BLOCK_BYTES, AvroRecords
 from pipeline.lake.values.avro_schema import Node, avro_fields, parse_avro_schema
 from pipeline.lake.values.block_parsing import MAX_BLOCK_BYTES
 from pipeline.lake.values.registry import RegisteredSchema
-from storage.randomness import Randomness, SystemRandomness
+from storage.environment.randomness import Randomness, SystemRandomness
 
 KIND = "AVRO"
 """The registry's word."""

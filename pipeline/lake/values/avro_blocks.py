@@ -43,7 +43,7 @@ from pipeline.lake.values.avro_schema import (
 )
 from pipeline.lake.values.block_parsing import BrokenBlockError
 from pipeline.lake.values.decimals import decimals_of
-from storage.randomness import Randomness
+from storage.environment.randomness import Randomness
 
 _SYNC: Final = bytes(16)
 _MARK: Final = "mark"

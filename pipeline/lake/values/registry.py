@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from pipeline.lake.errors import TaskFailedError
 from pipeline.lake.values.spec import RegistrySpec
-from storage.clock import Clock, SystemClock, sleep_ms
+from storage.environment.clock import Clock, SystemClock, sleep_ms
 
 ATTEMPTS: Final = 4
 PAUSES_MS: Final = (200, 1_000, 3_000)

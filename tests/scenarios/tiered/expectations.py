@@ -12,7 +12,7 @@ from tests.fakes.client import EARLIEST
 from tests.scenarios.tiered.broker_actions import reassign
 from tests.scenarios.tiered.context import Context
 from tests.scenarios.tiered.topic_actions import until_led
-from tiered.metadata_partitioner import metadata_partition
+from tiered.metadata.partitioner import metadata_partition
 from tiered.segment_metadata import TopicIdPartition
 
 METADATA_TOPIC = "__remote_log_metadata"

@@ -25,10 +25,10 @@ from bench.process import rss_bytes
 from config.topic import TopicConfig
 from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from storage.clock import SystemClock
-from storage.filesystem import LocalFilesystem
-from storage.log import Log
-from storage.topic_partition import TopicPartition
+from storage.environment.clock import SystemClock
+from storage.environment.filesystem import LocalFilesystem
+from storage.log.log import Log
+from storage.types.topic_partition import TopicPartition
 from tests.fakes.client import EARLIEST, LATEST, Client
 from tests.fakes.s3_faults import S3Fault, S3Faults
 from tests.scenarios.tiered.actions import (

@@ -128,7 +128,7 @@ def _main(values: dict[str, Any], pipe: Connection, changes: Any, die_at: Any, l
 
 async def _serve(values: dict[str, Any], pipe: Connection) -> None:
     from broker.broker import Broker
-    from broker.logs import configure
+    from broker.runtime.logs import configure
     from config.broker import BrokerConfig
 
     settings = BrokerConfig().replace(**values)
@@ -145,7 +145,7 @@ async def _serve(values: dict[str, Any], pipe: Connection) -> None:
 
 def _count_changes(changes: Any, die_at: Any) -> None:
     """Count what is done to stored things of the remote log, and die at one of them."""
-    from storage import filesystem
+    from storage.environment import filesystem
 
     lock = threading.Lock()
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.node import VarveNode
-from storage.uuid_text import format_uuid
+from storage.types.uuid_text import format_uuid
 from tests.fakes.client import Client
 from tests.fakes.s3_memory import MemoryS3
-from tiered.history import HistoryState, decode_history
-from tiered.object_keys import HISTORY_NAME, ObjectKeys
+from tiered.format.object_keys import HISTORY_NAME, ObjectKeys
+from tiered.metadata.history import HistoryState, decode_history
 
 INTERVAL_MS = 1_000
 CALL_TIMEOUT_MS = 2_000

@@ -20,8 +20,8 @@ from tests.scenarios.tiered_faults.child_broker import ChildBroker
 from tests.scenarios.tiered_faults.cluster import SEGMENT_BYTES, TIERED, until_copied
 from tests.scenarios.tiered_faults.test_kill_points import SETTINGS
 from tests.scenarios.tiered_faults.workload import Consumer, Producer
-from tiered.history import PartitionHistory, decode_history
-from tiered.object_keys import HISTORY_NAME
+from tiered.format.object_keys import HISTORY_NAME
+from tiered.metadata.history import PartitionHistory, decode_history
 
 BROKER_RESOURCE = 4
 NEVER_MS = 86_400_000

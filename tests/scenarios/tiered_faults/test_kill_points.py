@@ -45,7 +45,7 @@ from tests.scenarios.tiered_faults.cluster import (
     until_copied,
 )
 from tests.scenarios.tiered_faults.workload import Consumer, Producer
-from tiered.object_keys import HISTORY_NAME
+from tiered.format.object_keys import HISTORY_NAME
 
 LIVES_MAX = 8
 """Of one directory, which grows by two segments with each."""

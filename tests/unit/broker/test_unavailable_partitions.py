@@ -1,7 +1,7 @@
 """Partitions that nobody coordinates are told to the operator until somebody does."""
 
 from broker.unavailable_partitions import UnavailablePartitions
-from storage.alerts import AlertKind, Alerts
+from storage.environment.alerts import AlertKind, Alerts
 
 
 def test_an_alert_for_each_until_it_can_be_read() -> None:

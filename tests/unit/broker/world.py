@@ -7,9 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-from broker.controller.cluster_image import ClusterImage
-from broker.disk import Disk
-from broker.fetch_sessions import FetchSessionCache
+from broker.controller.images.cluster_image import ClusterImage
 from broker.handlers import (
     api_versions,
     describe_producers,
@@ -20,20 +18,22 @@ from broker.handlers import (
 )
 from broker.handlers.fetch import FetchHandler
 from broker.handlers.produce import ProduceHandler
-from broker.kafka_apis import Api, KafkaApis
-from broker.lookups import Lookups
-from broker.partition import Partition
-from broker.replica_manager import ReplicaManager
+from broker.replicas.fetch_sessions import FetchSessionCache
+from broker.replicas.lookups import Lookups
+from broker.replicas.partition import Partition
+from broker.replicas.replica_manager import ReplicaManager
+from broker.requests.kafka_apis import Api, KafkaApis
+from broker.runtime.disk import Disk
 from config.topic import TopicConfig
 from protocol.api_keys import FIRST_FLEXIBLE_VERSION, ApiKey
 from protocol.headers import encode_request_header
 from protocol.messages import module_of
 from protocol.messages.api_versions import ApiVersion
 from protocol.records.builder import build_batch
-from storage.filesystem import LocalFilesystem
-from storage.log import Log
-from storage.randomness import SeededRandomness
-from storage.topic_partition import TopicPartition
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SeededRandomness
+from storage.log.log import Log
+from storage.types.topic_partition import TopicPartition
 from tests.fakes.registrar import FakeRegistrar
 from tests.fakes.timer import ManualTimer
 from tests.unit.broker.network.harness import Harness

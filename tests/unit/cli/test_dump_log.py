@@ -17,12 +17,12 @@ from protocol.internal.consumer_offsets import (
 )
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_transaction_marker
-from storage.append_origin import AppendOrigin
-from storage.filesystem import LocalFilesystem
-from storage.log import Log
-from storage.log_manager import LogManager
-from storage.randomness import SeededRandomness
-from storage.topic_partition import TopicPartition
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SeededRandomness
+from storage.log.log import Log
+from storage.manager.log_manager import LogManager
+from storage.types.append_origin import AppendOrigin
+from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
 
 NOW = 1_700_000_000_000

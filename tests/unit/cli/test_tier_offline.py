@@ -13,14 +13,14 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from broker.remote.tier_settings import tier_settings
 from cli import tier
 from cli.tier_bucket import bucket_settings
-from storage.checkpoints import encode_epochs
-from storage.filesystem import LocalFilesystem
+from storage.checkpoints.checkpoint_files import encode_epochs
+from storage.environment.filesystem import LocalFilesystem
 from tests.fakes.kafka_clients import FakeCluster
 from tests.unit.cli.commands import Outcome, Shell
 from tests.unit.cli.test_tier_bucket import parsed
 from tests.unit.tiered.segments import FACTS, make_segment
-from tiered.history import HistoryState, HistorySummary, PartitionHistory, encode_history
-from tiered.object_keys import ObjectKeys
+from tiered.format.object_keys import ObjectKeys
+from tiered.metadata.history import HistoryState, HistorySummary, PartitionHistory, encode_history
 from tiered.worker.assembly import build_tier
 
 Type = Callable[..., Outcome]

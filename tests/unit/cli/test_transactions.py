@@ -7,7 +7,7 @@ import pytest
 
 from cli import transactions
 from cli.kafka_library import TopicPartition
-from storage.clock import SystemClock
+from storage.environment.clock import SystemClock
 from tests.fakes.kafka_clients import error_class
 from tests.unit.cli.commands import Shell
 

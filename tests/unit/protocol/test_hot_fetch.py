@@ -22,7 +22,7 @@ from protocol.hot.fetch import (
     encode_response,
 )
 from protocol.hot.wire import ELEMENTS_MAX, NodeEndpoint, uvarint
-from storage.file_slice import FileSlice
+from storage.types.file_slice import FileSlice
 from tests.unit.protocol import kio_oracle as kio
 
 VERSIONS = range(MIN_VERSION, MAX_VERSION + 1)

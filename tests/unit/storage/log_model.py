@@ -8,11 +8,11 @@ from config.topic import TopicConfig
 from protocol.records.batch import HEADER_SIZE, crc_matches, iterate_batches
 from protocol.records.builder import build_batch
 from protocol.records.record import iterate_records
-from storage.append_info import AppendInfo
-from storage.append_origin import AppendOrigin
-from storage.filesystem import Filesystem
-from storage.log import Log
-from storage.topic_partition import TopicPartition
+from storage.environment.filesystem import Filesystem
+from storage.log.log import Log
+from storage.types.append_info import AppendInfo
+from storage.types.append_origin import AppendOrigin
+from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
 
 NOW_MS = 1_700_000_000_000

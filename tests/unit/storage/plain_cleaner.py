@@ -1,16 +1,17 @@
 """The two halves of a compaction run, written down plainly: the model of the fast ones.
 
-Every record is made an object and looked up in a dictionary. `tests.unit.storage.test_batch_filter`
-puts these in the place of `storage.dirty_part` and `storage.batch_filter` and compares all bytes.
+Every record is made an object and looked up in a dictionary.
+`tests.unit.storage.cleaner.test_batch_filter` puts these in the place of
+`storage.cleaner.dirty_part` and `storage.cleaner.batch_filter` and compares all bytes.
 """
 
 from protocol.records.batch import BatchHeader, read_header
 from protocol.records.builder import rebuild_batch
 from protocol.records.record import Record, iterate_records
-from storage.batch_filter import control_type_of
-from storage.cleaner_transactions import CleanedTransactions
-from storage.cleaning import CleanerStats, CleaningJob
-from storage.offset_map import OffsetMap
+from storage.cleaner.batch_filter import control_type_of
+from storage.cleaner.cleaning import CleanerStats, CleaningJob
+from storage.cleaner.offset_map import OffsetMap
+from storage.cleaner.transactions import CleanedTransactions
 
 SIZE_MAX = 1 << 28
 

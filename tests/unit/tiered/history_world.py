@@ -1,8 +1,8 @@
 """What the tests of histories share: what the bucket of a `World` says of its partition."""
 
 from tests.unit.tiered.tier_world import PARTITION, World
-from tiered.history import PartitionHistory
-from tiered.object_keys import ObjectKeys
+from tiered.format.object_keys import ObjectKeys
+from tiered.metadata.history import PartitionHistory
 
 KEY = ObjectKeys().history_key(PARTITION)
 

@@ -4,15 +4,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from storage.filesystem import LocalFilesystem
-from storage.randomness import SeededRandomness
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SeededRandomness
 from tests.fakes.clock import ManualClock
 from tests.unit.tiered.segments import FACTS, Segment
 from tests.unit.tiered.tier_worlds import CHUNK, PlainKeyRing, text_segment
-from tiered.object_keys import ObjectKeys
+from tiered.format.object_keys import ObjectKeys
 from tiered.object_store.filesystem import FilesystemObjectStore
 from tiered.settings import FormatSettings
-from tiered.storage_manager import RemoteStorageManager
+from tiered.storage_manager.manager import RemoteStorageManager
 
 
 @dataclass

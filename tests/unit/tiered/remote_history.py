@@ -16,18 +16,18 @@ import pytest
 
 from protocol.records.batch import HEADER_SIZE, BatchHeader, crc_matches, read_header
 from protocol.records.control import build_end_transaction_marker
-from storage.append_origin import AppendOrigin
-from storage.log import Log
-from storage.randomness import SeededRandomness
-from storage.segment import Segment
+from storage.environment.randomness import SeededRandomness
+from storage.log.log import Log
+from storage.segment.segment import Segment
+from storage.types.append_origin import AppendOrigin
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.segment_tier import SegmentTier, StoredSegment
 from tests.fakes.timer import ManualTimer
 from tests.unit.storage.log_model import NOW_MS, append, make_batch, open_log, small_segments
 from tests.unit.tiered.lookup_metadata import LookupMetadata
-from tiered.pending_read import Read
-from tiered.reader import Reader
+from tiered.fetch.pending_read import Read
+from tiered.fetch.reader import Reader
 from tiered.remote_read import ReadRequest, RemoteRecords
 from tiered.segment_metadata import (
     RemoteLogSegmentId,

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from storage.log import Log
+from storage.log.log import Log
 from tests.unit.storage.log_model import TOPIC_ID
 from tiered.segment_metadata import (
     RemoteLogSegmentId,

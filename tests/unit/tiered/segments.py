@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from protocol.records.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, crc32c
-from storage.checkpoints import encode_epochs
-from storage.filesystem import Filesystem
-from storage.producer_entry import ProducerEntry
-from storage.producer_snapshot import encode_snapshot
+from storage.checkpoints.checkpoint_files import encode_epochs
+from storage.environment.filesystem import Filesystem
+from storage.producers.entry import ProducerEntry
+from storage.producers.snapshot import encode_snapshot
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
     RemoteLogSegmentMetadata,

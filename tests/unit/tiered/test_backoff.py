@@ -1,6 +1,6 @@
 """Doubling, a maximum, and jitter."""
 
-from storage.randomness import SeededRandomness
+from storage.environment.randomness import SeededRandomness
 from tiered.backoff import Backoff
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.randomness import SeededRandomness
+from storage.environment.randomness import SeededRandomness
 from tiered.errors import StoreDeniedError, StoreTimeoutError, StoreUnavailableError
 from tiered.object_store.base import StoreDeadlines
 from tiered.object_store.deadline import (

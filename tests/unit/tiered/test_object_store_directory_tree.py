@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from storage.environment.filesystem import LocalFilesystem
 from storage.errors import DiskError
-from storage.filesystem import LocalFilesystem
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem, PowerCut
 from tiered.errors import (

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from storage.clock import SystemClock
-from storage.filesystem import LocalFilesystem
-from storage.randomness import SeededRandomness
+from storage.environment.clock import SystemClock
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SeededRandomness
 from tiered.errors import RemoteStorageError
 from tiered.object_store.base import ObjectStore
-from tiered.object_store.credentials import CredentialsFile, FixedCredentials
 from tiered.object_store.factory import open_store
 from tiered.object_store.filesystem import FilesystemObjectStore
-from tiered.object_store.s3 import S3ObjectStore
+from tiered.object_store.s3.credentials import CredentialsFile, FixedCredentials
+from tiered.object_store.s3.store import S3ObjectStore
 from tiered.settings import StoreSettings
 
 

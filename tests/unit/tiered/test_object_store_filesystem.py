@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from storage.clock import SystemClock
-from storage.filesystem import LocalFilesystem
-from storage.randomness import SeededRandomness
+from storage.environment.clock import SystemClock
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SeededRandomness
 from tests.fakes.clock import ManualClock
 from tests.fakes.executor import InlineExecutor
 from tests.fakes.filesystem import FakeFilesystem

@@ -4,16 +4,16 @@ import json
 
 import pytest
 
-from storage.uuid_text import format_uuid
+from storage.types.uuid_text import format_uuid
 from tests.fakes.plugin_writer import PluginKey, PluginSegment, plugin_objects
 from tests.unit.tiered.segments import Segment, metadata
 from tests.unit.tiered.tier_worlds import TierWorld, text_segment, tier_world
-from tiered.encryption import DataKey
+from tiered.cache.index_files import load
 from tiered.errors import CorruptRemoteDataError
-from tiered.index_files import load
-from tiered.manifest import SegmentManifest
-from tiered.object_keys import ObjectKeys
-from tiered.restore import read_bucket
+from tiered.format.encryption import DataKey
+from tiered.format.manifest import SegmentManifest
+from tiered.format.object_keys import ObjectKeys
+from tiered.restore.restore import read_bucket
 from tiered.tier import SideFile
 
 FORMS = [(False, False), (True, False), (False, True), (True, True)]

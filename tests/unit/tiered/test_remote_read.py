@@ -1,6 +1,6 @@
 """What a read gives."""
 
-from storage.file_slice import FileSlice
+from storage.types.file_slice import FileSlice
 from tiered.remote_read import RemoteRecords
 
 

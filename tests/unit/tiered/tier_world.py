@@ -11,9 +11,9 @@ from typing import Any
 from uuid import UUID
 
 from config.topic import TopicConfig
-from storage.alerts import Alerts
-from storage.log import Log
-from storage.randomness import SeededRandomness
+from storage.environment.alerts import Alerts
+from storage.environment.randomness import SeededRandomness
+from storage.log.log import Log
 from tests.fakes.bucket_tier import Bucket, BucketTier
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
@@ -28,14 +28,14 @@ from tests.unit.storage.log_model import (
     open_log,
     small_segments,
 )
-from tiered.history import PartitionHistory, decode_history
-from tiered.led_partition import LedPartition
-from tiered.manager import RemoteLogManager
-from tiered.object_keys import ObjectKeys
+from tiered.format.object_keys import ObjectKeys
+from tiered.metadata.history import PartitionHistory, decode_history
 from tiered.segment_metadata import SegmentState, TopicIdPartition
 from tiered.settings import TierSettings
+from tiered.tasks.led_partition import LedPartition
+from tiered.tasks.manager import RemoteLogManager
+from tiered.tasks.tiered_partition import TieredPartition
 from tiered.tier import TopicFacts
-from tiered.tiered_partition import TieredPartition
 
 PARTITION = TopicIdPartition(TOPIC_ID, "t", 0)
 

@@ -4,17 +4,17 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-from storage.filesystem import Filesystem
-from storage.randomness import SeededRandomness
+from storage.environment.filesystem import Filesystem
+from storage.environment.randomness import SeededRandomness
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.object_store import MemoryObjectStore
 from tests.unit.tiered.segments import FACTS, Segment, make_segment
-from tiered.encryption import new_data_key
-from tiered.key_ring import DataKeyEnvelope, KeyRing
-from tiered.object_keys import ObjectKeys, SegmentKeys
+from tiered.format.encryption import new_data_key
+from tiered.format.key_ring import DataKeyEnvelope, KeyRing
+from tiered.format.object_keys import ObjectKeys, SegmentKeys
 from tiered.settings import FormatSettings
-from tiered.storage_manager import RemoteStorageManager
+from tiered.storage_manager.manager import RemoteStorageManager
 from tiered.tier import SegmentFiles
 
 CHUNK = 1000

@@ -13,7 +13,12 @@ from broker.cleaning.messages import (
     job_to_json,
 )
 from protocol.errors import DecodeError
-from storage.cleaning import CleaningAbortedError, CleaningFailedError, CleaningJob, SegmentSize
+from storage.cleaner.cleaning import (
+    CleaningAbortedError,
+    CleaningFailedError,
+    CleaningJob,
+    SegmentSize,
+)
 from storage.errors import CorruptFileError, DiskError
 
 numbers = st.integers(0, 2**63 - 1)

@@ -12,12 +12,12 @@ from broker.cleaning.process import LocalCleaningProcess
 from broker.cleaning.process_cleaner import ProcessCleaner
 from config.topic import TopicConfig
 from protocol.records.builder import build_batch
-from storage.cleaner import Cleaner
-from storage.cleaning import CleaningFailedError
-from storage.clock import SystemClock
-from storage.filesystem import LocalFilesystem
-from storage.log import Log
-from storage.topic_partition import TopicPartition
+from storage.cleaner.cleaner import Cleaner
+from storage.cleaner.cleaning import CleaningFailedError
+from storage.environment.clock import SystemClock
+from storage.environment.filesystem import LocalFilesystem
+from storage.log.log import Log
+from storage.types.topic_partition import TopicPartition
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """Compaction in processes: the same rules as in a thread, and what happens when they end.
 
-The rules are those of `tests.unit.storage.test_cleaner`, every one of which is run again here with
-the cleaning done beyond a socket; the crash tests cut the power of the disk on both sides.
+The rules are those of `tests.unit.storage.cleaner.test_cleaner`, every one of which is run again
+here with the cleaning done beyond a socket; the crash tests cut the power of the disk on both
+sides.
 """
 
 import socket
@@ -14,13 +15,13 @@ import pytest
 from broker.cleaning.messages import Limits, decode, encode
 from broker.cleaning.process_cleaner import IDLE_MS, ProcessCleaner
 from broker.cleaning.worker import Worker
-from storage.cleaner import Cleaner
-from storage.cleaning import CleaningAbortedError, CleaningFailedError
-from storage.log_files import CLEANED_SUFFIX
+from storage.cleaner.cleaner import Cleaner
+from storage.cleaner.cleaning import CleaningAbortedError, CleaningFailedError
+from storage.types.log_files import CLEANED_SUFFIX
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.storage import test_cleaner
-from tests.unit.storage.test_cleaner import *  # noqa: F403  because its tests are run again here
+from tests.unit.storage.cleaner import test_cleaner
+from tests.unit.storage.cleaner.test_cleaner import *  # noqa: F403  because its tests are run again here
 
 # Counts looks, of which there are fewer here; see `test_an_abort_keeps_the_process`.
 del test_stopped_run_changes_nothing  # noqa: F821  because it came with the others

@@ -11,15 +11,15 @@ from broker.controller.adoption import (
     adopt,
     look_around,
 )
-from broker.controller.cluster_image import ClusterImage
-from broker.controller.metadata_records import PRODUCER_IDS_KEY, decode_next_producer_id
-from storage.filesystem import LocalFilesystem
-from storage.leader_epochs import LeaderEpochCache
-from storage.log_directory import LOST
-from storage.partition_metadata import PARTITION_METADATA, write_partition_metadata
-from storage.randomness import SeededRandomness
+from broker.controller.images.cluster_image import ClusterImage
+from broker.controller.images.metadata_records import PRODUCER_IDS_KEY, decode_next_producer_id
+from storage.checkpoints.leader_epochs import LeaderEpochCache
+from storage.checkpoints.log_directory import LOST
+from storage.checkpoints.partition_metadata import PARTITION_METADATA, write_partition_metadata
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SeededRandomness
 from tests.fakes.metadata_store import MemoryStore
-from tests.unit.broker.controller.test_kafka_metadata import (
+from tests.unit.broker.controller.images.test_kafka_metadata import (
     config_record,
     partition_record,
     producer_ids_record,

@@ -5,24 +5,24 @@ from uuid import UUID
 
 import pytest
 
-from broker.controller.cluster_image import (
-    BrokerEndpoint,
-    ClusterImage,
-    ConfigResource,
-    ResourceType,
-)
-from broker.controller.configs import ConfigOperation, Operation
+from broker.controller.configs.configs import ConfigOperation, Operation
 from broker.controller.controller import (
     ClusterIdError,
     Controller,
     RemoteStorageDisabledError,
 )
-from broker.controller.metadata_store import Put
-from broker.controller.topics import NewPartitions, NewTopic
-from broker.errors import ApiError
+from broker.controller.images.cluster_image import (
+    BrokerEndpoint,
+    ClusterImage,
+    ConfigResource,
+    ResourceType,
+)
+from broker.controller.store.metadata_store import Put
+from broker.controller.topics.topics import NewPartitions, NewTopic
+from broker.runtime.errors import ApiError
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
-from storage.randomness import SeededRandomness
+from storage.environment.randomness import SeededRandomness
 from tests.fakes.controller import CLUSTER_ID, open_controller
 from tests.fakes.metadata_store import Fault, MemoryStore
 

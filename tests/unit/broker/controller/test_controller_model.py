@@ -8,12 +8,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from broker.controller.cluster_image import ConfigResource, ResourceType
-from broker.controller.configs import ConfigOperation, Operation
+from broker.controller.configs.configs import ConfigOperation, Operation
 from broker.controller.controller import Controller
+from broker.controller.images.cluster_image import ConfigResource, ResourceType
+from broker.controller.images.results import Result
 from broker.controller.producer_ids import PRODUCER_ID_BLOCK_SIZE
-from broker.controller.results import Result
-from broker.controller.topics import NewPartitions, NewTopic
+from broker.controller.topics.topics import NewPartitions, NewTopic
 from protocol.error_codes import ErrorCode
 from tests.fakes.controller import open_controller
 from tests.fakes.metadata_store import Fault, MemoryDisk, MemoryStore

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from broker.controller.dropped_directory import drop_directory, read_image
-from broker.controller.metadata_records import (
+from broker.controller.images.metadata_records import (
     PartitionImage,
     chunks,
     directory_key,
@@ -11,7 +11,7 @@ from broker.controller.metadata_records import (
     encode_topic,
     topic_key,
 )
-from broker.controller.metadata_store import Put
+from broker.controller.store.metadata_store import Put
 from tests.fakes.metadata_store import MemoryStore
 
 TOPIC, LOST_DISK, DISK = UUID(int=1000), UUID(int=2000), UUID(int=2001)

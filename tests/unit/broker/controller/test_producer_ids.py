@@ -4,15 +4,15 @@ import asyncio
 
 import pytest
 
-from broker.controller.metadata_records import PRODUCER_IDS_KEY, encode_next_producer_id
-from broker.controller.metadata_store import Put, StoreUnavailableError
+from broker.controller.images.metadata_records import PRODUCER_IDS_KEY, encode_next_producer_id
 from broker.controller.producer_ids import (
     PRODUCER_ID_BLOCK_SIZE,
     PRODUCER_ID_END,
     ProducerIdBlocks,
     ProducerIds,
 )
-from broker.errors import ApiError
+from broker.controller.store.metadata_store import Put, StoreUnavailableError
+from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from tests.fakes.metadata_store import Fault, MemoryStore
 

@@ -2,15 +2,15 @@
 
 from uuid import UUID
 
-from broker.controller.cluster_image import BrokerEndpoint, BrokerImage, ClusterImage
-from broker.controller.configs import ConfigRules
-from broker.controller.metadata_records import parse_partitions_key
-from broker.controller.metadata_store import Put, key_absent, key_present
+from broker.controller.configs.configs import ConfigRules
+from broker.controller.images.cluster_image import BrokerEndpoint, BrokerImage, ClusterImage
+from broker.controller.images.metadata_records import parse_partitions_key
+from broker.controller.store.metadata_store import Put, key_absent, key_present
 from broker.controller.topic_planner import RESERVED_IDS, TopicPlanner, fresh_id
-from broker.controller.topics import NewPartitions, NewTopic
+from broker.controller.topics.topics import NewPartitions, NewTopic
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
-from storage.randomness import SeededRandomness
+from storage.environment.randomness import SeededRandomness
 
 SETTINGS = BrokerConfig()
 PLANNER = TopicPlanner(SETTINGS, ConfigRules(SETTINGS), SeededRandomness(0))

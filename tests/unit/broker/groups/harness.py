@@ -33,8 +33,8 @@ from protocol.messages.sync_group import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
-from storage.randomness import SeededRandomness
-from storage.topic_partition import TopicPartition
+from storage.environment.randomness import SeededRandomness
+from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
 from tests.fakes.offsets_partition import OFFSETS_TOPIC, FakeReplicaManager
 from tests.fakes.timer import ManualTimer

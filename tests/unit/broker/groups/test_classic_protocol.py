@@ -6,7 +6,7 @@ from broker.groups import classic_protocol
 from broker.groups import shard as shard_module
 from broker.groups.classic_group_state import ClassicGroupState
 from protocol.error_codes import ErrorCode
-from storage.randomness import SeededRandomness
+from storage.environment.randomness import SeededRandomness
 from tests.unit.broker.groups.harness import (
     INITIAL_DELAY_MS,
     PROTOCOLS,

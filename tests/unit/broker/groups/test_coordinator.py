@@ -6,12 +6,12 @@ from typing import Any, cast
 
 import pytest
 
-from broker.answer import Answer
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.groups.offset_manager import OffsetCommit
 from broker.groups.offsets_log import AtTurnEnd
-from broker.request import ConnectionInfo, RequestContext
+from broker.network.request import ConnectionInfo, RequestContext
+from broker.requests.answer import Answer
 from config.broker import BrokerConfig
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -32,7 +32,7 @@ from protocol.messages.sync_group import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
-from storage.randomness import SeededRandomness
+from storage.environment.randomness import SeededRandomness
 from tests.fakes.answers import in_time
 from tests.fakes.clock import ManualClock
 from tests.fakes.offsets_partition import FakeController, FakeReplicaManager, topic_image

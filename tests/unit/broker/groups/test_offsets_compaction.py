@@ -23,11 +23,11 @@ from protocol.internal.consumer_offsets import (
 )
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_transaction_marker
-from storage.append_origin import AppendOrigin
-from storage.producer_state import PRODUCER_ID_EXPIRATION_MS
-from storage.topic_partition import TopicPartition
-from storage.verification import TransactionTerms
-from tests.unit.storage.test_cleaner import CONFIG, Disk
+from storage.producers.state import PRODUCER_ID_EXPIRATION_MS
+from storage.producers.verification import TransactionTerms
+from storage.types.append_origin import AppendOrigin
+from storage.types.topic_partition import TopicPartition
+from tests.unit.storage.cleaner.test_cleaner import CONFIG, Disk
 
 PIDS = (1, 2, 3)
 INDEXES = st.lists(st.integers(0, 3), min_size=1, max_size=3, unique=True)

@@ -14,7 +14,7 @@ from broker.groups.offsets_log import (
 from protocol.error_codes import ErrorCode
 from protocol.records.batch import read_header
 from protocol.records.record import iterate_records
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
 from tests.fakes.offsets_partition import FakeReplicaManager
 from tests.fakes.timer import ManualTimer

@@ -6,17 +6,17 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
-from broker.answer import Answer
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.handlers import join_group, offset_commit, offset_fetch, sync_group
-from broker.request import ConnectionInfo, RequestContext
+from broker.network.request import ConnectionInfo, RequestContext
+from broker.requests.answer import Answer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.messages import join_group as join_messages
 from protocol.messages import offset_commit as commit_messages
 from protocol.messages import offset_fetch as fetch_messages
 from protocol.messages import sync_group as sync_messages
-from storage.randomness import SeededRandomness
+from storage.environment.randomness import SeededRandomness
 from tests.fakes.answers import in_time
 from tests.fakes.clock import ManualClock
 from tests.fakes.offsets_partition import FakeController, FakeReplicaManager, topic_image

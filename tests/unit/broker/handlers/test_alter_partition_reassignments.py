@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.controller.topics import NewTopic
+from broker.controller.topics.topics import NewTopic
 from broker.handlers import alter_partition_reassignments, list_partition_reassignments
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_partition_reassignments import (

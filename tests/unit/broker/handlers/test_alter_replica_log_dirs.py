@@ -2,15 +2,15 @@
 
 import pytest
 
-from broker.errors import ApiError
 from broker.handlers import alter_replica_log_dirs
+from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tests.fakes.controller import open_controller, services_of
 from tests.fakes.wire import call, versions_of
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from broker.controller.cluster_image import ClusterImage
+from broker.controller.images.cluster_image import ClusterImage
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.headers import encode_request_header

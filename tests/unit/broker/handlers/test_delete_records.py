@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from broker.controller.topics import NewTopic
+from broker.controller.topics.topics import NewTopic
 from broker.handlers import delete_records
 from config.topic import TopicConfig
 from protocol.error_codes import ErrorCode

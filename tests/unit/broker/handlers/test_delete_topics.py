@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from broker.controller.topics import NewTopic
+from broker.controller.topics.topics import NewTopic
 from broker.handlers import delete_topics
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState

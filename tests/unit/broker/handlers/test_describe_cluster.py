@@ -2,9 +2,9 @@
 
 import pytest
 
-from broker.controller.cluster_image import BrokerEndpoint
-from broker.errors import ApiError
+from broker.controller.images.cluster_image import BrokerEndpoint
 from broker.handlers import describe_cluster
+from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from tests.fakes.controller import CLUSTER_ID, open_controller, services_of

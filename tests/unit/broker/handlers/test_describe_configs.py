@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.controller.cluster_image import ConfigResource, ResourceType
-from broker.controller.topics import NewTopic
+from broker.controller.images.cluster_image import ConfigResource, ResourceType
+from broker.controller.topics.topics import NewTopic
 from broker.handlers import describe_configs
 from config.broker import BROKER_KEYS
 from config.topic import TOPIC_KEYS

@@ -8,8 +8,8 @@ import pytest
 from broker.handlers import describe_log_dirs
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
-from storage.filesystem import LocalFilesystem, Volume
-from storage.topic_partition import TopicPartition
+from storage.environment.filesystem import LocalFilesystem, Volume
+from storage.types.topic_partition import TopicPartition
 from tests.fakes.controller import open_controller, services_of
 from tests.fakes.wire import call, versions_of
 

@@ -5,7 +5,7 @@ from typing import Any
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
-from storage.append_origin import AppendOrigin
+from storage.types.append_origin import AppendOrigin
 from tests.unit.broker.world import World, batch
 
 

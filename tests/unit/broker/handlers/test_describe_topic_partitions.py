@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.controller.controller import Controller
-from broker.controller.topics import NewTopic
+from broker.controller.topics.topics import NewTopic
 from broker.handlers import describe_topic_partitions
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_topic_partitions import (

@@ -11,9 +11,9 @@ from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.records.batch import iterate_batches
 from protocol.records.control import build_end_transaction_marker
 from protocol.records.record import iterate_records
-from storage.append_origin import AppendOrigin
-from storage.log_read import LogReads
-from storage.reads import NOWAIT, WouldBlockError
+from storage.index.reads import NOWAIT, WouldBlockError
+from storage.log.read import LogReads
+from storage.types.append_origin import AppendOrigin
 from tests.unit.broker.world import World, batch, topic_id
 
 

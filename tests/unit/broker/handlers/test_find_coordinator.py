@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from broker.controller.topic_names import SHARE_GROUP_STATE
+from broker.controller.images.topic_names import SHARE_GROUP_STATE
 from broker.handlers import (
     find_coordinator,
 )

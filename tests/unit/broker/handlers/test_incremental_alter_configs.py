@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.controller.cluster_image import ConfigResource, ResourceType
-from broker.controller.topics import NewTopic
+from broker.controller.images.cluster_image import ConfigResource, ResourceType
+from broker.controller.topics.topics import NewTopic
 from broker.handlers import incremental_alter_configs
 from protocol.error_codes import ErrorCode
 from protocol.messages.incremental_alter_configs import (

@@ -1,8 +1,8 @@
 """ListConfigResources, in both versions."""
 
-from broker.controller.cluster_image import ConfigResource, ResourceType
 from broker.controller.controller import Controller
-from broker.controller.topics import NewTopic
+from broker.controller.images.cluster_image import ConfigResource, ResourceType
+from broker.controller.topics.topics import NewTopic
 from broker.handlers import list_config_resources
 from protocol.error_codes import ErrorCode
 from protocol.messages.list_config_resources import ListConfigResourcesRequest

@@ -4,11 +4,11 @@ from uuid import UUID
 
 import pytest
 
-from broker.controller.cluster_image import BrokerEndpoint, TopicImage
 from broker.controller.controller import Controller
-from broker.controller.metadata_records import PartitionImage, chunks
-from broker.controller.metadata_store import Put
-from broker.controller.topics import NewTopic
+from broker.controller.images.cluster_image import BrokerEndpoint, TopicImage
+from broker.controller.images.metadata_records import PartitionImage, chunks
+from broker.controller.store.metadata_store import Put
+from broker.controller.topics.topics import NewTopic
 from broker.handlers import metadata
 from protocol.error_codes import ErrorCode
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse

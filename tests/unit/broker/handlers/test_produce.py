@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from broker.replica_manager import ReplicaManager
+from broker.replicas.replica_manager import ReplicaManager
 from config.topic import TopicConfig
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -215,7 +215,7 @@ async def test_a_failed_flush_is_an_error_and_never_retried(
         attempts.append(1)
         raise DiskError("cannot sync", "path", 5)
 
-    monkeypatch.setattr("storage.flush.FlushTicket.run", fail)
+    monkeypatch.setattr("storage.segment.flush.FlushTicket.run", fail)
     world.send(ApiKey.PRODUCE, 9, request(batch(b"a")))
     await world.until(lambda: world.has_answer)
     assert only(world.answer(ApiKey.PRODUCE, 9)).error_code == ErrorCode.KAFKA_STORAGE_ERROR

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker.controller.features import SHARE_VERSION
+from broker.controller.images.features import SHARE_VERSION
 from broker.handlers import (
     alter_share_group_offsets,
     delete_groups,

@@ -7,10 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from broker.answer import Answer
 from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.handlers import txn_offset_commit
+from broker.requests.answer import Answer
 from broker.transactions.markers import LocalMarkerWriter
 from config.broker import BrokerConfig
 from protocol.api_keys import ApiKey
@@ -21,10 +21,10 @@ from protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from storage.environment.randomness import SeededRandomness
 from storage.errors import DiskError
-from storage.randomness import SeededRandomness
-from storage.topic_partition import TopicPartition
-from storage.transaction_marker import TransactionMarker
+from storage.types.topic_partition import TopicPartition
+from storage.types.transaction_marker import TransactionMarker
 from tests.fakes.answers import in_time
 from tests.fakes.controller import context_of
 from tests.fakes.offsets_partition import FakeController, topic_image

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.controller.features import INITIAL
+from broker.controller.images.features import INITIAL
 from broker.handlers import update_features
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from broker.answer import Answer
 from broker.handlers import write_txn_markers
+from broker.requests.answer import Answer
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages import write_txn_markers as messages
@@ -16,7 +16,7 @@ from protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from storage.append_origin import AppendOrigin
+from storage.types.append_origin import AppendOrigin
 from tests.fakes.controller import context_of
 from tests.unit.broker.transactions.test_markers import FakeGroups
 from tests.unit.broker.world import World, batch

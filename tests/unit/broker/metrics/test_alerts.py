@@ -2,7 +2,7 @@
 
 from broker.metrics.alerts import AlertMetrics
 from broker.metrics.page import render
-from storage.alerts import AlertKind, Alerts
+from storage.environment.alerts import AlertKind, Alerts
 
 
 async def test_every_kind_has_a_sample_also_when_nothing_is_wrong() -> None:

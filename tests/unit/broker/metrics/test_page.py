@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from prometheus_client.core import Metric
 
-from broker.disk import Disk
 from broker.metrics.families import gauge
 from broker.metrics.page import MetricsPage, render
+from broker.runtime.disk import Disk
 
 
 class Source:

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from broker.directory_writer import DirectoryWriters
 from broker.metrics.writers import WriterMetrics
-from storage.directory_pace import PROOF_WRITES
+from broker.runtime.directory_writer import DirectoryWriters
+from storage.log.directory_pace import PROOF_WRITES
 from tests.fakes.clock import ManualClock
 
 

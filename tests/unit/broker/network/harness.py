@@ -6,9 +6,9 @@ from typing import Any
 from broker.network.connection import Connection
 from broker.network.processor import Processor
 from broker.network.receive_buffers import ReceiveBuffers
+from broker.network.request import ConnectionInfo
 from broker.network.request_channel import RequestChannel
 from broker.network.response import Pieces, ResponseMemory, ResponseSlot
-from broker.request import ConnectionInfo
 from tests.fakes.clock import ManualClock
 from tests.fakes.network import FakePoller, FakeStream
 

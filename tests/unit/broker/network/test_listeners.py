@@ -10,7 +10,7 @@ from broker.network.acceptor import Acceptor
 from broker.network.listeners import Listeners
 from broker.network.processor import Processor
 from config.listeners import Listener
-from storage.alerts import AlertKind, Alerts
+from storage.environment.alerts import AlertKind, Alerts
 
 
 class FakeAcceptor:

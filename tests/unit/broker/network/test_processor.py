@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from broker.network.connection import TURN_MS, UNANSWERED_MAX, Connection
 from broker.network.loop_turn import ROUND_MS
-from broker.request import ConnectionInfo
+from broker.network.request import ConnectionInfo
 from tests.fakes.network import FakeStream
 from tests.unit.broker.network.harness import Harness, frame
 

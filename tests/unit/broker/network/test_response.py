@@ -3,7 +3,7 @@
 import pytest
 
 from broker.network.response import ResponseMemory, ResponseSlot, bytes_of
-from storage.file_slice import FileSlice
+from storage.types.file_slice import FileSlice
 
 
 class Connection:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from broker.network import sender as sender_module
 from broker.network.sender import INLINE_SLICE_MAX, TURN_BYTES_MAX, Sender, is_cached, warm
-from storage.file_slice import FileSlice
-from storage.filesystem import LocalFilesystem
+from storage.environment.filesystem import LocalFilesystem
+from storage.types.file_slice import FileSlice
 from tests.fakes.network import FakeStream
 
 CONTENT = bytes(range(256)) * 4096

@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.logs import fields_of
 from broker.network.server import shown
+from broker.runtime.logs import fields_of
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,16 @@ from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
-from broker.admin_http import Page
+from broker.network.admin_http import Page
 from broker.remote.admin_pages import RemoteParts, TierPages
 from config.topic import TopicConfig
-from storage.leader_epochs import LeaderEpochCache
-from storage.uuid_text import format_uuid
+from storage.checkpoints.leader_epochs import LeaderEpochCache
+from storage.types.uuid_text import format_uuid
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.tier import FakeTier
 from tiered.errors import RemoteStorageError, StoreUnavailableError
-from tiered.led_partition import BlockedSegment
-from tiered.scrubber import ScrubReport
+from tiered.maintenance.garbage_collector import ScrubReport
+from tiered.maintenance.verifier import SegmentFaults
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
     RemoteLogSegmentMetadata,
@@ -25,9 +25,9 @@ from tiered.segment_metadata import (
     TopicIdPartition,
 )
 from tiered.settings import StoreSettings, TierSettings
-from tiered.skip import SkippedSegment
+from tiered.tasks.led_partition import BlockedSegment
+from tiered.tasks.skip import SkippedSegment
 from tiered.tier import Fault
-from tiered.verifier import SegmentFaults
 
 ID = UUID(int=9)
 T0, T1 = TopicIdPartition(ID, "t", 0), TopicIdPartition(ID, "t", 1)

@@ -11,7 +11,7 @@ from broker.remote.metadata_topic import REMOTE_LOG_METADATA
 from config.topic import TopicConfig
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_transaction_marker
-from storage.append_origin import AppendOrigin
+from storage.types.append_origin import AppendOrigin
 from tests.fakes.controller import open_controller
 from tests.unit.broker.world import World
 from tiered.errors import (
@@ -19,7 +19,7 @@ from tiered.errors import (
     RemoteStorageError,
     RemoteStorageNotReadyError,
 )
-from tiered.metadata_log import LogOffsets, LogPage
+from tiered.metadata.log import LogOffsets, LogPage
 
 
 class Listener:

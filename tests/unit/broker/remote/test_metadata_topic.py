@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from broker.controller.topic_names import INTERNAL_TOPICS
-from broker.controller.topics import NewTopic
+from broker.controller.images.topic_names import INTERNAL_TOPICS
+from broker.controller.topics.topics import NewTopic
 from broker.remote.metadata_topic import (
     REMOTE_LOG_METADATA,
     TOPIC_CONFIGS,

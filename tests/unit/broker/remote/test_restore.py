@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from broker.controller.cluster_image import ClusterImage
 from broker.controller.controller import Controller
-from broker.controller.metadata_records import PRODUCER_IDS_KEY, decode_next_producer_id
+from broker.controller.images.cluster_image import ClusterImage
+from broker.controller.images.metadata_records import PRODUCER_IDS_KEY, decode_next_producer_id
 from broker.remote.restore import (
     UNKNOWN_PRODUCER_IDS_START,
     RestoreRefusedError,
@@ -18,19 +18,19 @@ from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from protocol.records.batch import LOG_OVERHEAD, iterate_batches
 from protocol.records.record import iterate_records
-from storage.log import Log
-from storage.log_manager import LogManager
-from storage.producer_entry import ProducerEntry
-from storage.randomness import SeededRandomness
-from storage.topic_partition import TopicPartition
+from storage.environment.randomness import SeededRandomness
+from storage.log.log import Log
+from storage.manager.log_manager import LogManager
+from storage.producers.entry import ProducerEntry
+from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.manifest_bucket import CLUSTER, ManifestBucket, topic_id
 from tests.fakes.metadata_store import MemoryStore
-from tiered.metadata_partitioner import metadata_partition
-from tiered.metadata_records import decode_event
-from tiered.metadata_state import MetadataPartitionState
-from tiered.restore import read_bucket
+from tiered.metadata.partition_state import MetadataPartitionState
+from tiered.metadata.partitioner import metadata_partition
+from tiered.metadata.records import decode_event
+from tiered.restore.restore import read_bucket
 from tiered.segment_metadata import SegmentState
 
 SETTINGS = BrokerConfig().replace(

@@ -8,8 +8,8 @@ import pytest
 from broker.share.fetched_batches import FetchedBatch, aborted_ranges, part_of, scan
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_transaction_marker
-from storage.file_slice import FileSlice
-from storage.filesystem import LocalFilesystem
+from storage.environment.filesystem import LocalFilesystem
+from storage.types.file_slice import FileSlice
 
 
 def batch(base: int, *values: bytes, producer_id: int = -1) -> bytes:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from broker.controller.topic_names import SHARE_GROUP_STATE
+from broker.controller.images.topic_names import SHARE_GROUP_STATE
 from broker.share import share_coordinator as module
 from broker.share.persister import (
     SharePartitionKey,
@@ -20,7 +20,7 @@ from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode as E
 from protocol.internal.share_state import StateBatch
 from protocol.records.builder import build_batch
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tests.fakes.offsets_partition import FakeController, topic_image
 from tests.fakes.share_state_log import FakeShareStateLog
 from tests.fakes.timer import ManualTimer

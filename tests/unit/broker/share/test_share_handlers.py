@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from broker.controller.cluster_image import ClusterImage
+from broker.controller.configs.share_group_config import ShareGroupConfig
+from broker.controller.images.cluster_image import ClusterImage
 from broker.handlers import share_acknowledge, share_fetch
 from broker.handlers.share_fetch import ShareFetchHandler
-from broker.kafka_apis import Api, KafkaApis
-from broker.share.group_config import ShareGroupConfig
+from broker.requests.kafka_apis import Api, KafkaApis
 from broker.share.persister import ShareState
 from broker.share.share_partitions import SharePartitions
 from config.broker import BrokerConfig
@@ -29,8 +29,8 @@ from protocol.messages.share_fetch import (
 from protocol.records.batch import iterate_batches
 from protocol.records.control import build_end_transaction_marker
 from protocol.records.record import iterate_records
-from storage.append_origin import AppendOrigin
 from storage.errors import OffsetNotLocalError
+from storage.types.append_origin import AppendOrigin
 from tests.fakes.partition_persister import FakePersister
 from tests.fakes.remote_reader import FakeRemoteReader
 from tests.unit.broker.world import World, batch, topic_id

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from broker.runtime.watchers import Waker
 from broker.share.delayed_share_fetch import DelayedShareFetch
 from broker.share.fetched_batches import FetchedBatch
 from broker.share.in_flight import RecordState
@@ -27,7 +28,6 @@ from broker.share.share_partition import (
     SharePartition,
     SharePartitionState,
 )
-from broker.watchers import Waker
 from protocol.error_codes import ErrorCode as E
 from protocol.internal.share_state import StateBatch
 from tests.fakes.partition_persister import FakePersister

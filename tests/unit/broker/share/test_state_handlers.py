@@ -14,7 +14,7 @@ from broker.handlers import (
     read_share_group_state_summary,
     write_share_group_state,
 )
-from broker.kafka_apis import Api, KafkaApis
+from broker.requests.kafka_apis import Api, KafkaApis
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode as E
 from protocol.messages import (

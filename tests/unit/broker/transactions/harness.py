@@ -22,9 +22,9 @@ from protocol.internal.transaction_log import (
 )
 from protocol.records.batch import read_header, set_offset_and_epoch
 from protocol.records.record import iterate_records
-from storage.randomness import SeededRandomness
-from storage.topic_partition import TopicPartition
-from storage.transaction_marker import TransactionMarker
+from storage.environment.randomness import SeededRandomness
+from storage.types.topic_partition import TopicPartition
+from storage.types.transaction_marker import TransactionMarker
 from tests.fakes.clock import ManualClock
 from tests.fakes.offsets_partition import FakeController, topic_image
 from tests.fakes.timer import ManualTimer

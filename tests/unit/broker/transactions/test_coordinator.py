@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from broker.errors import ApiError
+from broker.runtime.errors import ApiError
 from broker.transactions import coordinator
 from broker.transactions.coordinator import TRANSACTION_TOPIC
 from broker.transactions.held_records import HOLD_MS

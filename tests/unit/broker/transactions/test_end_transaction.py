@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.controller.metadata_store import StoreError
+from broker.controller.store.metadata_store import StoreError
 from broker.transactions.held_records import HOLD_MS
 from broker.transactions.parts import ProducerIdAndEpoch
 from broker.transactions.transaction_metadata import PRODUCER_EPOCH_MAX

@@ -7,7 +7,7 @@ from broker.transactions.transaction_log import HELD_MAX
 from broker.transactions.transaction_state import TransactionState as S
 from protocol.error_codes import ErrorCode
 from protocol.records.batch import read_header
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
 from tests.fakes.timer import ManualTimer
 from tests.unit.broker.transactions.conftest import MakeCoordinator

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from broker.controller.metadata_store import StoreError
-from broker.errors import ApiError
+from broker.controller.store.metadata_store import StoreError
+from broker.runtime.errors import ApiError
 from broker.transactions import shard
 from broker.transactions.init_producer_id import TRANSACTIONAL_ID_LENGTH_MAX
 from broker.transactions.parts import ProducerIdAndEpoch

@@ -23,7 +23,7 @@ from protocol.internal.transaction_log import (
 )
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_transaction_marker
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tests.unit.broker.transactions.harness import A, B, Coordinator, FakeStateLog
 
 EMPTY = TransactionLogValue(7, 3, 60_000, 0, None, 5, -1)

@@ -7,17 +7,17 @@ from typing import Any, cast
 import pytest
 
 from broker.groups.coordinator import OFFSETS_TOPIC
-from broker.replica_manager import ReplicaManager
+from broker.replicas.replica_manager import ReplicaManager
 from broker.transactions.markers import PARTITIONS_PER_SLICE, LocalMarkerWriter
 from broker.transactions.parts import PartitionErrors
 from config.topic import TopicConfig
 from protocol.error_codes import ErrorCode
 from protocol.records.batch import iterate_batches
 from protocol.records.control import ControlType, parse_end_transaction_marker
-from storage.append_origin import AppendOrigin
 from storage.errors import DiskError
-from storage.topic_partition import TopicPartition
-from storage.transaction_marker import TransactionMarker
+from storage.types.append_origin import AppendOrigin
+from storage.types.topic_partition import TopicPartition
+from storage.types.transaction_marker import TransactionMarker
 from tests.unit.broker.world import World, batch
 
 T = TopicPartition("t", 0)

@@ -6,7 +6,7 @@ from broker.transactions import partitions
 from broker.transactions.parts import PartitionErrors, ProducerIdAndEpoch
 from broker.transactions.transaction_state import TransactionState as S
 from protocol.error_codes import ErrorCode
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tests.unit.broker.transactions.harness import OFFSETS, A, B, C, Coordinator
 
 E = ErrorCode

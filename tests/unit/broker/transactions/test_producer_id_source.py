@@ -5,8 +5,8 @@ from typing import Any, cast
 
 import pytest
 
-from broker.controller.metadata_store import StoreError
-from broker.errors import ApiError
+from broker.controller.store.metadata_store import StoreError
+from broker.runtime.errors import ApiError
 from broker.transactions.producer_id_source import ProducerIdSource
 from protocol.error_codes import ErrorCode
 from tests.unit.broker.transactions.harness import FakeProducerIds

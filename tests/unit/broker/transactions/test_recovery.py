@@ -19,7 +19,7 @@ from broker.transactions.parts import ProducerIdAndEpoch
 from broker.transactions.transaction_metadata import PRODUCER_EPOCH_MAX
 from broker.transactions.transaction_state import TransactionState as S
 from protocol.error_codes import ErrorCode
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tests.unit.broker.transactions.harness import OFFSETS, A, B, C, Coordinator, Ended
 
 E = ErrorCode

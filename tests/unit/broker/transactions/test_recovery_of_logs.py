@@ -21,7 +21,7 @@ from typing import Any, cast
 import pytest
 from typing_extensions import override
 
-from broker.replica_manager import ReplicaManager
+from broker.replicas.replica_manager import ReplicaManager
 from broker.transactions.coordinator import TRANSACTION_TOPIC, TransactionCoordinator
 from broker.transactions.held_records import HOLD_MS
 from broker.transactions.markers import LocalMarkerWriter
@@ -33,10 +33,10 @@ from protocol.records.batch import iterate_batches
 from protocol.records.builder import build_batch
 from protocol.records.control import ControlType, parse_end_transaction_marker
 from protocol.records.record import iterate_records
-from storage.log import Log
-from storage.randomness import SeededRandomness
-from storage.topic_partition import TopicPartition
-from storage.verification import TransactionTerms
+from storage.environment.randomness import SeededRandomness
+from storage.log.log import Log
+from storage.producers.verification import TransactionTerms
+from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import KEEP_ALL, Event, FakeFilesystem
 from tests.fakes.offsets_partition import FakeController, topic_image

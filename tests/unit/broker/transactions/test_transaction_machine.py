@@ -30,7 +30,7 @@ from hypothesis.stateful import (
 from broker.transactions.parts import PartitionErrors, ProducerIdAndEpoch
 from broker.transactions.transaction_metadata import PRODUCER_EPOCH_MAX
 from protocol.error_codes import ErrorCode
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tests.unit.broker.transactions.harness import OFFSETS, A, B, C, Coordinator, Ended
 
 E = ErrorCode

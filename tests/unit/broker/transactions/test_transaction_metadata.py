@@ -15,7 +15,7 @@ from broker.transactions.transaction_state import TransactionState as S
 from protocol.internal.transaction_log import (
     decode_transaction_log_value,
 )
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 A, B = TopicPartition("t", 0), TopicPartition("u", 1)
 ID, NEXT_ID = 10, 11

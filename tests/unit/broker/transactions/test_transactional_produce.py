@@ -10,9 +10,9 @@ from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.records.control import build_end_transaction_marker
-from storage.append_origin import AppendOrigin
-from storage.topic_partition import TopicPartition
-from storage.verification import TransactionTerms
+from storage.producers.verification import TransactionTerms
+from storage.types.append_origin import AppendOrigin
+from storage.types.topic_partition import TopicPartition
 from tests.unit.broker.world import World, batch, topic_id
 
 PID = 7

@@ -13,7 +13,7 @@ from broker.transactions.verification import (
     operation_of_txn_offset_commit,
 )
 from protocol.error_codes import ErrorCode
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tests.unit.broker.world import World, batch
 
 OLD, ABORTABLE, ADDS = SupportedOperation

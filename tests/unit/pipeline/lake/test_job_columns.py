@@ -11,7 +11,7 @@ from pipeline.lake.errors import ForeignTableError, JobConfigError
 from pipeline.lake.job_columns import JobColumns
 from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.registry import RegistryError
-from storage.filesystem import LocalFilesystem
+from storage.environment.filesystem import LocalFilesystem
 from tests.fakes.schema_registry import running_registry
 
 

@@ -20,8 +20,8 @@ from pipeline.lake.locations import OpenTableStore
 from pipeline.lake.task import TableTarget, TaskSpec
 from pipeline.lake.values.spec import ConverterSpec
 from pipeline.plan.piece import Piece
-from storage.clock import SystemClock
-from storage.filesystem import LocalFilesystem
+from storage.environment.clock import SystemClock
+from storage.environment.filesystem import LocalFilesystem
 from tests.fakes.lake_log import FakeLog, is_marker, read_rows
 from tests.fakes.lake_tables import KINDS, coordinates, open_sink, read_table
 from tests.fakes.schema_registry import FakeSchemaRegistry, running_registry

@@ -10,7 +10,7 @@ from pipeline.lake.log_source import PlannedLog, _view, option_texts, source_opt
 from pipeline.plan.piece import BrokerPiece, PartitionName, Piece, RemotePiece
 from pipeline.source.partition_view import PartitionView
 from pipeline.source.planner import Planner
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tests.fakes.lake_bucket import orders_bucket
 
 NAME = PartitionName("t", UUID(int=1), 0)

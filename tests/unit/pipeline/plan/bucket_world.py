@@ -21,10 +21,10 @@ from pipeline.plan.listing import TopicSelection
 from pipeline.plan.partition_log import PartitionLog
 from pipeline.plan.piece import PartitionName
 from protocol.records.batch import iterate_batches
-from storage.checkpoints import encode_epochs
-from storage.log import Log
-from storage.randomness import SeededRandomness
-from storage.transaction_marker import TransactionMarker
+from storage.checkpoints.checkpoint_files import encode_epochs
+from storage.environment.randomness import SeededRandomness
+from storage.log.log import Log
+from storage.types.transaction_marker import TransactionMarker
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.object_store import MemoryObjectStore, StoredObject
@@ -38,8 +38,8 @@ from tests.unit.storage.log_model import (
     small_segments,
 )
 from tests.unit.tiered.tier_worlds import PlainKeyRing
-from tiered.history import HistoryState, HistorySummary, PartitionHistory, encode_history
-from tiered.object_keys import ObjectKeys
+from tiered.format.object_keys import ObjectKeys
+from tiered.metadata.history import HistoryState, HistorySummary, PartitionHistory, encode_history
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
     RemoteLogSegmentMetadata,
@@ -48,7 +48,7 @@ from tiered.segment_metadata import (
     TopicIdPartition,
 )
 from tiered.settings import FormatSettings
-from tiered.storage_manager import RemoteStorageManager
+from tiered.storage_manager.manager import RemoteStorageManager
 from tiered.tier import SegmentFiles, TopicFacts
 
 PARTITION = TopicIdPartition(TOPIC_ID, "t", 0)
@@ -249,7 +249,7 @@ class BucketWorld:
     def _closed(
         self, log: Log, partition: TopicIdPartition
     ) -> Iterator[tuple[RemoteLogSegmentMetadata, SegmentFiles]]:
-        """As `tiered.copier` describes them."""
+        """As `tiered.tasks.copier` describes them."""
         segments = log.segment_facts()
         for segment, following in pairwise(segments):
             end = following.base_offset

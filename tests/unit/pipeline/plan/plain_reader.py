@@ -7,10 +7,10 @@ from pipeline.plan.piece import RemotePiece
 from protocol.records.batch import iterate_batches
 from protocol.records.record import iterate_records
 from tests.unit.pipeline.plan.bucket_world import Row
-from tiered.manifest import MANIFEST_BYTES_MAX, SegmentManifest
-from tiered.object_keys import ObjectKeys
+from tiered.format.manifest import MANIFEST_BYTES_MAX, SegmentManifest
+from tiered.format.object_keys import ObjectKeys
 from tiered.segment_metadata import RemoteLogSegmentId, TopicIdPartition
-from tiered.workspace import Workspace
+from tiered.storage_manager.workspace import Workspace
 
 
 async def read_rows(bucket: Bucket, pieces: Iterable[RemotePiece]) -> list[Row]:

@@ -15,11 +15,11 @@ from pipeline.plan.bucket import (
     store_settings,
 )
 from pipeline.plan.errors import OptionsError, PlanError
-from storage.filesystem import LocalFilesystem
-from storage.randomness import SeededRandomness
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SeededRandomness
 from tests.unit.tiered.key_files import write_pair
 from tiered.errors import RemoteStorageError
-from tiered.key_ring import KeyRing
+from tiered.format.key_ring import KeyRing
 from tiered.settings import FormatSettings
 
 

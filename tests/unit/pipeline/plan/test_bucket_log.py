@@ -13,7 +13,7 @@ from pipeline.plan.errors import TopicError
 from pipeline.plan.layout import Gap
 from pipeline.plan.listing import TopicSelection
 from pipeline.plan.splits import pieces
-from storage.uuid_text import format_uuid
+from storage.types.uuid_text import format_uuid
 from tests.fakes.moto_server import make_bucket, s3_settings
 from tests.fakes.object_store import Fault, StoredObject
 from tests.fakes.plugin_writer import PluginSegment, plugin_objects
@@ -21,9 +21,9 @@ from tests.unit.pipeline.plan.bucket_world import PARTITION, BucketWorld
 from tests.unit.pipeline.plan.plain_reader import read_rows
 from tests.unit.tiered.tier_worlds import text_segment
 from tiered.errors import RemoteStorageError, StoreDeniedError, StoreUnavailableError
-from tiered.key_ring import KeyRing
-from tiered.lineage import Lineage
-from tiered.manifest_layout import crc_of
+from tiered.format.key_ring import KeyRing
+from tiered.format.manifest_layout import crc_of
+from tiered.metadata.lineage import Lineage
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
 
 OTHER_ID = UUID(int=9)

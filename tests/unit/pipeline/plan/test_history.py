@@ -9,7 +9,7 @@ from protocol.records.batch import crc32c
 from tests.fakes.object_store import Fault, StoredObject
 from tests.unit.pipeline.plan.bucket_world import NAME, PARTITION, BucketWorld
 from tiered.errors import StoreDeniedError
-from tiered.object_keys import ObjectKeys
+from tiered.format.object_keys import ObjectKeys
 
 KEY = ObjectKeys().history_key(PARTITION)
 

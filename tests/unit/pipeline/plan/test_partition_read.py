@@ -18,10 +18,10 @@ from pipeline.plan.splits import pieces
 from tests.fakes.object_store import Fault, StoredObject
 from tests.unit.pipeline.plan.bucket_world import NAME, PARTITION, BucketWorld, Replica
 from tiered.errors import ObjectNotFoundError, RemoteStorageError, StoreDeniedError
-from tiered.history import HistoryState
-from tiered.key_ring import DataKeyEnvelope
-from tiered.manifest_layout import crc_of
-from tiered.object_keys import ObjectKeys
+from tiered.format.key_ring import DataKeyEnvelope
+from tiered.format.manifest_layout import crc_of
+from tiered.format.object_keys import ObjectKeys
+from tiered.metadata.history import HistoryState
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 
 KEY = ObjectKeys().history_key(PARTITION)

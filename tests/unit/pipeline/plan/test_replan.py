@@ -6,7 +6,7 @@ from pipeline.plan.replan import Replanned, replan
 from pipeline.plan.splits import pieces
 from tests.unit.pipeline.plan.bucket_world import PARTITION, BucketWorld, Replica
 from tests.unit.pipeline.plan.plain_reader import read_rows
-from tiered.object_keys import ObjectKeys
+from tiered.format.object_keys import ObjectKeys
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 
 

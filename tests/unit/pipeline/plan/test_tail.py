@@ -2,8 +2,8 @@ import pytest
 
 from pipeline.plan.tail import stable_end
 from storage.errors import CorruptFileError
-from storage.producer_entry import ProducerEntry
-from storage.producer_snapshot import encode_snapshot
+from storage.producers.entry import ProducerEntry
+from storage.producers.snapshot import encode_snapshot
 
 
 def snapshot(*first_offsets: int) -> bytes:

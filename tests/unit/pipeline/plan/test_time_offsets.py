@@ -12,7 +12,7 @@ from pipeline.plan.errors import DamagedBucketError
 from pipeline.plan.listing import KEYS
 from pipeline.plan.time_offsets import offset_before, offset_for_time
 from storage.errors import CorruptFileError
-from storage.uuid_text import format_uuid
+from storage.types.uuid_text import format_uuid
 from tests.fakes.object_store import Fault, StoredObject
 from tests.fakes.plugin_writer import PluginSegment, plugin_objects
 from tests.unit.pipeline.plan.bucket_world import BucketWorld

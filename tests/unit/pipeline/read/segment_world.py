@@ -14,17 +14,17 @@ from pipeline.read.store_thread import StoreThread
 from protocol.records.batch import HEADER_SIZE
 from protocol.records.builder import build_batch
 from protocol.records.compression import Codec
-from storage.randomness import SeededRandomness
-from storage.uuid_text import format_uuid
+from storage.environment.randomness import SeededRandomness
+from storage.types.uuid_text import format_uuid
 from tests.fakes.clock import ManualClock
 from tests.fakes.object_store import StoredObject
 from tests.fakes.plugin_writer import PluginKey, PluginSegment, plugin_objects
 from tests.unit.tiered.segments import FIRST_TIME_MS, TOPIC, Segment, make_segment
 from tests.unit.tiered.tier_worlds import PlainKeyRing, TierWorld, tier_world
-from tiered.encryption import DataKey
-from tiered.key_ring import KeyRing
-from tiered.manifest_memory import ManifestMemory
+from tiered.format.encryption import DataKey
+from tiered.format.key_ring import KeyRing
 from tiered.segment_metadata import RemoteLogSegmentMetadata
+from tiered.storage_manager.manifest_cache import ManifestMemory
 
 PARTITION: Final = PartitionName(TOPIC.topic, TOPIC.topic_id, TOPIC.partition)
 

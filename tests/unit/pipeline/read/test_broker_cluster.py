@@ -2,7 +2,7 @@ import pytest
 
 from pipeline.read.broker_cluster import CONNECTIONS_MAX, BrokerCluster, parse_addresses
 from pipeline.read.broker_errors import BrokerError
-from storage.clock import sleep_ms
+from storage.environment.clock import sleep_ms
 from tests.fakes.clock import ManualClock
 from tests.fakes.kafka_cluster import KafkaCluster
 

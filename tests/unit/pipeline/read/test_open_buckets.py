@@ -6,11 +6,11 @@ import pytest
 from pipeline.plan.bucket import Bucket, BucketOptions
 from pipeline.plan.errors import PlanError
 from pipeline.read.open_buckets import OPEN_MAX, OpenBuckets
-from storage.randomness import SeededRandomness
+from storage.environment.randomness import SeededRandomness
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.object_store import MemoryObjectStore
-from tiered.key_ring import KeyRing
+from tiered.format.key_ring import KeyRing
 
 
 class Opener:

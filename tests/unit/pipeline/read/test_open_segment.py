@@ -5,12 +5,12 @@ import pytest
 
 from pipeline.read.open_segment import keys_of, open_segment
 from pipeline.read.read_errors import DamagedDataError
-from storage.randomness import SeededRandomness
+from storage.environment.randomness import SeededRandomness
 from tests.fakes.object_store import FOREVER, Fault, StoredObject
 from tests.unit.pipeline.read.segment_world import SegmentWorld, segment_world
 from tests.unit.tiered.tier_worlds import text_segment
 from tiered.errors import ObjectNotFoundError, RemoteStorageError
-from tiered.key_ring import KeyRing
+from tiered.format.key_ring import KeyRing
 
 
 @pytest.fixture

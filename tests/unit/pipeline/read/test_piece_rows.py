@@ -15,7 +15,7 @@ from pipeline.read.open_buckets import OpenBuckets
 from pipeline.read.piece_rows import PieceReader, ReadOptions, read_piece
 from pipeline.read.read_errors import LostOffsetsError, ReadError
 from protocol.api_keys import ApiKey
-from storage.filesystem import LocalFilesystem
+from storage.environment.filesystem import LocalFilesystem
 from tests.fakes.clock import ManualClock
 from tests.fakes.object_store import FOREVER, Fault
 from tests.unit.pipeline.plan.bucket_world import BucketWorld, Replica, Row

@@ -12,8 +12,8 @@ from pipeline.plan.piece import RemotePiece
 from pipeline.read.open_buckets import OpenBuckets
 from pipeline.read.piece_rows import PieceReader, ReadOptions
 from pipeline.read.read_errors import DamagedDataError, LostOffsetsError
-from storage.clock import SystemClock
-from storage.filesystem import LocalFilesystem
+from storage.environment.clock import SystemClock
+from storage.environment.filesystem import LocalFilesystem
 from tests.fakes.s3_memory import Fault, MemoryS3, Request, Stored
 from tests.unit.pipeline.read.segment_world import record_segment, segment_world
 from tiered.errors import StoreDeniedError, StoreUnavailableError

@@ -3,11 +3,11 @@ import pytest
 
 from pipeline.read.stored_chunk import slices_of_stored
 from protocol.records.batch import crc32c
-from storage.randomness import SeededRandomness
-from tiered.chunk_index import Chunk
-from tiered.encryption import ChunkCipher, new_data_key
+from storage.environment.randomness import SeededRandomness
 from tiered.errors import ObjectNotFoundError
-from tiered.transform import ChunkTransform
+from tiered.format.chunk_index import Chunk
+from tiered.format.encryption import ChunkCipher, new_data_key
+from tiered.format.transform import ChunkTransform
 
 ORIGINAL = b"what was stored, " * 3000
 

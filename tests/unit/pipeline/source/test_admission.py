@@ -11,7 +11,7 @@ from pipeline.source.admission import (
     limited_by_bytes,
     limited_by_offsets,
 )
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tests.unit.pipeline.source.views import ONE, TWO, ZERO, broker_view, bucket_view, log_of
 
 

@@ -15,7 +15,7 @@ from pipeline.source.broker_view import remade_topics
 from pipeline.source.options import Query, parse_options
 from pipeline.source.planner import Planner, SourcePlan
 from protocol.api_keys import ApiKey
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
 from tests.fakes.kafka_cluster import KafkaCluster
 from tests.unit.pipeline.plan.bucket_world import BucketWorld, Replica

@@ -8,7 +8,7 @@ from pyspark.sql import datasource as spark
 
 from pipeline.source.filters import choose
 from pipeline.source.partition_view import OffsetSpan
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tests.unit.pipeline.source.views import ONE, ZERO
 
 SPAN = OffsetSpan(10, 100)

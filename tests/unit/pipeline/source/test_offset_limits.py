@@ -12,7 +12,7 @@ from pipeline.source.offset_limits import (
     batch_mistakes,
     parse_limit,
 )
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 ZERO, ONE = TopicPartition("t", 0), TopicPartition("t", 1)
 

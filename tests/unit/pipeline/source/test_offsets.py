@@ -14,7 +14,7 @@ from pipeline.source.offsets import (
     parse_partitions,
     parse_timestamps,
 )
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 PARTITIONS = st.builds(
     TopicPartition, st.text(min_size=1, max_size=8), st.integers(0, (1 << 31) - 1)

@@ -6,10 +6,10 @@ from pipeline.plan.bucket import Bucket
 from pipeline.plan.piece import BrokerPiece, RemotePiece
 from pipeline.plan.splits import pieces
 from pipeline.source.opening import check_openable
-from storage.randomness import SeededRandomness
+from storage.environment.randomness import SeededRandomness
 from tests.unit.pipeline.plan.bucket_world import BucketWorld
 from tiered.errors import ObjectNotFoundError, RemoteStorageError
-from tiered.key_ring import KeyRing
+from tiered.format.key_ring import KeyRing
 
 
 async def planned(segments: int = 5) -> tuple[BucketWorld, list[RemotePiece]]:

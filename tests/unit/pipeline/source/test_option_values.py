@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from pipeline.source import option_values as values
-from storage.uuid_text import format_uuid
+from storage.types.uuid_text import format_uuid
 
 TOPIC_ID = UUID("3c5dd0d5-09bc-4a6a-9bcd-6d8e2d8eb5a9")
 

@@ -15,7 +15,7 @@ from pipeline.source.offset_limits import (
 )
 from pipeline.source.options import Query, SourceOptions, parse_options
 from pipeline.source.topics import Subscribed
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 SECRET = "s3cr3t-value"
 LEAST = {"path": "file:///tier", "subscribe": "orders"}

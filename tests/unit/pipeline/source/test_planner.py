@@ -10,11 +10,11 @@ from pipeline.read.read_errors import LostOffsetsError
 from pipeline.source.options import Query, parse_options
 from pipeline.source.partition_view import OffsetSpan
 from pipeline.source.planner import Planner
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tests.unit.pipeline.plan.bucket_world import PARTITION, BucketWorld
 from tests.unit.storage.log_model import NOW_MS, TOPIC_ID
 from tiered.errors import RemoteStorageError
-from tiered.history import HistoryState
+from tiered.metadata.history import HistoryState
 from tiered.segment_metadata import TopicIdPartition
 
 ZERO = TopicPartition("t", 0)

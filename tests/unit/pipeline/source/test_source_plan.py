@@ -12,7 +12,7 @@ from pipeline.source.data_loss import PlanLosses
 from pipeline.source.options import SourceOptions, parse_options
 from pipeline.source.partition_view import OffsetSpan, PartitionView
 from pipeline.source.source_plan import plan_spans, split_by_offsets
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tests.unit.pipeline.plan.bucket_world import BucketWorld
 from tests.unit.pipeline.source.views import ONE, ZERO, broker_view, bucket_view, name_of
 

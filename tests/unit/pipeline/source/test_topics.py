@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.source.topics import Assigned, parse_assign, parse_pattern, parse_subscribe
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 
 
 def test_topics_are_named_once() -> None:

@@ -7,7 +7,7 @@ from pipeline.plan.layout import Gap, LaidSegment
 from pipeline.plan.partition_log import DamagedObject, PartitionLog
 from pipeline.plan.piece import PartitionName
 from pipeline.source.partition_view import PartitionView
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
     RemoteLogSegmentMetadata,

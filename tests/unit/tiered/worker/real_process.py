@@ -5,9 +5,9 @@ import os
 import select
 from pathlib import Path
 
-from storage.clock import SystemClock
+from storage.environment.clock import SystemClock
+from storage.environment.timer import Timer
 from tiered.settings import StoreSettings, TierSettings
-from tiered.timer import Timer
 from tiered.worker.client import TierClient
 from tiered.worker.loop_timer import LoopTimer
 from tiered.worker.process import TierProcesses

@@ -12,8 +12,8 @@ from uuid import UUID
 
 import pytest
 
-from storage.clock import SystemClock
-from storage.filesystem import LocalFilesystem
+from storage.environment.clock import SystemClock
+from storage.environment.filesystem import LocalFilesystem
 from tests.fakes.timer import ManualTimer
 from tests.unit.tiered.segments import FACTS as TOPIC
 from tests.unit.tiered.segments import make_segment

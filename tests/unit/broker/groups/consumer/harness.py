@@ -9,21 +9,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 from uuid import UUID
 
-from broker.controller.cluster_image import ClusterImage, TopicImage
-from broker.controller.group_settings import ConsumerGroupSettings
-from broker.errors import ApiError
+from broker.controller.configs.group_settings import ConsumerGroupSettings
+from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.consumer.consumer_protocol import Client, ConsumerProtocol
 from broker.groups.consumer.member import Assignment, ConsumerGroupMember, MemberState
 from broker.groups.consumer.validation import check_heartbeat
 from broker.groups.shard import GroupShard
+from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
 )
-from storage.randomness import SeededRandomness
+from storage.environment.randomness import SeededRandomness
 from tests.fakes.offsets_partition import FakeController, FakeReplicaManager, topic_image
 from tests.unit.broker.groups.harness import BY_NUMBER, Harness
 

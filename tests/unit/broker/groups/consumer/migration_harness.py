@@ -5,7 +5,7 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from broker.controller.group_settings import ConsumerGroupSettings
+from broker.controller.configs.group_settings import ConsumerGroupSettings
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_protocol import ClassicProtocol
 from broker.groups.consumer.consumer_group import ConsumerGroup
@@ -27,7 +27,7 @@ from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
 )
-from storage.randomness import SeededRandomness
+from storage.environment.randomness import SeededRandomness
 from tests.fakes.offsets_partition import FakeController, FakeReplicaManager, topic_image
 from tests.unit.broker.groups.harness import BY_NUMBER, Harness
 

@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from broker.controller.cluster_image import TopicImage
+from broker.controller.images.cluster_image import TopicImage
 from protocol.error_codes import ErrorCode
 from tests.fakes.offsets_partition import topic_image
 from tests.unit.broker.groups.consumer.harness import IDS, REBALANCE_MS, ConsumerHarness, Reply

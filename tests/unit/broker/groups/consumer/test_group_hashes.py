@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from broker.controller.cluster_image import BrokerImage
+from broker.controller.images.cluster_image import BrokerImage
 from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.consumer.group_hashes import GroupHashes
 from broker.groups.consumer.member import ConsumerGroupMember

@@ -5,8 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from broker.controller.cluster_image import ClusterImage
-from broker.errors import ApiError
+from broker.controller.images.cluster_image import ClusterImage
 from broker.groups.classic_group import ClassicGroup, ClassicMember
 from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.consumer.consumer_group import ConsumerGroup
@@ -21,6 +20,7 @@ from broker.groups.consumer.migration import (
     to_consumer_group,
 )
 from broker.groups.deadline import Deadline
+from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.internal.consumer_protocol import (
     ConsumerAssignment,

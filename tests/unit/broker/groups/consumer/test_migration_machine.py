@@ -18,7 +18,7 @@ from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.loader import LogReader, fill_shard
 from protocol.error_codes import ErrorCode
-from storage.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition
 from tests.fakes.offsets_partition import OFFSETS_TOPIC
 from tests.unit.broker.groups.consumer.harness import comparable
 from tests.unit.broker.groups.consumer.migration_harness import (

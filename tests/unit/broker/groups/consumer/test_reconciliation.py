@@ -6,7 +6,6 @@ from uuid import UUID
 
 import pytest
 
-from broker.errors import ApiError
 from broker.groups.consumer.member import (
     Assignment,
     ConsumerGroupMember,
@@ -14,6 +13,7 @@ from broker.groups.consumer.member import (
     sorted_assignment,
 )
 from broker.groups.consumer.reconciliation import Owned, owns_any, owns_only, reconcile
+from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 
 STABLE = MemberState.STABLE

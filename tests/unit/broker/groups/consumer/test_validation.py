@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from broker.errors import ApiError
 from broker.groups.consumer.validation import (
     SUBSCRIPTION_NAMES_MAX,
     SUBSCRIPTION_SIZE_MAX,
     check_heartbeat,
 )
+from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 from uuid import UUID
 
-from broker.controller.cluster_image import ClusterImage, TopicImage
-from broker.controller.group_settings import ShareGroupSettings
-from broker.errors import ApiError
+from broker.controller.configs.group_settings import ShareGroupSettings
+from broker.controller.configs.share_group_config import ShareGroupConfig
+from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.groups.consumer.consumer_protocol import Client
 from broker.groups.offset_manager import OffsetManager
 from broker.groups.shard import GroupShard
@@ -15,7 +15,7 @@ from broker.groups.share.member import ShareGroupMember
 from broker.groups.share.share_group import ShareGroup
 from broker.groups.share.share_protocol import ShareProtocol
 from broker.groups.share.validation import check_share_heartbeat
-from broker.share.group_config import ShareGroupConfig
+from broker.runtime.errors import ApiError
 from broker.share.persister import SharePartitionKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_group_heartbeat import (

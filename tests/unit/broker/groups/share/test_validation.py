@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.errors import ApiError
 from broker.groups.share.validation import check_share_heartbeat
+from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 

@@ -19,8 +19,8 @@ from pipeline.lake.sinks.parquet import (
     ParquetSink,
     committed_files,
 )
-from storage.filesystem import LocalFilesystem
-from storage.randomness import SystemRandomness
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SystemRandomness
 from tests.fakes.lake_tables import open_directory
 
 BEGUN = Progress("job", "orders", UUID(int=7), 0, {})

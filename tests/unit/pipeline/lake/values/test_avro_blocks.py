@@ -15,7 +15,7 @@ from pipeline.lake.values.avro_blocks import AvroBlocks, has_blocks
 from pipeline.lake.values.avro_records import AvroRecords
 from pipeline.lake.values.avro_schema import Record, parse_avro_schema
 from pipeline.lake.values.block_parsing import BrokenBlockError, parse_in_blocks
-from storage.randomness import SeededRandomness
+from storage.environment.randomness import SeededRandomness
 
 Schema = Any
 

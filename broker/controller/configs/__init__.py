@@ -1,0 +1,1 @@
+"""Dynamic configs of topics, brokers and groups: values, descriptions, requests."""

@@ -1,0 +1,269 @@
+"""The cluster as it stands: one value that is replaced as a whole and never changed.
+
+Whoever answers a request reads the holder's image once and sees one moment of the cluster. A new
+image is made from the old one and the changed keys of the metadata store, by the same code at the
+start, after our own transactions and for those of others.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
+from uuid import UUID
+
+from broker.controller.images.features import INITIAL
+from broker.controller.images.metadata_records import (
+    CLUSTER_ID_KEY,
+    CONFIGS,
+    DELETED_TOPICS,
+    DIRECTORIES,
+    FEATURES_KEY,
+    PARTITIONS,
+    TOPICS,
+    ConfigResource,
+    DirectoryImage,
+    PartitionImage,
+    ResourceType,
+    decode_config,
+    decode_directory,
+    decode_features,
+    decode_partitions,
+    decode_topic,
+    parse_config_key,
+    parse_deleted_topic_key,
+    parse_directory_key,
+    parse_partitions_key,
+)
+from broker.controller.images.topic_names import INTERNAL_TOPICS
+
+__all__ = [
+    "BrokerEndpoint",
+    "BrokerImage",
+    "ClusterImage",
+    "ConfigResource",
+    "PartitionImage",
+    "ResourceType",
+    "TopicImage",
+]
+
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerEndpoint:
+    """Host and port clients of one listener are told to call."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerImage:
+    """One broker. `listeners`: listener name to what is advertised there."""
+
+    node_id: int
+    listeners: Mapping[str, BrokerEndpoint]
+    rack: str | None = None
+    is_fenced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopicImage:
+    """One topic; `partitions[i].index == i`."""
+
+    name: str
+    topic_id: UUID
+    partitions: Sequence[PartitionImage]
+    overrides: Mapping[str, str]
+    internal: bool
+
+    @property
+    def replication_factor(self) -> int:
+        """Replicas of the first partition, as Kafka reports it."""
+        return len(self.partitions[0].replicas) if self.partitions else 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterImage:
+    """All there is to know of the cluster at one revision of the metadata store.
+
+    Attributes:
+        configs: Settings of brokers, groups and client metrics that were set at run time; those of
+            topics are the topics' `overrides`.
+        deleted_topics: Of those that had remote storage, while something of them may be left there.
+        revision: Grows with every change; two images of one revision are equal, except for brokers
+            (`broker_revision`), which are not in the store.
+        broker_revision: Grows with every change of the brokers.
+        features: Finalised level of every feature there is (`broker.controller.images.features`).
+        directories: Log directories with partitions, by id, whether they are here or missing.
+    """
+
+    cluster_id: str
+    controller_id: int
+    brokers: Mapping[int, BrokerImage]
+    topics: Mapping[str, TopicImage]
+    topics_by_id: Mapping[UUID, TopicImage]
+    revision: int
+    configs: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=dict)
+    broker_revision: int = 0
+    deleted_topics: frozenset[UUID] = frozenset()
+    features: Mapping[str, int] = field(default_factory=lambda: INITIAL)
+    directories: Mapping[UUID, DirectoryImage] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, *, controller_id: int = -1) -> "ClusterImage":
+        """A cluster without id, brokers, topics."""
+        return cls("", controller_id, {}, {}, {}, 0)
+
+    def partition(self, topic: str, index: int) -> PartitionImage | None:
+        """One partition by its topic's name, None when there is no such."""
+        found = self.topics.get(topic)
+        if found is None or not 0 <= index < len(found.partitions):
+            return None
+        return found.partitions[index]
+
+    def name_of(self, topic_id: bytes) -> str | None:
+        """A topic's name by the sixteen bytes of its id, None when there is no such."""
+        found = self.topics_by_id.get(UUID(bytes=topic_id))
+        return found.name if found else None
+
+    def config(self, resource: ConfigResource) -> Mapping[str, str]:
+        """What was set for a resource at run time."""
+        if resource.type is ResourceType.TOPIC:
+            topic = self.topics.get(resource.name)
+            return topic.overrides if topic else _NOTHING
+        return self.configs.get(resource, _NOTHING)
+
+    @property
+    def partition_count(self) -> int:
+        """Partitions of all topics."""
+        return sum(len(topic.partitions) for topic in self.topics.values())
+
+    def with_brokers(self, brokers: Iterable[BrokerImage]) -> "ClusterImage":
+        """The same cluster with other brokers."""
+        return replace(
+            self,
+            brokers={broker.node_id: broker for broker in brokers},
+            broker_revision=self.broker_revision + 1,
+        )
+
+    def updated(self, changes: Iterable[tuple[str, bytes | None]], revision: int) -> "ClusterImage":
+        """The cluster after some keys of the metadata store have changed.
+
+        Args:
+            changes: Key and new value, None when deleted. A topic's partitions may come before it.
+            revision: The store's revision after them.
+
+        Raises:
+            MetadataFormatError: A value is damaged or of a newer release.
+        """
+        update = _Update(self)
+        for key, value in changes:
+            update.add(key, value)
+        return update.finish(revision)
+
+
+class _Update:
+    """Collects changed keys, then makes the image."""
+
+    def __init__(self, image: ClusterImage) -> None:
+        self._image = image
+        self._cluster_id = image.cluster_id
+        self._configs: dict[ConfigResource, Mapping[str, str]] | None = None
+        self._topic_ids: dict[str, UUID | None] = {}
+        self._chunks: dict[UUID, dict[int, list[PartitionImage]]] = {}
+        self._overrides: dict[str, Mapping[str, str]] = {}
+        self._deleted_topics = image.deleted_topics
+        self._features = image.features
+        self._directories: dict[UUID, DirectoryImage] | None = None
+
+    def add(self, key: str, value: bytes | None) -> None:
+        if key.startswith(TOPICS):
+            name = key.removeprefix(TOPICS)
+            self._topic_ids[name] = None if value is None else decode_topic(key, value)
+        elif key.startswith(PARTITIONS):
+            topic_id, first_index = parse_partitions_key(key)
+            # A chunk goes only when its topic goes.
+            if value is not None:
+                partitions = decode_partitions(key, value, first_index)
+                self._chunks.setdefault(topic_id, {})[first_index] = partitions
+        elif key.startswith(CONFIGS):
+            self._add_config(key, value)
+        elif key.startswith(DELETED_TOPICS):
+            one = frozenset({parse_deleted_topic_key(key)})
+            before = self._deleted_topics
+            self._deleted_topics = before - one if value is None else before | one
+        elif key.startswith(DIRECTORIES):
+            self._add_directory(key, value)
+        elif key == FEATURES_KEY and value is not None:
+            self._features = MappingProxyType(decode_features(value))
+        elif key == CLUSTER_ID_KEY and value is not None:
+            self._cluster_id = value.decode()
+
+    def _add_config(self, key: str, value: bytes | None) -> None:
+        resource = parse_config_key(key)
+        settings = decode_config(key, value) if value is not None else {}
+        if resource.type is ResourceType.TOPIC:
+            self._overrides[resource.name] = MappingProxyType(settings)
+            return
+        if self._configs is None:
+            self._configs = dict(self._image.configs)
+        if settings:
+            self._configs[resource] = MappingProxyType(settings)
+        else:
+            self._configs.pop(resource, None)
+
+    def _add_directory(self, key: str, value: bytes | None) -> None:
+        node_id, directory_id = parse_directory_key(key)
+        if self._directories is None:
+            self._directories = dict(self._image.directories)
+        if value is None:
+            self._directories.pop(directory_id, None)
+        else:
+            path = decode_directory(key, value)
+            self._directories[directory_id] = DirectoryImage(node_id, path)
+
+    def finish(self, revision: int) -> ClusterImage:
+        image = self._image
+        topics = dict(image.topics)
+        topics_by_id = dict(image.topics_by_id)
+        extended = [
+            topics_by_id[topic_id].name for topic_id in self._chunks if topic_id in topics_by_id
+        ]
+        # Not a set: topics keep the order in which they came.
+        for name in dict.fromkeys((*self._topic_ids, *self._overrides, *extended)):
+            old = topics.get(name)
+            if old is not None:
+                del topics_by_id[old.topic_id]
+            new = self._topic(name, old)
+            if new is not None:
+                topics[name] = topics_by_id[new.topic_id] = new
+            elif old is not None:
+                del topics[name]
+        return replace(
+            image,
+            cluster_id=self._cluster_id,
+            topics=topics,
+            topics_by_id=topics_by_id,
+            # The same object while nothing is set anew: others compute from it once.
+            configs=image.configs if self._configs is None else self._configs,
+            revision=revision,
+            deleted_topics=self._deleted_topics,
+            features=self._features,
+            directories=image.directories if self._directories is None else self._directories,
+        )
+
+    def _topic(self, name: str, old: TopicImage | None) -> TopicImage | None:
+        topic_id = self._topic_ids.get(name, old.topic_id if old else None)
+        if name in self._topic_ids:
+            topic_id = self._topic_ids[name]
+        if topic_id is None:
+            return None
+        same = old is not None and old.topic_id == topic_id
+        partitions = list(old.partitions) if old is not None and same else []
+        for first_index, chunk in sorted(self._chunks.get(topic_id, {}).items()):
+            partitions[first_index : first_index + len(chunk)] = chunk
+        overrides = self._overrides.get(name)
+        if overrides is None:
+            overrides = old.overrides if old is not None and same else _NOTHING
+        return TopicImage(name, topic_id, tuple(partitions), overrides, name in INTERNAL_TOPICS)

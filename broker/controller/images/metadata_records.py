@@ -1,0 +1,387 @@
+"""What lies under which key of the metadata store.
+
+    key                                  value
+    cluster/id                           the cluster id, 22 characters, plain text
+    store                                {"v": 1, "id": <id of this store>, "node": <node id>};
+                                         every log directory of the node names the id
+    topics/<name>                        {"v": 1, "id": <topic id>}
+    partitions/<topic id>/<first index>  {"v": 1, "p": [[replicas, isr, leader, leader epoch,
+                                         partition epoch], ...]}   up to 128 partitions, the
+                                         first one's index in ten digits; a sixth element has
+                                         the log directory of each replica, 22 characters each
+    directories/<node id>/<id>           {"v": 1, "path": <where it was last>}: a log directory
+                                         with partitions of the node (KIP-858)
+    configs/<resource type>/<name>       {"v": 1, "c": {<key>: <value>, ...}}  what was set, as text
+    deleted-topics/<topic id>            the name of a topic that had remote storage, plain text:
+                                         what it has there is being removed
+    producer-ids                         {"v": 1, "next": <first producer id nobody was given>}
+    features                             {"v": 1, "f": {<name>: <level>, ...}}  finalised levels
+
+Values are UTF-8 JSON; a topic id is written as Kafka does, 22 characters of URL-safe base64.
+Partitions lie together so that a topic of 10,000 fits one transaction (128 operations, 1.5 MiB),
+and apart so that a change of one partition rewrites a few kilobytes.
+"""
+
+import enum
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from broker.controller.images.features import SUPPORTED, SupportedRange
+from storage.types.uuid_text import NIL, format_uuid, parse_uuid
+
+RECORD_VERSION = 1
+"""Version written into every JSON value; a reader refuses what is newer."""
+
+PARTITIONS_PER_CHUNK = 128
+"""Partitions under one key."""
+
+CLUSTER_ID_KEY = "cluster/id"
+STORE_KEY = "store"
+TOPICS = "topics/"
+PARTITIONS = "partitions/"
+DIRECTORIES = "directories/"
+CONFIGS = "configs/"
+DELETED_TOPICS = "deleted-topics/"
+PRODUCER_IDS_KEY = "producer-ids"
+FEATURES_KEY = "features"
+
+
+class MetadataFormatError(Exception):
+    """A value in the metadata store cannot be read: damaged, or written by a newer release."""
+
+
+class ResourceType(enum.IntEnum):
+    """What a setting belongs to (Kafka's ConfigResource.Type)."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class ConfigResource(NamedTuple):
+    """One thing that has settings. A broker's name is its id; empty means all brokers."""
+
+    type: ResourceType
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionImage:
+    """One partition: who holds it and who leads.
+
+    Attributes:
+        index: 0 upwards, without gaps.
+        leader: Node id, -1 when nobody leads.
+        leader_epoch: Grows with every change of the leader; 0 at creation (KIP-101).
+        partition_epoch: Grows with every change of this record; 0 at creation (KIP-497).
+        replicas: Node ids in order of preference.
+        isr: Those of them that are in sync.
+        directories: Log directory of each replica (KIP-858); empty: not known yet, `NIL` for one
+            that is not.
+    """
+
+    index: int
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    directories: tuple[UUID, ...] = ()
+
+    def directory_on(self, node_id: int) -> UUID | None:
+        """The log directory of a node's replica; None: not known, or none there."""
+        for node, directory in zip(self.replicas, self.directories, strict=False):
+            if node == node_id and directory != NIL:
+                return directory
+        return None
+
+    def placed(self, node_id: int, directory_id: UUID | None) -> "PartitionImage":
+        """The same with another log directory of a node's replica; None: not known."""
+        known = dict(zip(self.replicas, self.directories, strict=False))
+        known[node_id] = NIL if directory_id is None else directory_id
+        directories = tuple(known.get(node, NIL) for node in self.replicas)
+        return replace(self, directories=directories if any(d != NIL for d in directories) else ())
+
+
+class DirectoryImage(NamedTuple):
+    """A log directory that holds partitions. `path`: where it was last, empty if nobody knows."""
+
+    node_id: int
+    path: str
+
+
+def directory_key(node_id: int, directory_id: UUID) -> str:
+    """Key of a log directory."""
+    return f"{DIRECTORIES}{node_id}/{format_uuid(directory_id)}"
+
+
+def parse_directory_key(key: str) -> tuple[int, UUID]:
+    """Node id and directory id.
+
+    Raises:
+        MetadataFormatError: Not such a key.
+    """
+    node_id, _, directory_id = key.removeprefix(DIRECTORIES).partition("/")
+    try:
+        return int(node_id), parse_uuid(directory_id)
+    except ValueError as error:
+        raise MetadataFormatError(f"{key}: {error}") from error
+
+
+def encode_directory(path: str) -> bytes:
+    """Value of a log directory's key."""
+    return _encode({"path": path})
+
+
+def decode_directory(key: str, value: bytes) -> str:
+    """Where the directory was last.
+
+    Raises:
+        MetadataFormatError: Damaged or newer.
+    """
+    try:
+        return str(_decode(key, value)["path"])
+    except KeyError as error:
+        raise MetadataFormatError(f"{key}: {error!r}") from error
+
+
+def topic_key(name: str) -> str:
+    """Key of a topic."""
+    return TOPICS + name
+
+
+def deleted_topic_key(topic_id: UUID) -> str:
+    """Key that outlives a topic until nothing of it is left in remote storage."""
+    return DELETED_TOPICS + format_uuid(topic_id)
+
+
+def parse_deleted_topic_key(key: str) -> UUID:
+    """The topic's id.
+
+    Raises:
+        MetadataFormatError: Not such a key.
+    """
+    try:
+        return parse_uuid(key.removeprefix(DELETED_TOPICS))
+    except ValueError as error:
+        raise MetadataFormatError(f"{key}: {error}") from error
+
+
+def partitions_prefix(topic_id: UUID) -> str:
+    """Prefix of a topic's partitions."""
+    return f"{PARTITIONS}{format_uuid(topic_id)}/"
+
+
+def partitions_key(topic_id: UUID, first_index: int) -> str:
+    """Key of the chunk that begins with partition `first_index`."""
+    assert first_index % PARTITIONS_PER_CHUNK == 0
+    return f"{partitions_prefix(topic_id)}{first_index:010d}"
+
+
+def config_key(resource: ConfigResource) -> str:
+    """Key of a resource's settings."""
+    return f"{CONFIGS}{resource.type.name.lower()}/{resource.name}"
+
+
+def parse_partitions_key(key: str) -> tuple[UUID, int]:
+    """Topic id and first index of a chunk's key.
+
+    Raises:
+        MetadataFormatError: Not such a key.
+    """
+    topic_id, _, first_index = key.removeprefix(PARTITIONS).partition("/")
+    try:
+        return parse_uuid(topic_id), int(first_index)
+    except ValueError as error:
+        raise MetadataFormatError(f"{key}: {error}") from error
+
+
+def parse_config_key(key: str) -> ConfigResource:
+    """The resource a settings key belongs to; its name may hold any character.
+
+    Raises:
+        MetadataFormatError: Not such a key.
+    """
+    kind, _, name = key.removeprefix(CONFIGS).partition("/")
+    try:
+        return ConfigResource(ResourceType[kind.upper()], name)
+    except KeyError as error:
+        raise MetadataFormatError(f"{key}: unknown resource type {kind!r}") from error
+
+
+def encode_topic(topic_id: UUID) -> bytes:
+    """Value of a topic's key."""
+    return _encode({"id": format_uuid(topic_id)})
+
+
+def decode_topic(key: str, value: bytes) -> UUID:
+    """Topic id under a topic's key.
+
+    Raises:
+        MetadataFormatError: Damaged or newer.
+    """
+    try:
+        return parse_uuid(_decode(key, value)["id"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise MetadataFormatError(f"{key}: {error!r}") from error
+
+
+def encode_partitions(partitions: Iterable[PartitionImage]) -> bytes:
+    """Value of one chunk, its partitions in order."""
+    return _encode(
+        {
+            "p": [
+                [
+                    *(p.replicas, p.isr, p.leader, p.leader_epoch, p.partition_epoch),
+                    *([list(map(format_uuid, p.directories))] if p.directories else ()),
+                ]
+                for p in partitions
+            ]
+        }
+    )
+
+
+@lru_cache(maxsize=1024)
+def _directories(texts: tuple[str, ...]) -> tuple[UUID, ...]:
+    """One object for all partitions that lie alike."""
+    return tuple(map(parse_uuid, texts))
+
+
+def decode_partitions(key: str, value: bytes, first_index: int) -> list[PartitionImage]:
+    """The partitions of one chunk.
+
+    Raises:
+        MetadataFormatError: Damaged or newer.
+    """
+    try:
+        return [
+            PartitionImage(
+                index,
+                leader,
+                leader_epoch,
+                epoch,
+                tuple(replicas),
+                tuple(isr),
+                _directories(tuple(directories[0])) if directories else (),
+            )
+            for index, (replicas, isr, leader, leader_epoch, epoch, *directories) in enumerate(
+                _decode(key, value)["p"], first_index
+            )
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise MetadataFormatError(f"{key}: {error!r}") from error
+
+
+def chunks(
+    topic_id: UUID, partitions: Sequence[PartitionImage], *, from_index: int = 0
+) -> list[tuple[str, bytes]]:
+    """Keys and values of the chunks that hold partitions from `from_index` on."""
+    first = from_index - from_index % PARTITIONS_PER_CHUNK
+    return [
+        (
+            partitions_key(topic_id, start),
+            encode_partitions(partitions[start : start + PARTITIONS_PER_CHUNK]),
+        )
+        for start in range(first, len(partitions), PARTITIONS_PER_CHUNK)
+    ]
+
+
+def encode_config(settings: Mapping[str, str]) -> bytes:
+    """Value of a resource's settings."""
+    return _encode({"c": dict(sorted(settings.items()))})
+
+
+def decode_config(key: str, value: bytes) -> dict[str, str]:
+    """A resource's settings.
+
+    Raises:
+        MetadataFormatError: Damaged or newer.
+    """
+    try:
+        return {str(name): str(text) for name, text in _decode(key, value)["c"].items()}
+    except (KeyError, AttributeError) as error:
+        raise MetadataFormatError(f"{key}: {error!r}") from error
+
+
+def encode_store_identity(store_id: UUID, node_id: int) -> bytes:
+    """Value of the store's own key."""
+    return _encode({"id": format_uuid(store_id), "node": node_id})
+
+
+def decode_store_identity(value: bytes) -> tuple[UUID, int]:
+    """The store's id, and the node whose it is.
+
+    Raises:
+        MetadataFormatError: Damaged or newer.
+    """
+    try:
+        fields = _decode(STORE_KEY, value)
+        return parse_uuid(fields["id"]), int(fields["node"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise MetadataFormatError(f"{STORE_KEY}: {error!r}") from error
+
+
+def encode_next_producer_id(producer_id: int) -> bytes:
+    """Value of the producer ids' key."""
+    return _encode({"next": producer_id})
+
+
+def decode_next_producer_id(value: bytes) -> int:
+    """First producer id nobody was given.
+
+    Raises:
+        MetadataFormatError: Damaged or newer.
+    """
+    try:
+        return int(_decode(PRODUCER_IDS_KEY, value)["next"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise MetadataFormatError(f"{PRODUCER_IDS_KEY}: {error!r}") from error
+
+
+def encode_features(levels: Mapping[str, int]) -> bytes:
+    """Value of the features' key."""
+    return _encode({"f": dict(sorted(levels.items()))})
+
+
+def decode_features(value: bytes) -> dict[str, int]:
+    """Finalised levels; a supported feature that is not named has level 0.
+
+    Raises:
+        MetadataFormatError: Damaged, or a level that this release cannot work at.
+    """
+    try:
+        stored = {
+            str(name): int(level) for name, level in _decode(FEATURES_KEY, value)["f"].items()
+        }
+    except (KeyError, AttributeError, TypeError, ValueError) as error:
+        raise MetadataFormatError(f"{FEATURES_KEY}: {error!r}") from error
+    for name, level in stored.items():
+        levels = SUPPORTED.get(name, SupportedRange(0, 0))
+        if not levels.lowest <= level <= levels.highest:
+            raise MetadataFormatError(
+                f"the cluster has feature {name} at level {level}; "
+                f"this release supports {levels.lowest} to {levels.highest}"
+            )
+    return {name: stored.get(name, 0) for name in SUPPORTED}
+
+
+def _encode(fields: dict[str, object]) -> bytes:
+    return json.dumps(
+        {"v": RECORD_VERSION, **fields}, ensure_ascii=False, separators=(",", ":")
+    ).encode()
+
+
+def _decode(key: str, value: bytes) -> dict[str, Any]:
+    try:
+        fields = json.loads(value)
+    except ValueError as error:
+        raise MetadataFormatError(f"{key}: {error}") from error
+    if not isinstance(fields, dict) or fields.get("v") != RECORD_VERSION:
+        raise MetadataFormatError(f"{key}: not a record of version {RECORD_VERSION}")
+    return fields

@@ -1,0 +1,40 @@
+"""What became of the items of a change."""
+
+from dataclasses import dataclass
+
+from broker.controller.images.cluster_image import TopicImage
+from broker.controller.store.metadata_store import RequestTooLargeError, StoreError
+from broker.controller.store.store_writer import ConflictError
+from protocol.error_codes import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one item of a request."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopicResult:
+    """What became of one topic to create; with an error `topic` is None."""
+
+    name: str
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+    topic: TopicImage | None = None
+
+
+def result_of(error: StoreError | None) -> Result:
+    """What the client sees of a store that could not commit."""
+    match error:
+        case None:
+            return Result()
+        case RequestTooLargeError():
+            return Result(ErrorCode.POLICY_VIOLATION, str(error))
+        case ConflictError():
+            return Result(ErrorCode.CONCURRENT_TRANSACTIONS, str(error))
+        case _:
+            # Whether it was committed is not known. The one retriable code that says so.
+            return Result(ErrorCode.REQUEST_TIMED_OUT, f"metadata store: {error}")

@@ -1,0 +1,1 @@
+"""The metadata store: keys with versions, over memory and SQLite."""

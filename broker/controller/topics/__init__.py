@@ -1,0 +1,1 @@
+"""Topics: creation, planning of partitions, tiered topics, metadata answers."""

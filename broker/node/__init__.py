@@ -1,0 +1,1 @@
+"""This node: its log directories, its metadata store, settings that change while it runs."""

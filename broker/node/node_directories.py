@@ -1,0 +1,260 @@
+"""Roll call of this node's log directories: which it knows, which are here, which are missing.
+
+The metadata store has the ids of all log directories that were ever claimed, and of each partition
+the directory it lies in (KIP-858). At a start they are compared with what is in `log.dirs`:
+
+    here, known or with an owner      ours: claimed, its path written down
+    known, not here, with partitions  missing: nothing is created for them, an alert says so, until
+                                      it is back or `varve dirs drop` gives it up
+    known, not here, without          forgotten: nothing is missed
+    here, without an owner's file     a missing one's, if its partitions say so;
+                                      else new, and claimed, but not while one is missing: it may be
+                                      the empty folder that shows when a disk is not mounted
+
+A store of a release before directories were known has none. Then partitions that are in no
+directory, while one is empty or cannot be read, belong to a missing one that nobody has a name for,
+`LOST`: what is found of them later is theirs.
+
+Two directories with one id are a copied disk; the start is refused.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final
+from uuid import UUID
+
+from broker.controller.controller import Controller
+from broker.controller.store.metadata_store import StoreError
+from storage.checkpoints.log_directory import LOST, LogDirectory
+from storage.environment.alerts import AlertKind, Alerts
+from storage.errors import DiskError, InconsistentDirectoryError
+from storage.manager.log_manager import LogManager
+from storage.types.topic_partition import TopicPartition
+from storage.types.uuid_text import format_uuid
+
+LOGGER = logging.getLogger(__name__)
+
+RunOnDisk = Callable[..., Awaitable[Any]]
+
+_EMPTY_IN_ITS_PLACE: Final = "an empty folder is in its place, is its disk mounted?"
+
+
+class NodeDirectories:
+    """See the module; `claim` once, before logs load, then `settle`.
+
+    Attributes:
+        missing: Id and last path of the log directories that are missing.
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        log_manager: LogManager,
+        alerts: Alerts,
+        run_on_disk: RunOnDisk,
+    ) -> None:
+        self._controller = controller
+        self._node_id = controller.settings.node_id
+        self._log_manager = log_manager
+        self._alerts = alerts
+        self._run = run_on_disk
+        self.missing: dict[UUID, str] = {}
+
+    async def claim(self, store_id: UUID | None) -> None:
+        """Claim what is ours or new, say what is missing, write down where everything is.
+
+        Raises:
+            InconsistentDirectoryError: A directory is another's, or is here twice.
+            LogDirectoryOfflineError: None works.
+            StoreError: The store refused.
+        """
+        image = self._controller.image
+        known = {
+            directory_id: directory.path
+            for directory_id, directory in image.directories.items()
+            if directory.node_id == self._node_id
+        }
+        counts = self._partition_counts()
+        here = self._here()
+        self.missing = {
+            directory_id: path
+            for directory_id, path in known.items()
+            if directory_id not in here and counts[directory_id]
+        }
+        fresh = [d for d in self._log_manager.directories if d.is_online and d.meta is None]
+        again: dict[LogDirectory, UUID] = {}
+        if self.missing and fresh:
+            again = await self._run(self._recognise, fresh)
+        strays = await self._find_lost(fresh) if not known else {}
+        if strays:
+            self.missing[LOST] = ""
+            counts[LOST] = sum(map(len, strays.values()))
+        for directory in fresh:
+            if directory in again:
+                LOGGER.warning(
+                    "meta.properties is made anew, its partitions say which log directory it is "
+                    "directory=%s id=%s",
+                    directory.path,
+                    format_uuid(again[directory]),
+                )
+                self.missing.pop(again[directory], None)
+        if self.missing:
+            self._leave_unused([directory for directory in fresh if directory not in again])
+        self._say_what_is_missing(counts)
+        await self._run(self._log_manager.claim, image.cluster_id, self._node_id, store_id, again)
+        await self._write_down(known, strays)
+        self._show_missing()
+
+    async def settle(self) -> None:
+        """Once logs are listed: what was `LOST` and has been found is missed no longer."""
+        if LOST in self.missing and not self._partition_counts()[LOST]:
+            del self.missing[LOST]
+            self._alerts.clear(AlertKind.DIRECTORY_MISSING, format_uuid(LOST))
+            try:
+                await self._controller.record_directories({LOST: None})
+            except StoreError as error:
+                # The next start sees that it has no partitions.
+                LOGGER.warning("directory not forgotten error=%s", error)
+
+    # -- who is here -----------------------------------------------------------------------------
+
+    def _here(self) -> dict[UUID, LogDirectory]:
+        here: dict[UUID, LogDirectory] = {}
+        for directory in self._log_manager.directories:
+            if not directory.is_online or directory.id is None:
+                continue
+            other = here.setdefault(directory.id, directory)
+            if other is not directory:
+                raise InconsistentDirectoryError(
+                    f"{other.path} and {directory.path} are the same log directory, "
+                    f"{format_uuid(directory.id)}: one is a copy, take it out of log.dirs"
+                )
+        return here
+
+    def _partition_counts(self) -> Counter[UUID]:
+        return Counter(
+            directory_id
+            for topic in self._controller.image.topics.values()
+            for partition in topic.partitions
+            if (directory_id := partition.directory_on(self._node_id)) is not None
+        )
+
+    def _recognise(self, fresh: Iterable[LogDirectory]) -> dict[LogDirectory, UUID]:
+        """Directories without an owner's file that are missing ones: they have their partitions."""
+        image = self._controller.image
+        found: dict[LogDirectory, UUID] = {}
+        for directory in fresh:
+            ids = set()
+            for topic_partition, topic_id in _partitions_in(directory):
+                topic = image.topics.get(topic_partition.topic)
+                partition = image.partition(*topic_partition)
+                if topic is not None and partition is not None and topic_id == topic.topic_id:
+                    ids.add(partition.directory_on(self._node_id))
+            known = [one for one in ids if one in self.missing and one != LOST]
+            if len(known) == 1 and known[0] not in found.values():
+                found[directory] = known[0]
+        return found
+
+    async def _find_lost(self, fresh: list[LogDirectory]) -> dict[UUID, dict[int, UUID]]:
+        """At the first start that asks: partitions that are nowhere, to be assigned to `LOST`."""
+        offline = self._log_manager.offline_directories
+        topics = self._controller.image.topics
+        if not topics or not (fresh or offline):
+            return {}
+        found: set[TopicPartition] = await self._run(self._all_found)
+        lost: dict[UUID, dict[int, UUID]] = {}
+        for topic in topics.values():
+            for partition in topic.partitions:
+                if TopicPartition(topic.name, partition.index) not in found:
+                    lost.setdefault(topic.topic_id, {})[partition.index] = LOST
+        return lost
+
+    def _all_found(self) -> set[TopicPartition]:
+        return {
+            topic_partition
+            for directory in self._log_manager.directories
+            if directory.is_online
+            for topic_partition, _ in _partitions_in(directory, with_topic_ids=False)
+        }
+
+    # -- what is said ----------------------------------------------------------------------------
+
+    def _leave_unused(self, fresh: Iterable[LogDirectory]) -> None:
+        places = set(self.missing.values())
+        names = ", ".join(map(format_uuid, self.missing))
+        for directory in fresh:
+            directory.go_offline(f"empty, and not used while log directory {names} is missing")
+            if directory.path not in places:
+                self._alerts.set(
+                    AlertKind.DIRECTORY_UNUSED,
+                    directory.path,
+                    f"it is empty, and not used while log directory {names} is missing: it may "
+                    "stand in its place. It is used once that is back or dropped",
+                )
+
+    def _say_what_is_missing(self, counts: Counter[UUID]) -> None:
+        by_path = {directory.path: directory for directory in self._log_manager.directories}
+        for directory_id, path in self.missing.items():
+            there = by_path.get(path)
+            if directory_id == LOST:
+                why = "its partitions are in none of log.dirs"
+            elif there is None:
+                why = "log.dirs does not have it"
+            elif there.is_online:
+                why = "another log directory is in its place"
+            elif there.meta is None and there.opened:
+                why = _EMPTY_IN_ITS_PLACE
+            else:
+                why = there.offline_reason or "it is offline"
+            text = format_uuid(directory_id)
+            self._alerts.set(
+                AlertKind.DIRECTORY_MISSING,
+                text,
+                f"a log directory{f', last at {path},' if path else ''} is missing ({why}): its "
+                f"{counts[directory_id]} partitions are offline, and are not made anew. Mount it "
+                "and start again. If it is lost for good, stop the broker and run "
+                f"`varve dirs drop {text}`: then they begin anew, empty",
+            )
+
+    def _show_missing(self) -> None:
+        """Those that `log.dirs` does not name are directories that are offline, too."""
+        paths = {directory.path for directory in self._log_manager.directories}
+        for path in self.missing.values():
+            if path and path not in paths:
+                self._log_manager.add_missing(path)
+
+    # -- what is written -------------------------------------------------------------------------
+
+    async def _write_down(self, known: dict[UUID, str], lost: dict[UUID, dict[int, UUID]]) -> None:
+        here = {d.id: d.path for d in self._log_manager.directories if d.is_online}
+        changes: dict[UUID, str | None] = {
+            directory_id: path
+            for directory_id, path in here.items()
+            if directory_id is not None and known.get(directory_id) != path
+        }
+        if lost:
+            changes[LOST] = ""
+        for directory_id, path in known.items():
+            if directory_id not in here and directory_id not in self.missing:
+                LOGGER.info(
+                    "log directory without partitions forgotten id=%s path=%s",
+                    format_uuid(directory_id),
+                    path,
+                )
+                changes[directory_id] = None
+        if changes:
+            await self._controller.record_directories(changes)
+        if lost:
+            await self._controller.assign_directories(lost)
+
+
+def _partitions_in(
+    directory: LogDirectory, *, with_topic_ids: bool = True
+) -> list[tuple[TopicPartition, UUID | None]]:
+    """Partitions in a directory, with their topics' ids; none if it cannot be read."""
+    try:
+        return directory.partitions(with_topic_ids=with_topic_ids)
+    except DiskError as error:
+        LOGGER.warning("log directory not read directory=%s error=%s", directory.path, error)
+        return []

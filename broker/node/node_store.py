@@ -1,0 +1,408 @@
+"""The metadata store of this node: where it lies, whose it is, and how a new one begins.
+
+    log directories open ─> found in one of them           ─> opened, its identity checked
+                         ─> in none, all of them empty      ─> made new
+                         ─> in none, a Kafka's partitions   ─> made new from them and their settings
+                         ─> in none, but directories of ours, or a disk that cannot be read,
+                            or partitions nobody knows the settings of; or in two
+                                                            ─> the start is refused
+
+What lies in the log directories means nothing without the store: a topic it does not know is set
+aside, a setting it does not know lets retention empty a topic. So it is looked for in all of them,
+whatever their order, and what is not found may be lost, but is not replaced: `varve dirs adopt`
+does that, when an operator says so.
+
+A new store is filled under another name, synced and renamed: where there is a store, it is whole.
+Then the directories are claimed: their meta.properties names it. A start that dies between the two,
+or between two directories, finds the store and goes on.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from posixpath import join
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from broker.controller.adoption import (
+    UNKNOWN_PRODUCER_IDS_START,
+    Found,
+    adopt,
+    expected_elsewhere,
+    look_around,
+)
+from broker.controller.dropped_directory import drop_directory, read_image
+from broker.controller.images.metadata_records import (
+    STORE_KEY,
+    TOPICS,
+    decode_store_identity,
+    encode_store_identity,
+)
+from broker.controller.store.metadata_store import MetadataStore, Put, StoreError, key_absent
+from broker.controller.store.sqlite_store import SqliteStore, read_keys
+from broker.controller.topic_planner import fresh_id
+from broker.runtime.timer import Timer
+from config.broker import BrokerConfig
+from storage.checkpoints.log_directory import LogDirectory
+from storage.environment.clock import Clock
+from storage.environment.filesystem import Filesystem
+from storage.environment.randomness import Randomness
+from storage.types.uuid_text import format_uuid
+
+LOGGER = logging.getLogger(__name__)
+
+METADATA_FILE: Final = "varve-metadata.sqlite"
+"""The store's file, in one of the log directories or in `metadata.log.dir`."""
+
+NEW_SUFFIX: Final = ".new"
+"""Of a store that is being made; what is found of it was never used."""
+
+_SQLITE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
+_ADOPT: Final = "`varve dirs adopt`"
+
+RunOnDisk = Callable[..., Awaitable[Any]]
+
+
+class KnownDirectory(NamedTuple):
+    """A log directory of the node: where it is or was, how much it holds, `here` or `missing`."""
+
+    id: UUID
+    path: str
+    partitions: int
+    state: str
+
+
+class NodeStoreError(Exception):
+    """The metadata store is missing, there twice, or another's; the broker must not start."""
+
+
+class NodeStore:
+    """Finds, makes and opens the store; see the module.
+
+    Attributes:
+        path: Of the file; empty before `open`.
+        store_id: Of the store; None before `open`.
+    """
+
+    def __init__(
+        self,
+        settings: BrokerConfig,
+        directories: Sequence[LogDirectory],
+        metadata_directory: LogDirectory | None,
+        *,
+        filesystem: Filesystem,
+        clock: Clock,
+        randomness: Randomness,
+        timer: Timer,
+        run_on_disk: RunOnDisk,
+    ) -> None:
+        """Touch nothing yet.
+
+        Args:
+            settings: The broker's.
+            directories: Of `log.dirs`, in order, opened.
+            metadata_directory: `metadata.log.dir`, opened, if it is none of them.
+            filesystem: Where they are.
+            clock: For the producer ids of a store that is made in the place of a lost one.
+            randomness: For ids.
+            timer: Of the store.
+            run_on_disk: Calls a function in a thread.
+        """
+        self._settings = settings
+        self._directories = list(directories)
+        if metadata_directory is not None:
+            self._directories.insert(0, metadata_directory)
+        self._metadata_directory = metadata_directory
+        self._filesystem = filesystem
+        self._clock = clock
+        self._randomness = randomness
+        self._timer = timer
+        self._run = run_on_disk
+        self.path = ""
+        self.store_id: UUID | None = None
+
+    async def open(self) -> SqliteStore:
+        """The store, found or begun.
+
+        Raises:
+            NodeStoreError: There is none where there must be one, or two, or it is another's.
+            StoreError: It cannot be used.
+            StorageError: A disk refused.
+        """
+        found = await self._run(self._find)
+        self.path = found or await self._begin()
+        store = await SqliteStore.open(self.path, timer=self._timer, create=False)
+        try:
+            self.store_id = await self._identify(store)
+        except BaseException:
+            await store.aclose()
+            raise
+        return store
+
+    async def adopt(self) -> int:
+        """Make a store from what the directories hold, as the operator has said.
+
+        Returns:
+            How many topics there are.
+
+        Raises:
+            NodeStoreError: There is a store, or nothing to make one from.
+            StoreError: The store refused.
+            StorageError: A disk refused.
+        """
+        paths = await self._run(self._stores)
+        if paths:
+            raise NodeStoreError(f"there is a metadata store, {paths[0]}: nothing to adopt")
+        unread = [d for d in self._directories if not d.is_online]
+        if unread:
+            raise NodeStoreError(
+                f"{unread[0].path} cannot be read ({unread[0].offline_reason}), and may hold the "
+                "metadata store: take it out of log.dirs if it is lost for good"
+            )
+        found = await self._look_around()
+        if not found.topics:
+            raise NodeStoreError("the log directories hold no partitions: nothing to adopt")
+        ours = [d for d in self._directories if d.meta is not None and d.meta.is_ours]
+        if ours:
+            # What Kafka's log says, if there is one, is older than what Varve did since.
+            found.metadata, found.is_ours = None, True
+        await self._begin_from(found)
+        return len(found.topics)
+
+    async def known_directories(self) -> list[KnownDirectory]:
+        """The node's log directories, by path.
+
+        Raises:
+            NodeStoreError: There is no store of this node.
+            StoreError: It cannot be used.
+        """
+        store = await self._open_existing()
+        try:
+            image = await read_image(store)
+        finally:
+            await store.aclose()
+        counts = Counter(
+            partition.directory_on(self._settings.node_id)
+            for topic in image.topics.values()
+            for partition in topic.partitions
+        )
+        here = {d.id: d for d in self._directories if d is not self._metadata_directory}
+        known = []
+        for directory_id, (node_id, path) in image.directories.items():
+            if node_id == self._settings.node_id:
+                found = here.get(directory_id)
+                state = "missing" if found is None else "here"
+                where = path if found is None else found.path
+                known.append(KnownDirectory(directory_id, where, counts[directory_id], state))
+        return sorted(known, key=lambda one: one.path)
+
+    async def drop(self, directory_id: UUID) -> int:
+        """Give up a log directory; returns how many partitions begin anew.
+
+        Raises:
+            NodeStoreError: It is here, or the node has none of this id.
+            StoreError: The store refused.
+        """
+        for directory in self._directories:
+            if directory.id == directory_id:
+                raise NodeStoreError(
+                    f"log directory {format_uuid(directory_id)} is here, {directory.path}: only "
+                    "one that is gone is dropped; take it out of log.dirs first if it is to go"
+                )
+        store = await self._open_existing()
+        try:
+            known = (await read_image(store)).directories.get(directory_id)
+            if known is None or known.node_id != self._settings.node_id:
+                raise NodeStoreError(
+                    f"this node has no log directory {format_uuid(directory_id)} "
+                    "(`varve dirs list` shows those it has)"
+                )
+            return await drop_directory(store, self._settings.node_id, directory_id)
+        finally:
+            await store.aclose()
+
+    async def _open_existing(self) -> SqliteStore:
+        if not await self._run(self._find):
+            raise NodeStoreError("there is no metadata store in the log directories")
+        return await self.open()
+
+    # -- found -----------------------------------------------------------------------------------
+
+    def _stores(self) -> list[str]:
+        paths = [join(d.path, METADATA_FILE) for d in self._directories if d.is_online]
+        return [path for path in paths if self._filesystem.exists(path)]
+
+    def _find(self) -> str | None:
+        """The store's path; None: the node is new, or a Kafka's."""
+        stores = self._stores()
+        if len(stores) > 1:
+            raise NodeStoreError(
+                f"there are {len(stores)} metadata stores: "
+                + " and ".join(f"{path} ({_describe(path)})" for path in stores)
+                + "; keep the one this node used last and move the other, with its -wal file, "
+                "out of the log directories"
+            )
+        if stores:
+            return stores[0]
+        ours = [d.path for d in self._directories if d.meta is not None and d.meta.is_ours]
+        unread = [
+            f"{d.path} ({d.offline_reason})"
+            for d in self._directories
+            if not d.is_online and self._filesystem.exists(d.path)
+        ]
+        if ours:
+            raise NodeStoreError(
+                f"the metadata store {METADATA_FILE} is in none of the log directories, and "
+                f"{', '.join(ours)} belong{'s' if len(ours) == 1 else ''} to one"
+                + (f"; not readable: {', '.join(unread)}" if unread else "")
+                + ". Mount the disk that holds it and name it in log.dirs (or metadata.log.dir), "
+                f"or restore the file from a copy. If it is lost for good: {_ADOPT} makes a new "
+                "one from the partitions that are there; their settings are lost, so nothing of "
+                "them is deleted or compacted until they are set again"
+            )
+        if unread:
+            raise NodeStoreError(
+                f"no metadata store was found, and one may be where nothing can be read: "
+                f"{', '.join(unread)}"
+            )
+        return None
+
+    # -- begun -----------------------------------------------------------------------------------
+
+    async def _look_around(self) -> Found:
+        paths = [d.path for d in self._directories if d is not self._metadata_directory]
+        other = self._metadata_directory
+        found: Found = await self._run(
+            look_around, self._filesystem, paths, other.path if other is not None else None
+        )
+        return found
+
+    async def _begin(self) -> str:
+        found = await self._look_around()
+        if found.topics and found.metadata is None:
+            raise NodeStoreError(self._without_settings(found))
+        return await self._begin_from(found)
+
+    def _without_settings(self, found: Found) -> str:
+        count = len(found.topics)
+        versions = {d.meta.version for d in self._directories if d.meta is not None}
+        if self._settings.zookeeper_connect or 0 in versions:
+            where = (
+                "Their settings are in ZooKeeper"
+                + (
+                    f" ({self._settings.zookeeper_connect})"
+                    if self._settings.zookeeper_connect
+                    else ""
+                )
+                + ", which is not asked: move the cluster to KRaft with Kafka first (then its "
+                "__cluster_metadata log is here, or under metadata.log.dir)"
+            )
+        else:
+            where = (
+                "Their settings are in the __cluster_metadata log of their cluster, which is in "
+                "none of them: name its directory in metadata.log.dir"
+            )
+        return (
+            f"the log directories hold partitions of {count} topic{'s' if count != 1 else ''} and "
+            f"no metadata store. {where}. Or take them over without: {_ADOPT}; then nothing of "
+            "them is deleted or compacted until settings are given"
+        )
+
+    async def _begin_from(self, found: Found) -> str:
+        named = {d.meta.store_id for d in self._directories if d.meta is not None} - {None}
+        if len(named) > 1:
+            raise NodeStoreError(
+                "the log directories belong to different metadata stores: "
+                + ", ".join(
+                    f"{d.path} to {format_uuid(d.meta.store_id)}"
+                    for d in self._directories
+                    if d.meta is not None and d.meta.store_id is not None
+                )
+            )
+        # Directories that name a lost store are this one's without being written again.
+        store_id = next(iter(named), None) or fresh_id(self._randomness)
+        first = self._directories[0]
+        if not first.is_online:
+            raise NodeStoreError(f"the metadata store is in {first.path}: {first.offline_reason}")
+        path = join(first.path, METADATA_FILE)
+        await self._run(self._remove, path + NEW_SUFFIX)
+        store = await SqliteStore.open(path + NEW_SUFFIX, timer=self._timer)
+        try:
+            await _identify_as(store, store_id, self._settings.node_id)
+            if found.topics or expected_elsewhere(found, self._settings.node_id):
+                # So that no id is given out twice: the time is above whatever was counted so far.
+                lost = self._clock.now_ms() * 1000 if found.is_ours else 0
+                topics = await adopt(
+                    store,
+                    found,
+                    node_id=self._settings.node_id,
+                    randomness=self._randomness,
+                    settings=self._settings,
+                    first_producer_id=max(lost, UNKNOWN_PRODUCER_IDS_START),
+                )
+                LOGGER.info("took over log directories topics=%d", topics)
+        finally:
+            await store.aclose()
+        await self._run(self._publish, path)
+        return path
+
+    def _remove(self, path: str) -> None:
+        for suffix in _SQLITE_SUFFIXES:
+            self._filesystem.unlink(path + suffix, missing_ok=True)
+
+    def _publish(self, path: str) -> None:
+        self._filesystem.open(path + NEW_SUFFIX).sync()
+        self._filesystem.rename(path + NEW_SUFFIX, path)
+        self._filesystem.sync_directory(self._directories[0].path)
+
+    # -- whose it is -----------------------------------------------------------------------------
+
+    async def _identify(self, store: MetadataStore) -> UUID:
+        item = await store.get(STORE_KEY)
+        named = [
+            (d.path, d.meta.store_id)
+            for d in self._directories
+            if d.meta is not None and d.meta.store_id is not None
+        ]
+        if item is None:
+            if named:
+                raise NodeStoreError(
+                    f"the metadata store {self.path} is older than what {named[0][0]} says of it, "
+                    "or another node's: restore the one that this node used last"
+                )
+            # Of a release before stores had an id; the directories beside it are named next.
+            store_id = fresh_id(self._randomness)
+            await _identify_as(store, store_id, self._settings.node_id)
+            return store_id
+        store_id, node_id = decode_store_identity(item.value)
+        if node_id != self._settings.node_id:
+            raise NodeStoreError(
+                f"the metadata store {self.path} is of node {node_id}, "
+                f"this is node {self._settings.node_id}"
+            )
+        others = [path for path, named_id in named if named_id != store_id]
+        if others:
+            raise NodeStoreError(
+                f"{', '.join(others)} belong{'s' if len(others) == 1 else ''} to another metadata "
+                f"store than {self.path}: "
+                + (
+                    "put back the store of this node"
+                    if len(others) == len(named)
+                    else "take what is another node's out of log.dirs"
+                )
+            )
+        return store_id
+
+
+async def _identify_as(store: MetadataStore, store_id: UUID, node_id: int) -> None:
+    result = await store.txn(
+        compare=[key_absent(STORE_KEY)],
+        then=[Put(STORE_KEY, encode_store_identity(store_id, node_id))],
+    )
+    if not result.succeeded:
+        raise StoreError("somebody else has given the metadata store an id in the same moment")
+
+
+def _describe(path: str) -> str:
+    topics = len(read_keys(path, TOPICS))
+    return f"{topics} topic{'s' if topics != 1 else ''}"

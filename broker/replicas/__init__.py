@@ -1,0 +1,1 @@
+"""ReplicaManager: partitions, purgatories, fetch sessions, and the logs behind them."""

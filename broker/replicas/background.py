@@ -1,0 +1,254 @@
+"""What the broker does by itself, now and then, each on its own timer.
+
+Logs belong to the loop's thread: what changes a log is done there, for a millisecond or two at a
+time; what only takes time (fsync, writing checkpoints, removing files, compaction, finding out how
+old a segment is) is done in threads.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from storage.errors import DiskError, StorageError
+from storage.index.reads import CachedReads, Reads, WouldBlockError
+
+if TYPE_CHECKING:
+    from broker.replicas.partition import Partition
+    from broker.replicas.replica_manager import ReplicaManager
+    from broker.runtime.disk import Disk
+    from broker.runtime.timer import Timer
+    from config.broker import BrokerConfig
+    from storage.environment.clock import Clock
+    from storage.manager.log_manager import LogManager
+
+LOGGER = logging.getLogger(__name__)
+
+CHECKPOINT_MS = 5_000.0
+"""Recovery points are written at least this often, whatever Kafka's one minute says."""
+
+FLUSH_CHECK_MS = 250.0
+"""How soon `flush.ms` is noticed, and how soon after a roll the rolled segment is flushed: that
+bounds what a restart must read again."""
+
+REMOVE_DELETED_MS = 5_000.0
+
+ROOM_CHECK_MS = 2_000.0
+"""How soon a full directory gives its reserve up, and takes records again when there is room."""
+
+TURN_MS = 2.0
+"""Work on logs before the loop has its turn."""
+
+
+class Background:
+    """See the module."""
+
+    def __init__(
+        self,
+        *,
+        settings: "BrokerConfig",
+        log_manager: "LogManager",
+        replicas: "ReplicaManager",
+        disk: "Disk",
+        timer: "Timer",
+        clock: "Clock",
+        create_unmade: Callable[[], Awaitable[None]],
+        current: "Callable[[], BrokerConfig] | None" = None,
+        after_cleaning: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Do nothing yet.
+
+        Args:
+            settings: Those it starts with.
+            log_manager: Whose logs.
+            replicas: Who serves them.
+            disk: Threads.
+            timer: For every duty.
+            clock: For the wall clock.
+            create_unmade: Makes the logs that could not be made for want of room.
+            current: The settings that count now; default: those it starts with.
+            after_cleaning: Called in a thread when no log is dirty any more.
+        """
+        self._after_cleaning = after_cleaning
+        self._create_unmade = create_unmade
+        self._current = current or (lambda: settings)
+        self._settings = settings
+        self._log_manager = log_manager
+        self._replicas = replicas
+        self._disk = disk
+        self._timer = timer
+        self._clock = clock
+        self._stopped = False
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self) -> None:
+        """Begin; the first turn of each duty comes one period from now."""
+        settings = self._settings
+        manager = self._log_manager
+        self._every(FLUSH_CHECK_MS, self._flush_due)
+        self._every(
+            min(float(settings.replica_high_watermark_checkpoint_interval_ms), CHECKPOINT_MS),
+            lambda: self._disk.run(manager.checkpoint_high_watermarks),
+        )
+        self._every(
+            min(float(settings.log_flush_offset_checkpoint_interval_ms), CHECKPOINT_MS),
+            lambda: self._disk.run(manager.checkpoint_recovery_points),
+        )
+        self._every(
+            float(settings.log_flush_start_offset_checkpoint_interval_ms),
+            lambda: self._disk.run(manager.checkpoint_log_start_offsets),
+        )
+        self._every(
+            float(settings.log_retention_check_interval_ms),
+            self._retention,
+            first_ms=float(settings.log_initial_task_delay_ms),
+        )
+        self._every(
+            float(settings.producer_id_expiration_check_interval_ms), self._expire_producers
+        )
+        self._every(ROOM_CHECK_MS, self._room)
+        self._every(REMOVE_DELETED_MS, lambda: self._disk.run(manager.remove_deleted))
+        self._every(lambda: float(self._current().log_cleaner_backoff_ms), self._clean)
+
+    def _every(
+        self,
+        period_ms: float | Callable[[], float],
+        duty: Callable[[], Awaitable[object]],
+        *,
+        first_ms: float | None = None,
+    ) -> None:
+        """Do `duty` again and again, `period_ms` after its last end.
+
+        A period that may change while the broker runs is a function.
+        """
+
+        def pause_ms() -> float:
+            return period_ms() if callable(period_ms) else period_ms
+
+        async def once() -> None:
+            try:
+                await duty()
+            except DiskError as error:
+                LOGGER.error("background duty failed error=%s", error)
+            except Exception:
+                LOGGER.exception("background duty failed")
+            if not self._stopped:
+                self._timer.call_later_ms(pause_ms(), begin)
+
+        def begin() -> None:
+            if not self._stopped:
+                task = asyncio.get_running_loop().create_task(once())
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+        self._timer.call_later_ms(pause_ms() if first_ms is None else first_ms, begin)
+
+    async def stop(self) -> None:
+        """Let running duties end; none begins any more."""
+        self._stopped = True
+        self._log_manager.cleaning.abort_all()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks))
+
+    async def _each(self, act: Callable[["Partition", Reads], object]) -> None:
+        """Do something with every partition, letting the loop turn in between.
+
+        What `act` would have to wait for the disk for is read by a thread, then it is done again;
+        one directory's logs do not wait for those of another.
+        """
+        by_directory: dict[str, list[Partition]] = {}
+        for partition in self._replicas.partitions():
+            directory = partition.log.directory.rpartition("/")[0]
+            by_directory.setdefault(directory, []).append(partition)
+        await asyncio.gather(
+            *(self._each_of(partitions, act) for partitions in by_directory.values())
+        )
+
+    async def _each_of(
+        self, partitions: list["Partition"], act: Callable[["Partition", Reads], object]
+    ) -> None:
+        turn_end_ms = self._clock.monotonic_ms() + TURN_MS
+        for partition in partitions:
+            await self._do(partition, act)
+            if self._clock.monotonic_ms() >= turn_end_ms:
+                await asyncio.sleep(0)
+                turn_end_ms = self._clock.monotonic_ms() + TURN_MS
+
+    async def _do(
+        self, partition: "Partition", act: Callable[["Partition", Reads], object]
+    ) -> None:
+        reads = CachedReads()
+        while self._replicas.get_partition(*partition.topic_partition) is partition:
+            try:
+                act(partition, reads)
+            except WouldBlockError as need:
+                try:
+                    found = await self._disk.of(partition.log.directory).run(need.work)
+                except StorageError as error:
+                    reads.keep(need.key, None, error)
+                else:
+                    reads.keep(need.key, found)
+                if not self._stopped:
+                    continue
+            except DiskError as error:
+                self._replicas.disk_failed(partition, error)
+            return
+
+    async def _flush_due(self) -> None:
+        def flush(partition: "Partition", _reads: Reads) -> None:
+            target = partition.log.flush_target()
+            if target is None:
+                return
+            if target >= partition.log.log_end_offset:
+                partition.commit.request()
+            else:
+                # Not the active segment: it will have grown by the time it is needed on disk.
+                partition.commit.request_rolled()
+
+        await self._each(flush)
+
+    def make_room(self) -> None:
+        """A directory has just become full: give its reserve up now."""
+        if not self._stopped:
+            task = asyncio.get_running_loop().create_task(self._room())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _room(self) -> None:
+        await self._disk.run(self._log_manager.room_pass)
+        await self._create_unmade()
+
+    async def _retention(self) -> None:
+        cleaning = self._log_manager.cleaning
+        if any(
+            partition.log.durable_log_start_offset < partition.log.log_start_offset
+            for partition in self._replicas.partitions()
+            if partition.log.remote_storage
+        ):
+            # Of a tiered log nothing is given up that a crash would bring back as a hole.
+            await self._disk.run(self._log_manager.checkpoint_log_start_offsets)
+
+        def delete_old(partition: "Partition", reads: Reads) -> None:
+            if cleaning.try_pause(partition.topic_partition):
+                try:
+                    partition.log.delete_old_segments(reads)
+                    partition.pump()
+                finally:
+                    cleaning.resume(partition.topic_partition)
+
+        await self._each(delete_old)
+
+    async def _expire_producers(self) -> None:
+        now_ms = self._clock.now_ms()
+        await self._each(lambda partition, _: partition.log.producer_state.remove_expired(now_ms))
+
+    async def _clean(self) -> None:
+        """As many runs side by side as `log.cleaner.threads` says."""
+
+        async def clean() -> None:
+            while not self._stopped:
+                if await self._disk.run(self._log_manager.clean_dirtiest) is None:
+                    return
+
+        await asyncio.gather(*(clean() for _ in range(max(self._current().log_cleaner_threads, 1))))
+        await self._disk.run(self._after_cleaning)

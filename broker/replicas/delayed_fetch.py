@@ -1,0 +1,77 @@
+"""A Fetch that waits for more bytes.
+
+It looks again when the high watermark of one of its partitions has moved. The bytes appended since
+it was parked are compared with what was missing before anything is read, so that a fetch over many
+partitions with a large `min_bytes` is not read anew for every append.
+
+Bytes may also have been there before and become readable: a marker has ended a transaction, or the
+disk has caught up. How many they are is not known, so where something was held back it is read.
+"""
+
+from collections.abc import Callable
+
+from typing_extensions import override
+
+from broker.replicas.partition import Partition
+from broker.replicas.purgatory import DelayedOperation
+
+
+class DelayedFetch(DelayedOperation):
+    """One parked fetch; `read_and_answer(force)` reads, answers if it is enough, and says whether.
+
+    It ends early when a partition has gone from here (deleted topic), because its answer is then an
+    error, and errors are told at once. Source: Kafka, DelayedFetch, cases A to H.
+    """
+
+    __slots__ = ("_committed_only", "_is_here", "_missing_bytes", "_read_and_answer", "_watched")
+
+    def __init__(
+        self,
+        watched: list[Partition],
+        missing_bytes: int,
+        is_here: Callable[[Partition], bool],
+        read_and_answer: Callable[[bool], bool],
+        *,
+        committed_only: bool = False,
+    ) -> None:
+        super().__init__()
+        self._committed_only = committed_only
+        self._watched = [(p, p.stats.bytes_in, self._held_back_at(p)) for p in watched]
+        self._missing_bytes = missing_bytes
+        self._is_here = is_here
+        self._read_and_answer = read_and_answer
+
+    def _end(self, partition: Partition) -> int:
+        log = partition.log
+        return log.last_stable_offset if self._committed_only else log.high_watermark
+
+    def _held_back_at(self, partition: Partition) -> int:
+        """Where reading ends although the log goes on; -1 where it does not."""
+        end = self._end(partition)
+        return end if end < partition.log.next_offset else -1
+
+    @override
+    def try_complete(self) -> bool:
+        """Satisfied when enough is readable, or a partition is gone."""
+        grown = 0
+        for partition, before, held_back_at in self._watched:
+            # Counted per topic: an over-estimate only costs a look at the log.
+            grown += partition.stats.bytes_in - before
+            if held_back_at >= 0 and self._end(partition) > held_back_at:
+                grown = self._missing_bytes
+            if not self._is_here(partition):
+                return self.complete(expired=True)
+        if grown < self._missing_bytes or not self._read_and_answer(False):
+            return False
+        self._read_and_answer = _answered
+        return self.complete()
+
+    @override
+    def on_complete(self, *, expired: bool) -> None:
+        """Time is up: answer with what is there."""
+        self._read_and_answer(True)
+
+
+def _answered(_force: bool) -> bool:
+    """Stands in for the answer once it has been given."""
+    return True

@@ -1,0 +1,315 @@
+"""Moves partitions between log directories while they serve (KIP-113).
+
+    AlterReplicaLogDirs ─> Move ─> waits for a thread, and for the cleaner to let go of the log
+        ─> copied in a thread, again and again, until little is left ─> flushed, copied
+        ─> the partition is not served for a moment: the log is closed, the rest copied, the
+           metadata store told, the copy renamed into the log's place ─> served from there
+
+Whoever asks meanwhile is told to look again, as when a leader changes. A move ends by another to
+the directory the partition is in, by a new one elsewhere, by the topic's deletion, at a stop; then
+nothing has happened. What a crash leaves is in `storage.manager.log_moves`.
+
+Source: Kafka, ReplicaManager.scala (alterReplicaLogDirs), ReplicaAlterLogDirsManager.scala.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from os.path import normpath
+from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeVar
+
+from broker.runtime.errors import ApiError
+from protocol.error_codes import ErrorCode
+from storage.checkpoints.log_directory import LogDirectory
+from storage.errors import StorageError
+from storage.manager.log_copy import CopyCancelledError, LogCopy, Throttled
+from storage.types.partition_directory import FUTURE_NAME_EXTRA, NAME_SIZE_MAX
+from storage.types.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.controller.controller import Controller
+    from broker.replicas.partition import Partition
+    from broker.replicas.replica_manager import ReplicaManager
+    from broker.runtime.timer import Timer
+    from config.topic import TopicConfig
+    from storage.log.log import Log
+    from storage.manager.log_manager import LogManager
+
+LOGGER = logging.getLogger(__name__)
+
+CAUGHT_UP_BYTES: Final = 1024 * 1024
+"""So much may be left when the log is taken out: it is copied while nobody is served."""
+
+CLEANER_RETRY_MS: Final = 200.0
+"""Between two looks whether the cleaner is done with the log."""
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+@dataclass(slots=True, eq=False)
+class Move:
+    """A partition on its way. `copy` is None until it has begun."""
+
+    topic_partition: TopicPartition
+    target: LogDirectory
+    copy: LogCopy | None = None
+    cancelled: bool = False
+
+    def cancel(self) -> None:
+        """Have it end soon, without having moved anything."""
+        self.cancelled = True
+        if self.copy is not None:
+            self.copy.cancelled = True
+
+
+class FutureReplica(NamedTuple):
+    """What DescribeLogDirs tells of a copy: its bytes, and how far it is behind."""
+
+    topic_partition: TopicPartition
+    size_bytes: int
+    offset_lag: int
+
+
+class LogMover:
+    """See the module. Runs on the loop's thread; disks are touched in threads of its own."""
+
+    def __init__(
+        self,
+        *,
+        controller: "Controller",
+        log_manager: "LogManager",
+        replicas: "ReplicaManager",
+        timer: "Timer",
+        resign: Callable[[list[TopicPartition]], None],
+        serve: Callable[["Log"], None],
+        config_for: Callable[[str], "TopicConfig"],
+        throttle: Throttled,
+        threads: int,
+    ) -> None:
+        """Nothing moves yet.
+
+        Args:
+            controller: Is told where partitions lie.
+            log_manager: Copies and swaps logs.
+            replicas: Serves them.
+            timer: For waiting.
+            resign: Stops serving partitions, in all parts of the broker.
+            serve: Serves a log.
+            config_for: A topic's settings.
+            throttle: Of all moves together; `replica.alter.log.dirs.io.max.bytes.per.second`.
+            threads: Moves at the same time; `num.replica.alter.log.dirs.threads`.
+        """
+        self._controller = controller
+        self._log_manager = log_manager
+        self._replicas = replicas
+        self._timer = timer
+        self._resign = resign
+        self._serve = serve
+        self._config_for = config_for
+        self._throttle = throttle
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="log-mover")
+        self._free = asyncio.Semaphore(threads)
+        self._moves: dict[TopicPartition, Move] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stopping = False
+
+    def move(self, topic_partition: TopicPartition, path: str) -> None:
+        """Begin to move a partition; nothing happens if it is on its way there.
+
+        To the directory where it is: a move under way ends.
+
+        Raises:
+            ApiError: INVALID_TOPIC_EXCEPTION: the name is too long for a copy's directory.
+                LOG_DIR_NOT_FOUND: there is no such directory. KAFKA_STORAGE_ERROR: it is offline.
+                UNKNOWN_TOPIC_OR_PARTITION, REPLICA_NOT_AVAILABLE: the partition is not there, or
+                not served.
+        """
+        name, index = topic_partition
+        if len(f"{name}-{index}") + FUTURE_NAME_EXTRA > NAME_SIZE_MAX:
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic name is too long.")
+        target = self._directory(path)
+        under_way = self._moves.get(topic_partition)
+        if under_way is not None:
+            if under_way.target is target and not under_way.cancelled:
+                return
+            under_way.cancel()
+        partition = self._replicas.get_partition(name, index)
+        if partition is None:
+            code = self._missing_error(topic_partition)
+            raise ApiError(code, code.message)
+        if self._log_manager.directory_of(partition.log) is target or self._stopping:
+            return
+        move = self._moves[topic_partition] = Move(topic_partition, target)
+        task = asyncio.get_running_loop().create_task(self._run(move), name="log move")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def futures_in(self, directory: LogDirectory) -> Iterator[FutureReplica]:
+        """The copies that are being made in a directory."""
+        for move in self._moves.values():
+            if move.target is directory and move.copy is not None and not move.cancelled:
+                partition = self._replicas.get_partition(*move.topic_partition)
+                end = partition.log.log_end_offset if partition is not None else 0
+                yield FutureReplica(
+                    move.topic_partition, move.copy.size_bytes, max(end - move.copy.end_offset, 0)
+                )
+
+    async def stop(self) -> None:
+        """End all moves; those that are swapping finish."""
+        self._stopping = True
+        for move in self._moves.values():
+            move.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks))
+        self._pool.shutdown()
+
+    def _missing_error(self, topic_partition: TopicPartition) -> ErrorCode:
+        """Why a partition that is not served cannot be moved."""
+        manager = self._log_manager
+        known = self._controller.image.partition(*topic_partition)
+        if known is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assigned = manager.assigned(topic_partition)
+        if assigned is not None and manager.directory_by_id(assigned) is None:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.REPLICA_NOT_AVAILABLE
+
+    # -- one move --------------------------------------------------------------------------------
+
+    def _directory(self, path: str) -> LogDirectory:
+        for directory in self._log_manager.directories:
+            if directory.path == normpath(path):
+                if not directory.is_online:
+                    raise ApiError(
+                        ErrorCode.KAFKA_STORAGE_ERROR, f"Log directory {path} is offline"
+                    )
+                return directory
+        raise ApiError(
+            ErrorCode.LOG_DIR_NOT_FOUND, f"Log directory {path} is not found in the config."
+        )
+
+    async def _in_thread(
+        self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs
+    ) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(
+            self._pool, lambda: function(*args, **kwargs)
+        )
+
+    async def _pause(self) -> None:
+        over = asyncio.Event()
+        self._timer.call_later_ms(CLEANER_RETRY_MS, over.set)
+        await over.wait()
+
+    async def _run(self, move: Move) -> None:
+        try:
+            async with self._free:
+                while not move.cancelled and not self._paused_cleaning(move):
+                    await self._pause()
+                if not move.cancelled:
+                    try:
+                        await self._move(move)
+                    finally:
+                        self._log_manager.cleaning.resume(move.topic_partition)
+        except CopyCancelledError:
+            LOGGER.info("move cancelled partition=%s", move.topic_partition)
+        except StorageError as error:
+            LOGGER.error(
+                "partition not moved partition=%s directory=%s error=%s",
+                move.topic_partition,
+                move.target.path,
+                error,
+            )
+        except Exception:
+            LOGGER.exception("partition not moved partition=%s", move.topic_partition)
+        finally:
+            if self._moves.get(move.topic_partition) is move:
+                del self._moves[move.topic_partition]
+
+    def _paused_cleaning(self, move: Move) -> bool:
+        return self._log_manager.cleaning.try_pause(move.topic_partition)
+
+    async def _move(self, move: Move) -> None:
+        manager = self._log_manager
+        partition = self._replicas.get_partition(*move.topic_partition)
+        if partition is None:
+            return
+        log = partition.log
+        source = manager.directory_of(log)
+        LOGGER.info(
+            "moving partition=%s from=%s to=%s",
+            move.topic_partition,
+            source.path if source is not None else "",
+            move.target.path,
+        )
+        copy = move.copy = await self._in_thread(
+            manager.begin_move, log, move.target, self._throttle
+        )
+        try:
+            while await self._in_thread(manager.copy_segments, log, copy) > CAUGHT_UP_BYTES:
+                self._check(move, partition)
+            await self._flush(log)
+            await self._in_thread(manager.copy_segments, log, copy)
+            self._check(move, partition)
+        except BaseException:
+            await self._in_thread(manager.drop_copy, copy, move.target)
+            raise
+        await self._swap(move, partition, copy)
+        LOGGER.info("moved partition=%s to=%s", move.topic_partition, move.target.path)
+
+    def _check(self, move: Move, partition: "Partition") -> None:
+        served = self._replicas.get_partition(*move.topic_partition)
+        if move.cancelled or served is not partition:
+            raise CopyCancelledError(f"{move.topic_partition} is not to be moved any more")
+
+    async def _flush(self, log: "Log") -> None:
+        """So that closing it has little to wait for."""
+        ticket = log.begin_flush()
+        if ticket is None:
+            return
+        try:
+            await self._in_thread(ticket.run)
+        except BaseException:
+            log.abandon_flush(ticket)
+            raise
+        log.finish_flush(ticket)
+
+    async def _swap(self, move: Move, partition: "Partition", copy: LogCopy) -> None:
+        manager, log, target = self._log_manager, partition.log, move.target
+        config = self._config_for(move.topic_partition.topic)
+        await self._in_thread(manager.before_take_out, log)
+        self._resign([move.topic_partition])
+        await partition.idle()
+        manager.take_out(log)
+        # From here on it goes through, and fast: nobody is served.
+        copy.hurry()
+        source = manager.directory_of(log)
+        assert source is not None
+        try:
+            await self._in_thread(manager.finish_move, log, copy, target)
+            if not await self._assign(partition, target):
+                raise StorageError(f"{move.topic_partition} is deleted, or the store refuses")
+            opened = await self._in_thread(manager.swap, log, copy, target, config)
+        except StorageError:
+            opened = await self._in_thread(manager.put_back, log, copy, target, config)
+            await self._assign(partition, source)
+            await self._serve_again(opened, partition)
+            raise
+        await self._serve_again(opened, partition)
+
+    async def _assign(self, partition: "Partition", directory: LogDirectory) -> bool:
+        if directory.id is None:
+            return False
+        places = {partition.topic_id: {partition.topic_partition.partition: directory.id}}
+        return partition.topic_id in await self._controller.assign_directories(places)
+
+    async def _serve_again(self, log: "Log", partition: "Partition") -> None:
+        topic = self._controller.image.topics.get(log.topic_partition.topic)
+        if topic is not None and topic.topic_id == partition.topic_id:
+            log.update_config(self._config_for(topic.name))
+            self._serve(log)
+        else:
+            # Its topic was deleted while it could not be.
+            await self._in_thread(self._log_manager.delete_all, [log.topic_partition])

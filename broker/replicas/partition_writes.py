@@ -1,0 +1,100 @@
+"""What a partition's log has queued, given to its directory's writer ticket by ticket.
+
+    IDLE ──pump: the log has something──> WRITING ──done, nothing left──> IDLE
+                                             │  ^
+                                             └──┘ done, more is queued: the next ticket at once
+
+Abandoned (the partition is not served any more), it finishes what the thread has and drops the
+rest.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from storage.errors import DiskError
+
+if TYPE_CHECKING:
+    from broker.runtime.directory_writer import DirectoryWriter
+    from storage.log.log import Log
+    from storage.log.write_ticket import WriteTicket
+
+LOGGER = logging.getLogger(__name__)
+
+
+class PartitionWrites:
+    """See the module. Touched on the loop's thread only."""
+
+    __slots__ = ("_abandoned", "_idle", "_log", "_on_failed", "_on_written", "writer", "writing")
+
+    def __init__(
+        self,
+        log: "Log",
+        writer: "DirectoryWriter",
+        on_written: Callable[[int], None],
+        on_failed: Callable[[DiskError], None],
+    ) -> None:
+        """Have the log queue what the directory's pace says.
+
+        Args:
+            log: Whose writes these are.
+            writer: Of its directory.
+            on_written: Called with the former log end offset when it has moved.
+            on_failed: Called when nothing that is queued will be written.
+        """
+        self._log = log
+        self.writer = writer
+        self._on_written = on_written
+        self._on_failed = on_failed
+        self.writing = False
+        self._abandoned = False
+        self._idle: asyncio.Event | None = None
+        log.leave_writes_to(writer.pace)
+
+    def pump(self) -> None:
+        """Something may have been queued: have it written."""
+        if self.writing:
+            return
+        ticket = self._log.begin_write()
+        if ticket is None:
+            if self._idle is not None:
+                self._idle.set()
+            return
+        self.writing = True
+        self.writer.submit(ticket, lambda failure: self._finished(ticket, failure))
+
+    def abandon(self) -> None:
+        """The partition is not served any more, and who waited for its writes has been told."""
+        self._abandoned = True
+        if not self.writing:
+            self._log.drop_queued()
+
+    async def idle(self) -> None:
+        """Wait until all that is queued is written or dropped; at once if nothing is."""
+        while self.writing or self._log.write_queue is not None or self._log.is_going_back:
+            if self._idle is None:
+                self._idle = asyncio.Event()
+            self._idle.clear()
+            self.pump()
+            if self.writing:
+                await self._idle.wait()
+
+    def _finished(self, ticket: "WriteTicket", failure: BaseException | None) -> None:
+        self.writing = False
+        log = self._log
+        before = log.log_end_offset
+        moved = log.finish_write(ticket, failure)
+        if failure is not None:
+            if isinstance(failure, DiskError):
+                LOGGER.error("write failed log=%s error=%s", log.directory, failure)
+            else:
+                LOGGER.error("write failed log=%s", log.directory, exc_info=failure)
+            error = log.failure or failure
+            assert isinstance(error, DiskError)
+            self._on_failed(error)
+        elif moved and not self._abandoned:
+            self._on_written(before)
+        if self._abandoned:
+            log.drop_queued()
+        self.pump()

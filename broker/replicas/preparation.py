@@ -1,0 +1,115 @@
+"""Batches that must be worked on before they are written, worked on by a thread.
+
+Topics that walk every record (`record.validation=full`, compacted ones) or pack batches anew
+(`compression.type` other than the producer's) cost CPU by the record, up to hundreds of
+milliseconds for a large batch: the loop does not wait for that.
+
+    submit ──> [ queue of one partition ] ──one at a time──> thread: check, walk, rewrite
+                                                                │
+               done(info or error) <── append on the loop <─────┘
+
+A partition's batches are appended in the order in which they came, because one is worked on at a
+time, and because later ones join the queue while it is not empty, however small they are.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from broker.runtime.errors import ApiError
+from storage.log.write_behind import OWNED
+
+if TYPE_CHECKING:
+    from broker.replicas.partition import Partition
+    from broker.runtime.disk import Disk
+    from storage.environment.clock import Clock
+    from storage.producers.verification import TransactionTerms
+    from storage.types.append_info import AppendInfo
+
+INLINE_SIZE_MAX = 4 * 1024
+"""Batches up to this many bytes are worked on in place: a hop to a thread costs more."""
+
+QUEUED_BYTES_MAX = 64 * 1024 * 1024
+"""Bytes of all partitions that may wait; a client above that is told to try again."""
+
+Done = Callable[["AppendInfo | None", Exception | None], None]
+
+
+class PreparationBudget:
+    """Bytes that wait, over all partitions of a broker."""
+
+    __slots__ = ("queued_bytes", "refused")
+
+    def __init__(self) -> None:
+        self.queued_bytes = 0
+        self.refused = 0
+
+
+class Preparation:
+    """The queue of one partition; made when it is first needed."""
+
+    __slots__ = ("_budget", "_clock", "_disk", "_partition", "_queue", "_running")
+
+    def __init__(
+        self, partition: "Partition", disk: "Disk", clock: "Clock", budget: PreparationBudget
+    ) -> None:
+        self._partition = partition
+        self._disk = disk
+        self._clock = clock
+        self._budget = budget
+        self._queue: deque[tuple[bytearray, Done, TransactionTerms | None]] = deque()
+        self._running = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether a batch that comes now must wait for others."""
+        return self._running
+
+    def submit(
+        self, records: memoryview, done: Done, terms: "TransactionTerms | None" = None
+    ) -> bool:
+        """Copy a batch and queue it; False when too much waits already.
+
+        `terms`: what is known of the batch's transaction.
+        """
+        if self._budget.queued_bytes + len(records) > QUEUED_BYTES_MAX:
+            self._budget.refused += 1
+            return False
+        self._budget.queued_bytes += len(records)
+        self._queue.append((bytearray(records), done, terms))
+        if not self._running:
+            self._next()
+        return True
+
+    def _next(self) -> None:
+        if not self._queue:
+            self._running = False
+            return
+        self._running = True
+        records, done, terms = self._queue.popleft()
+        prepare = self._partition.log.preparation()
+        now_ms = self._clock.now_ms()
+
+        def finish(prepared: memoryview | None, failure: BaseException | None) -> None:
+            self._budget.queued_bytes -= len(records)
+            info: AppendInfo | None = None
+            error: Exception | None = None
+            if failure is not None:
+                if not isinstance(failure, Exception):
+                    raise failure
+                error = failure
+            else:
+                assert prepared is not None
+                try:
+                    if self._partition.gone:
+                        # Deleted, or its disk failed, while a thread was at work.
+                        raise ApiError(self._partition.gone)
+                    info = self._partition.append(
+                        prepared, now_ms, prepared=True, terms=terms, memory=OWNED
+                    )
+                except Exception as raised:  # noqa: BLE001  because it is handed on to the answer
+                    error = raised
+            done(info, error)
+            self._next()
+
+        self._disk.submit(lambda: prepare(memoryview(records), now_ms), finish)

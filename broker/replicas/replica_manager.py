@@ -1,0 +1,541 @@
+"""The partitions this broker holds, and every way in and out of their logs.
+
+Handlers and coordinators ask here; nobody else touches a `Partition`. Whether records come from the
+local log or from the remote one is decided here, once: the local log says that it does not have the
+offset (OffsetNotLocalError), and `read_remote` says what happens then.
+
+Source of the shape: Kafka, ReplicaManager.scala.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from posixpath import dirname
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from broker.replicas.cold_reads import ColdReads
+from broker.replicas.delayed_produce import DelayedCommit
+from broker.replicas.partition import Partition, TopicStats
+from broker.replicas.preparation import Preparation, PreparationBudget
+from broker.replicas.purgatory import ParkedByAddress, Purgatory
+from broker.runtime.errors import ApiError, code_of
+from broker.runtime.watchers import Waker
+from protocol.error_codes import ErrorCode
+from storage.errors import DiskError, StorageError
+from storage.index.reads import CachedReads, WouldBlockError
+from storage.producers.verification import TransactionTerms
+from storage.types.append_origin import AppendOrigin
+from storage.types.topic_partition import TopicPartition
+from storage.types.transaction_marker import TransactionMarker
+from tiered.remote_read import PausedRead, ReadRequest
+from tiered.segment_metadata import TopicIdPartition
+
+if TYPE_CHECKING:
+    from broker.runtime.directory_writer import DirectoryWriters
+    from broker.runtime.disk import Disk
+    from broker.runtime.timer import Timer
+    from storage.environment.clock import Clock
+    from storage.environment.filesystem import File
+    from storage.log.log import Log
+    from storage.segment.segment import TimestampOffset
+    from tiered.remote_read import RemoteRead, RemoteReader
+
+LOGGER = logging.getLogger(__name__)
+
+DELAYED_PRODUCE_MAX = 100_000
+DELAYED_FETCH_MAX = 100_000
+PARKED_OF_AN_ADDRESS_MAX = DELAYED_FETCH_MAX // 4
+"""Polls of all kinds that one address has parked: there may be thousands of clients behind it, and
+three more such addresses do not keep anybody from being parked."""
+INTERNAL_APPEND_TIMEOUT_MS = 5_000.0
+"""`offsets.commit.timeout.ms`' default: how long a coordinator waits for its own records."""
+
+
+class ReplicaManager:
+    """See the module. Touched on the loop's thread only."""
+
+    __slots__ = (
+        "_clock",
+        "_disk",
+        "_loop",
+        "_ready_to_wake",
+        "_topics",
+        "_writers",
+        "cold_reads",
+        "delayed_cold_fetch",
+        "delayed_fetch",
+        "delayed_produce",
+        "delayed_remote_fetch",
+        "is_known",
+        "is_offline",
+        "known_name",
+        "names_by_id",
+        "on_disk_failure",
+        "parked_by_address",
+        "preparation_budget",
+        "remote_fetch_max_wait_ms",
+        "remote_fetch_paused",
+        "remote_reader",
+        "stats",
+        "timer",
+        "waker",
+    )
+
+    def __init__(
+        self,
+        *,
+        clock: "Clock",
+        timer: "Timer",
+        disk: "Disk",
+        loop: asyncio.AbstractEventLoop,
+        writers: "DirectoryWriters | None" = None,
+    ) -> None:
+        """`writers`: of the log directories; without them all is written by who appends."""
+        self._clock = clock
+        self._writers = writers
+        self._disk = disk
+        self._loop = loop
+        self.timer = timer
+        self._topics: dict[str, list[Partition | None]] = {}
+        self._ready_to_wake: list[Partition] = []
+        self.is_known: Callable[[str, int], bool] = _nothing_known
+        self.is_offline: Callable[[TopicPartition], bool] = _nothing_offline
+        self.known_name: Callable[[bytes], str | None] = _no_name_known
+        self.on_disk_failure: Callable[[Log, DiskError], None] = _nobody_told
+        self.names_by_id: dict[bytes, str] = {}
+        self.preparation_budget = PreparationBudget()
+        self.stats: dict[str, TopicStats] = {}
+        self.delayed_produce = Purgatory("Produce", timer, capacity=DELAYED_PRODUCE_MAX)
+        self.waker = Waker(loop.call_soon, clock)
+        self.parked_by_address = addresses = ParkedByAddress(PARKED_OF_AN_ADDRESS_MAX)
+        self.delayed_fetch = Purgatory(
+            "Fetch", timer, capacity=DELAYED_FETCH_MAX, addresses=addresses
+        )
+        self.delayed_remote_fetch = Purgatory(
+            "RemoteFetch", timer, capacity=DELAYED_FETCH_MAX, addresses=addresses
+        )
+        self.delayed_cold_fetch = Purgatory(
+            "ColdFetch", timer, capacity=DELAYED_FETCH_MAX, addresses=addresses
+        )
+        self.cold_reads = ColdReads(disk.of)
+        # Set when there is remote storage, and whenever its settings change.
+        self.remote_reader: RemoteReader | None = None
+        self.remote_fetch_max_wait_ms = 500.0
+        self.remote_fetch_paused = False
+
+    # -- which partitions ------------------------------------------------------------------------
+
+    def get_partition(self, topic: str, index: int) -> Partition | None:
+        """The partition, if this broker holds it and its log is open."""
+        partitions = self._topics.get(topic)
+        if partitions is None or not 0 <= index < len(partitions):
+            return None
+        return partitions[index]
+
+    def log_of(self, topic: str, index: int) -> "Log | None":
+        """The log of a partition that is served here."""
+        partition = self.get_partition(topic, index)
+        return None if partition is None else partition.log
+
+    def partitions(self) -> Iterator[Partition]:
+        """All partitions here."""
+        for partitions in self._topics.values():
+            for partition in partitions:
+                if partition is not None:
+                    yield partition
+
+    @property
+    def partition_count(self) -> int:
+        """Partitions here."""
+        return sum(1 for _ in self.partitions())
+
+    def add_partition(
+        self, topic_partition: TopicPartition, topic_id: UUID, log: "Log", leader_epoch: int
+    ) -> Partition:
+        """Start to lead a partition whose log is open.
+
+        On a single replica everything in the log is committed, whatever the checkpoint said.
+        """
+        topic, index = topic_partition
+        stats = self.stats.get(topic)
+        if stats is None:
+            stats = self.stats[topic] = TopicStats()
+        partition = Partition(
+            topic_partition,
+            topic_id,
+            log,
+            leader_epoch=leader_epoch,
+            stats=stats,
+            disk=self._disk.of(log.directory),
+            timer=self.timer,
+            wake=self._wake_later,
+            waker=self.waker,
+            on_disk_failure=self.disk_failed,
+            writer=None if self._writers is None else self._writers.of(dirname(log.directory)),
+        )
+        partitions = self._topics.setdefault(topic, [])
+        partitions.extend([None] * (index + 1 - len(partitions)))
+        partitions[index] = partition
+        self.names_by_id[topic_id.bytes] = topic
+        log.update_high_watermark(log.log_end_offset)
+        return partition
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """The name of a topic, also while none of its partitions is served; None: there is none.
+
+        Whoever asks in vain is told UNKNOWN_TOPIC_ID, and Java clients then take the topic for
+        deleted: that must not be said of logs that are still being recovered.
+        """
+        return self.names_by_id.get(topic_id) or self.known_name(topic_id)
+
+    def missing_error(self, topic: str, index: int) -> ErrorCode:
+        """What a client is told of a partition that is not here.
+
+        A partition that exists but is still being recovered, or whose disk has failed, is worth
+        another try; clients refresh their metadata on either code.
+        """
+        if self.is_known(topic, index):
+            if self.is_offline(TopicPartition(topic, index)):
+                return ErrorCode.KAFKA_STORAGE_ERROR
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def remove_partitions(self, gone: Iterable[TopicPartition]) -> None:
+        """Stop serving partitions whose log directory has failed."""
+        for topic, index in gone:
+            partition = self.get_partition(topic, index)
+            if partition is not None:
+                self._topics[topic][index] = None
+                _release(partition, ErrorCode.KAFKA_STORAGE_ERROR)
+
+    def remove_topic(self, topic: str) -> list[Partition]:
+        """Stop serving a topic; requests that wait for it are answered now.
+
+        Returns:
+            The partitions it had here, for their logs to be deleted.
+        """
+        removed = [p for p in self._topics.pop(topic, []) if p is not None]
+        self.stats.pop(topic, None)
+        for partition in removed:
+            self.names_by_id.pop(partition.topic_id.bytes, None)
+        for partition in removed:
+            _release(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return removed
+
+    def answer_parked(self) -> None:
+        """Before a stop: waiting fetches get what there is.
+
+        Writes are left to their flush, which is under way: told that their time is up, producers
+        would send again what is in the log.
+        """
+        for partition in list(self.partitions()):
+            if partition.fetch_watchers is not None:
+                partition.fetch_watchers.expire()
+
+    # -- waking those who wait for records -------------------------------------------------------
+
+    def _wake_later(self, partition: Partition) -> None:
+        """Wake in the loop's next turn.
+
+        So the producer gets its answer first, and a burst of appends wakes a waiting fetch once.
+        """
+        if not self._ready_to_wake:
+            self._loop.call_soon(self._wake)
+        self._ready_to_wake.append(partition)
+
+    def _wake(self) -> None:
+        ready, self._ready_to_wake = self._ready_to_wake, []
+        for partition in ready:
+            partition.wake_due = False
+        if len(ready) == 1:
+            if ready[0].fetch_watchers is not None:
+                ready[0].fetch_watchers.check()
+            return
+        self.waker.wake([p.fetch_watchers for p in ready if p.fetch_watchers])
+
+    def preparation_of(self, partition: Partition) -> Preparation:
+        """The queue of batches that threads work on before they are written."""
+        if partition.preparation is None:
+            partition.preparation = Preparation(
+                partition, self._disk, self._clock, self.preparation_budget
+            )
+        return partition.preparation
+
+    # -- remote storage --------------------------------------------------------------------------
+
+    def read_remote(
+        self,
+        partition: Partition,
+        offset: int,
+        *,
+        max_bytes: int,
+        min_one_batch: bool,
+        with_aborted: bool,
+        client: tuple[str, str],
+        is_follower: bool = False,
+    ) -> "RemoteRead":
+        """Read what `partition.log` says is not local; finished at once if the caches have it.
+
+        Raises:
+            ApiError: OFFSET_MOVED_TO_TIERED_STORAGE to a follower, which copies only what is local
+                and rebuilds the rest of its state (KIP-405); OFFSET_OUT_OF_RANGE where the broker
+                has no remote storage.
+        """
+        if self.remote_reader is None:
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if is_follower:
+            raise ApiError(ErrorCode.OFFSET_MOVED_TO_TIERED_STORAGE)
+        log = partition.log
+        if self.remote_fetch_paused or log.config.tier_fetch_paused:
+            return PausedRead()
+        return self.remote_reader.read(
+            ReadRequest(
+                TopicIdPartition(partition.topic_id, *partition.topic_partition),
+                log,
+                offset,
+                max_bytes,
+                min_one_batch,
+                with_aborted,
+                client,
+            )
+        )
+
+    async def find_timestamp(
+        self,
+        partition: Partition,
+        timestamp_ms: int | None,
+        end_offset: int,
+        client: tuple[str, str],
+    ) -> "TimestampOffset | None":
+        """The first record at or after a time, None: the first with the largest timestamp.
+
+        Remote segments come first, then what is local, in a thread. A result at or above
+        `end_offset` means that there is none.
+
+        Raises:
+            StorageError, TieredError: It could not be looked up.
+        """
+        log = partition.log
+        reader = self.remote_reader
+        has_remote = reader is not None and log.log_start_offset < log.local_log_start_offset
+        local: TimestampOffset | None = None
+        if timestamp_ms is None:
+            local = await self._disk.of(log.directory).run(log.max_timestamp_offset)
+            if not has_remote:
+                return local
+        while True:
+            local_start = log.local_log_start_offset
+            if has_remote:
+                assert reader is not None
+                who = TopicIdPartition(partition.topic_id, *partition.topic_partition)
+                found = await reader.find_timestamp(who, log, timestamp_ms, client)
+                if timestamp_ms is None:
+                    # Of equal times the first record counts, and remote ones come first.
+                    if found is None or (local is not None and local.timestamp > found.timestamp):
+                        return local
+                    return found
+                if found is not None:
+                    return found
+            assert timestamp_ms is not None
+            local = await self._disk.of(log.directory).run(
+                log.offset_for_timestamp, timestamp_ms, end_offset
+            )
+            if reader is None or log.local_log_start_offset == local_start:
+                return local
+            # Segments have left the disk meanwhile: what is looked for may be among them.
+            has_remote = log.remote_storage
+            if not has_remote:
+                return local
+
+    # -- for coordinators ------------------------------------------------------------------------
+
+    def append_internal(
+        self,
+        topic_partition: TopicPartition,
+        batch: bytearray,
+        on_committed: Callable[[ErrorCode, int], None],
+    ) -> None:
+        """Append a coordinator's records.
+
+        `on_committed(NONE, base offset)` is called when they are committed: before this returns if
+        they are at once. On failure it gets the error and -1, and nothing was written (except for
+        REQUEST_TIMED_OUT and KAFKA_STORAGE_ERROR, where nobody knows). NOT_ENOUGH_REPLICAS says
+        that the log takes no records for now.
+        """
+        self.append_coordinated(topic_partition, batch, on_committed)
+
+    def append_coordinated(
+        self,
+        topic_partition: TopicPartition,
+        batch: bytearray,
+        on_committed: Callable[[ErrorCode, int], None],
+        *,
+        terms: TransactionTerms | None = None,
+        timeout_ms: float = INTERNAL_APPEND_TIMEOUT_MS,
+    ) -> int:
+        """Append a coordinator's records, for those who must know where they are at once.
+
+        Args:
+            topic_partition: Where to.
+            batch: One batch.
+            on_committed: As in `append_internal`.
+            terms: What is known of the batch's transaction.
+            timeout_ms: After which `on_committed` gets REQUEST_TIMED_OUT.
+
+        Returns:
+            The base offset, or -1 where nothing was written.
+        """
+        partition = self.get_partition(*topic_partition)
+        if partition is None:
+            on_committed(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+            return -1
+        try:
+            info = partition.append(
+                memoryview(batch),
+                self._clock.now_ms(),
+                AppendOrigin.COORDINATOR,
+                terms=terms,
+            )
+        except StorageError as error:
+            if isinstance(error, DiskError):
+                self.disk_failed(partition, error)
+            on_committed(_code_for_coordinators(error), -1)
+            return -1
+        self.when_committed(
+            partition, info.first_offset, info.last_offset + 1, on_committed, timeout_ms
+        )
+        return info.first_offset
+
+    def append_markers(
+        self, partition: Partition, markers: Sequence[TransactionMarker]
+    ) -> tuple[ErrorCode, int]:
+        """End the transactions of different producers.
+
+        Args:
+            partition: Where; its producer state's `check_marker` has let every marker pass.
+            markers: At least one.
+
+        Returns:
+            (NONE, offset of the first), to be waited for with `when_committed`; or an error and -1,
+            and nothing was written (except for KAFKA_STORAGE_ERROR, where nobody knows).
+        """
+        try:
+            return ErrorCode.NONE, partition.append_markers(markers, self._clock.now_ms())
+        except StorageError as error:
+            if isinstance(error, DiskError):
+                self.disk_failed(partition, error)
+            return _code_for_coordinators(error), -1
+
+    def when_committed(
+        self,
+        partition: Partition,
+        first_offset: int,
+        end_offset: int,
+        on_committed: Callable[[ErrorCode, int], None],
+        timeout_ms: float,
+    ) -> None:
+        """Call `on_committed(NONE, first_offset)` when everything below `end_offset` is committed.
+
+        Before this returns if it is already; with an error and -1 as in `append_internal`.
+        """
+        if partition.is_committed(end_offset):
+            on_committed(ErrorCode.NONE, first_offset)
+            return
+        operation = DelayedCommit(partition, first_offset, end_offset, on_committed)
+        if not self.delayed_produce.park(operation, timeout_ms):
+            on_committed(ErrorCode.REQUEST_TIMED_OUT, -1)
+            return
+        partition.watch_produce().add(operation)
+
+    def now_ms(self) -> int:
+        """Wall clock, for records that coordinators make."""
+        return self._clock.now_ms()
+
+    async def read_internal(
+        self, topic_partition: TopicPartition, offset: int, max_bytes: int
+    ) -> memoryview:
+        """Whole batches from the one that holds `offset` on; empty at the end.
+
+        Threads wait for the disk. What is looked up is looked up on the loop, whose log it is.
+
+        Raises:
+            OffsetOutOfRangeError: Below the log start or above the end.
+            StorageError: The disk refused.
+            KeyError: The partition is not here.
+        """
+        partition = self.get_partition(*topic_partition)
+        if partition is None:
+            raise KeyError(str(topic_partition))
+        log = partition.log
+        disk = self._disk.of(log.directory)
+        reads = CachedReads()
+        while True:
+            try:
+                slice_ = log.read(
+                    offset,
+                    max_bytes=max_bytes,
+                    end_offset=log.high_watermark,
+                    min_one_batch=True,
+                    reads=reads,
+                )
+            except WouldBlockError as need:
+                try:
+                    reads.keep(need.key, await disk.run(need.work))
+                except StorageError as error:
+                    reads.keep(need.key, None, error)
+                continue
+            if slice_ is None:
+                return memoryview(b"")
+            file: File = slice_.file
+            return memoryview(await disk.run(file.read_at, slice_.length, slice_.position))
+
+    def disk_failed(self, partition: Partition, error: DiskError) -> None:
+        """A log's disk has refused: say so once; the log manager decides about the directory.
+
+        The log is out of service where the disk has failed; else it goes on as soon as it can.
+        """
+        if partition.log.failure is None and error.is_disk_failure:
+            LOGGER.error("disk failed partition=%s error=%s", partition.topic_partition, error)
+            partition.log.fail(error)
+        self.on_disk_failure(partition.log, error)
+
+
+def _code_for_coordinators(error: StorageError) -> ErrorCode:
+    """What became of an append, for those whose memory has to agree with the log.
+
+    Where the disk is only full, or descriptors are short, the append was undone: a coordinator goes
+    on with what it had, and its clients are to come again.
+    """
+    if isinstance(error, DiskError) and not error.is_disk_failure:
+        return ErrorCode.NOT_ENOUGH_REPLICAS
+    return code_of(error)
+
+
+def _release(partition: Partition, code: ErrorCode) -> None:
+    """Let everybody who waits for a partition look again: it is not here any more."""
+    partition.gone = code
+    gone_for_good = code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if partition.writes is not None and (gone_for_good or partition.log.failure is not None):
+        # Else it may be served again: its log must hold what its producers' state counts.
+        partition.writes.abandon()
+    if partition.fetch_watchers is not None:
+        partition.fetch_watchers.check()
+    if partition.produce_watchers is not None:
+        partition.produce_watchers.check()
+
+
+def _no_name_known(_topic_id: bytes) -> str | None:
+    return None
+
+
+def _nothing_offline(_topic_partition: "TopicPartition") -> bool:
+    return False
+
+
+def _nothing_known(_topic: str, _index: int) -> bool:
+    return False
+
+
+def _nobody_told(_log: "Log", _error: DiskError) -> None:
+    return

@@ -1,0 +1,1 @@
+"""From a frame to its handler and back: KafkaApis, limits, statistics of each API."""

@@ -1,0 +1,85 @@
+"""From a response body to what goes out on the socket."""
+
+from collections.abc import Callable
+from struct import Struct
+from typing import Any, Final
+
+from broker.network.request import RequestContext
+from broker.network.response import Pieces, ResponseSlot
+
+SIZE_AND_CORRELATION: Final = Struct(">ii")
+SIZE_AND_CORRELATION_TAGS: Final = Struct(">iib")
+
+GATHERED_SIZE_MAX: Final = 64 * 1024
+"""Bodies up to this size are joined with their header; above, the copy would cost more."""
+
+
+class Parked:
+    """The type of `PARKED`."""
+
+    __slots__ = ()
+
+
+PARKED: Final = Parked()
+"""What a handler returns when it has opened a `Reply` and will answer later."""
+
+Body = bytes | list[Any]
+"""A response without its header: bytes, or pieces in wire order of which the first is bytes."""
+
+HotResult = Body | Parked | None
+"""None: the request has no answer (acks=0)."""
+
+
+def frame_response(context: RequestContext, body: Body) -> Pieces:
+    """Put size, correlation id and, in flexible versions, an empty tag section before the body.
+
+    Layout: size int32, correlation id int32, [0x00], body.
+    """
+    if isinstance(body, list):
+        size = 4
+        for piece in body:
+            size += len(piece)
+        pieces = body
+        if context.flexible_response:
+            head = SIZE_AND_CORRELATION_TAGS.pack(size + 1, context.correlation_id, 0)
+        else:
+            head = SIZE_AND_CORRELATION.pack(size, context.correlation_id)
+        pieces[0] = head + pieces[0]
+        return pieces
+    if context.flexible_response:
+        head = SIZE_AND_CORRELATION_TAGS.pack(len(body) + 5, context.correlation_id, 0)
+    else:
+        head = SIZE_AND_CORRELATION.pack(len(body) + 4, context.correlation_id)
+    if len(body) <= GATHERED_SIZE_MAX:
+        return [head + body]
+    return [head, body]
+
+
+class Reply:
+    """An answer that is given later; `send` once."""
+
+    __slots__ = ("_context", "_on_sent", "slot")
+
+    def __init__(
+        self,
+        slot: ResponseSlot,
+        context: RequestContext,
+        on_sent: Callable[[RequestContext], None],
+    ) -> None:
+        self.slot = slot
+        self._context = context
+        self._on_sent = on_sent
+
+    def send(self, body: Body | None) -> None:
+        """Answer with `body`; None when nothing is to be sent."""
+        self._on_sent(self._context)
+        self.slot.complete(None if body is None else frame_response(self._context, body))
+
+    def send_with_others(self, body: Body) -> None:
+        """Answer with `body`, together with what else is answered in this turn of the loop."""
+        self.slot.connection.gather_answers()
+        self.send(body)
+
+    def when_abandoned(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called if the client leaves before it is answered."""
+        self.slot.on_abandoned = callback

@@ -1,0 +1,1 @@
+"""Ground of the broker: timer, threads for disks, calls back to the event loop, errors."""

@@ -1,0 +1,158 @@
+"""One shared timer wheel for everything that waits on time.
+
+Long polls arm and disarm a timer per request, so both must cost next to nothing: a timer is an
+entry in the dictionary of its tick, which cancelling removes. The event loop sees a single timer,
+for the earliest tick that has anybody waiting (a timer of the loop's own per request costs 3 us
+more).
+
+    _ticks    heap of tick numbers that have a bucket       one entry per distinct tick
+    _buckets  tick number -> timers due then, in order      tick = TICK_MS milliseconds
+
+A timer fires at the end of its tick: never early, up to TICK_MS late. One that is cancelled leaves
+nothing behind; a tick whose last timer is cancelled is dropped when the number of ticks has
+doubled. When many are due together, others get their turn on the loop after TURN_MS, and what is
+left goes on behind them, in order.
+"""
+
+import asyncio
+import heapq
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from storage.environment.clock import Clock
+
+LOGGER = logging.getLogger(__name__)
+
+TICK_MS = 5.0
+"""Resolution. Kafka's own purgatory timer ticks every millisecond, with a thread to turn it."""
+
+
+TURN_MS = 5.0
+"""How long timers that are due may hold the loop: a thousand groups form at the same moment."""
+
+
+_SWEEP_FROM = 128
+"""So many ticks are few: no need to look which of them have no timer left."""
+
+
+class TimerHandle(Protocol):
+    """A callback that has been scheduled."""
+
+    def cancel(self) -> None:
+        """Never call the callback; harmless when it has run already."""
+        ...
+
+
+class Timer(Protocol):
+    """Calls back once, later, on the loop's thread."""
+
+    def call_later_ms(self, delay_ms: float, callback: Callable[[], None]) -> TimerHandle:
+        """Run `callback` after `delay_ms` milliseconds (0 or less: at the next tick)."""
+        ...
+
+
+class WheelTimer:
+    """A timer in the wheel."""
+
+    __slots__ = ("_bucket", "callback")
+
+    def __init__(self, bucket: "Bucket", callback: Callable[[], None]) -> None:
+        self._bucket = bucket
+        self.callback: Callable[[], None] | None = callback
+
+    def cancel(self) -> None:
+        """Never call the callback."""
+        self.callback = None
+        self._bucket.pop(self, None)
+
+
+Bucket = dict[WheelTimer, None]
+
+
+class TimerWheel:
+    """`Timer` on an event loop; see the module."""
+
+    __slots__ = ("_buckets", "_clock", "_handle", "_loop", "_next_tick", "_sweep_at", "_ticks")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._ticks: list[int] = []
+        self._buckets: dict[int, Bucket] = {}
+        self._sweep_at = _SWEEP_FROM
+        self._handle: asyncio.TimerHandle | None = None
+        self._next_tick = 0
+
+    def call_later_ms(self, delay_ms: float, callback: Callable[[], None]) -> WheelTimer:
+        """Run `callback` once, `delay_ms` from now, rounded up to the end of a tick."""
+        now_ms = self._clock.monotonic_ms()
+        tick = int((now_ms + max(delay_ms, 0.0)) / TICK_MS) + 1
+        bucket = self._buckets.get(tick)
+        if bucket is None:
+            bucket = self._new_bucket(tick, now_ms)
+        timer = WheelTimer(bucket, callback)
+        bucket[timer] = None
+        return timer
+
+    def _new_bucket(self, tick: int, now_ms: float) -> Bucket:
+        if len(self._buckets) >= self._sweep_at:
+            self._buckets = {tick: timers for tick, timers in self._buckets.items() if timers}
+            self._ticks = list(self._buckets)
+            heapq.heapify(self._ticks)
+            self._sweep_at = max(_SWEEP_FROM, 2 * len(self._ticks))
+        bucket: Bucket = {}
+        self._buckets[tick] = bucket
+        heapq.heappush(self._ticks, tick)
+        if self._handle is None or tick < self._next_tick:
+            self._arm(tick, now_ms)
+        return bucket
+
+    @property
+    def armed(self) -> int:
+        """Timers that have neither fired nor been cancelled."""
+        return sum(map(len, self._buckets.values()))
+
+    def _arm(self, tick: int, now_ms: float) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        self._next_tick = tick
+        self._handle = self._loop.call_later(max(tick * TICK_MS - now_ms, 0.0) / 1000, self._turn)
+
+    def _turn(self) -> None:
+        self._handle = None
+        now_ms = self._clock.monotonic_ms()
+        turn_end_ms = now_ms + TURN_MS
+        while (ticks := self._ticks) and ticks[0] * TICK_MS <= now_ms:
+            tick = heapq.heappop(ticks)
+            bucket = self._buckets.pop(tick)
+            for timer in list(bucket):
+                callback, timer.callback = timer.callback, None
+                if callback is None:
+                    continue
+                del bucket[timer]
+                try:
+                    callback()
+                except Exception:
+                    LOGGER.exception("timer callback failed")
+                if self._clock.monotonic_ms() >= turn_end_ms:
+                    if bucket:
+                        # What is armed from now on is due after this tick, which has passed.
+                        self._buckets[tick] = bucket
+                        heapq.heappush(self._ticks, tick)
+                    self._arm_first()
+                    return
+        self._arm_first()
+
+    def _arm_first(self) -> None:
+        """A callback may have armed a timer already; it stands if nothing is due before it."""
+        if self._ticks and (self._handle is None or self._ticks[0] < self._next_tick):
+            self._arm(self._ticks[0], self._clock.monotonic_ms())
+
+    def close(self) -> None:
+        """Forget every timer."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+        self._ticks.clear()
+        self._buckets.clear()

@@ -1,0 +1,95 @@
+"""The reserve of a log directory: room that is held back for the hour when the disk is full.
+
+A file of a few MiB whose blocks are taken, and nothing in it. When the disk is full it is given up,
+and what keeps a full node going, and gives room back, finds its few KiB: checkpoints, the metadata
+store, `__remote_log_metadata`. Appends are refused until it could be taken again with as much room
+beside it.
+
+    HELD ──disk full──> give up ──> GIVEN UP ──try_take: room for twice its size──> HELD
+                                        └──────── no room ────────┘
+
+It goes with the process that stops cleanly, and is taken up again after a crash.
+"""
+
+import contextlib
+from posixpath import join
+from typing import Final
+
+from storage.environment.filesystem import Filesystem
+from storage.errors import DiskError
+
+RESERVE_FILE: Final = ".reserve"
+
+RESERVE_BYTES: Final = 16 << 20
+"""Unless the disk is small."""
+
+DISK_SHARE: Final = 64
+"""At most one part in so many of the disk is held back."""
+
+PROBED_MIN: Final = 1 << 20
+"""Bytes that must be there before appends go on, however small the reserve is."""
+
+
+class Reserve:
+    """The reserve of one directory. Every call but `needed_bytes` may wait for the disk.
+
+    Attributes:
+        size: Its bytes; 0: none is wanted, though room is looked for all the same.
+        is_held: It was taken and not given up.
+    """
+
+    def __init__(self, directory: str, filesystem: Filesystem, size: int) -> None:
+        self._path = join(directory, RESERVE_FILE)
+        self._directory = directory
+        self._filesystem = filesystem
+        self.size = size
+        self.is_held = False
+
+    @property
+    def needed_bytes(self) -> int:
+        """Free bytes without which `try_take` does not succeed."""
+        return max(2 * self.size, PROBED_MIN)
+
+    def hold(self) -> None:
+        """Take it at a start, whatever is left beside it.
+
+        Raises:
+            DiskError: There is no room for it; it is not held.
+        """
+        if self.size:
+            self.size = min(
+                self.size, self._filesystem.volume(self._directory).total_bytes // DISK_SHARE
+            )
+            self._take(self.size)
+
+    def try_take(self) -> bool:
+        """Take it again, if there is as much room beside it; whether there was."""
+        try:
+            if self._filesystem.volume(self._directory).free_bytes < self.needed_bytes:
+                return False
+            # Twice the size is really taken: a quota is not told by the volume.
+            self._take(self.needed_bytes)
+        except DiskError:
+            self.give_up()
+            return False
+        return True
+
+    def _take(self, size: int) -> None:
+        file = self._filesystem.open(self._path, create=True)
+        try:
+            file.allocate(size)
+            file.truncate(self.size)
+        except DiskError:
+            self.give_up()
+            raise
+        finally:
+            file.close()
+        self.is_held = True
+        if not self.size:
+            self.give_up()
+
+    def give_up(self) -> None:
+        """Give its room back. A disk that refuses has more to be said of by others."""
+        self.is_held = False
+        with contextlib.suppress(DiskError):
+            self._filesystem.unlink(self._path, missing_ok=True)

@@ -1,0 +1,1 @@
+"""Log compaction: keeps at least the last record of every key."""

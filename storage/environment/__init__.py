@@ -1,0 +1,1 @@
+"""What a log needs of the machine, passed in: clock, files, randomness, descriptors, waiting."""

@@ -1,0 +1,572 @@
+"""Appending to a log: check, give offsets, write once, keep the books.
+
+    validator ──> producer check ──> epoch ──> patch ──> roll? ──> one write ──> producer, indexes
+                                                  └──> queued ──> producer ·····> write ──> indexes
+
+Nothing changes before the last check has passed; the log end offset moves after the write. What a
+thread writes (`storage.log.write_behind`) has its offsets and counts for its producer before that:
+large batches, all of a slow directory, rolls, the first batch of an epoch, and whatever comes while
+others are queued.
+
+Source: Kafka, UnifiedLog.java (append, maybeRoll).
+"""
+
+from collections.abc import Callable, Sequence
+from struct import Struct
+from typing import Final
+
+from config.topic import TopicConfig
+from protocol.records.batch import (
+    CONTROL_BIT,
+    LOG_OVERHEAD,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+)
+from storage.errors import DiskError, OffsetOutOfRangeError
+from storage.index.transaction_index import AbortedTxn
+from storage.log.directory_pace import LATE_S
+from storage.log.segment_recovery import read_control, replay_batch
+from storage.log.validator import BatchValidator, HeaderFields, headers_of
+from storage.log.write_behind import LogWriteBehind
+from storage.log.write_queue import BorrowedMemory, QueuedWrite
+from storage.producers.entry import DuplicateInfo
+from storage.producers.verification import TransactionTerms
+from storage.segment.segment import BatchAppend, Segment
+from storage.types.append_info import AppendInfo
+from storage.types.append_origin import AppendOrigin
+
+_OFFSET_LENGTH_EPOCH: Final = Struct(">qii")
+_patch = _OFFSET_LENGTH_EPOCH.pack_into
+_SEQUENCE_MASK: Final = 0x7FFF_FFFF
+_CLIENT: Final = AppendOrigin.CLIENT
+_COORDINATOR: Final = AppendOrigin.COORDINATOR
+
+
+class LogAppends(LogWriteBehind):
+    """The part of a log that is written to."""
+
+    __slots__ = ()
+
+    def append_as_leader(
+        self,
+        records: memoryview,
+        *,
+        leader_epoch: int,
+        now_ms: int,
+        origin: AppendOrigin = _CLIENT,
+        verify: bool = True,
+        prepared: bool = False,
+        terms: TransactionTerms | None = None,
+        memory: BorrowedMemory | None = None,
+    ) -> AppendInfo:
+        """Check produced batches, give them offsets and write them to the active segment.
+
+        Not yet committed: consumers see the records once the high watermark has passed them; nor
+        written yet, where `write_queue` is not None afterwards: ask `begin_write` then. Only
+        base offset and leader epoch are rewritten; both lie before the bytes that the CRC covers.
+        With LogAppendTime the time is set, and the sum made, anew.
+
+        Args:
+            records: One or more whole batches, writable; patched in place and not kept. After an
+                error its content is undefined.
+            leader_epoch: Epoch of this leader (KIP-101), 0 or above.
+            now_ms: Milliseconds since 1970 UTC.
+            origin: Who made them, which decides what is checked. A coordinator's single batch was
+                made in this process: its sum is not looked at.
+            verify: Look at the CRC; False only for batches made in this process.
+            prepared: The batches come out of `preparation`: only the time is still to be set.
+            terms: What is known of the batch's transaction.
+            memory: Where the records lie, if they may be left there until a thread has written
+                them; else they are copied for it.
+
+        Returns:
+            Offsets given, both inclusive. For a batch that is in the log already, those it got the
+            first time: a retry looks like the original (KIP-98).
+
+        Raises:
+            BatchError: Refused (see `storage.log.validator`); nothing was written.
+            ProducerError: The producer's state does not allow it; nothing was written.
+            DirectoryBusyError: Too much waits for the disk; nothing was written.
+            DiskError: The disk refused. Nothing was written, or nobody will be told of it.
+        """
+        if self.refusal is not None:
+            self._check_refusal()
+        append_time_ms = -1
+        if prepared:
+            headers = headers_of(records)
+            if self._validator.log_append_time:
+                headers = self._validator.stamp(records, headers, now_ms)
+                append_time_ms = now_ms
+            return self._append_headed(
+                records, headers, leader_epoch, origin, append_time_ms, terms, memory
+            )
+        if origin is _COORDINATOR:
+            fields = self._validator.check_own(records, now_ms)
+            if fields is not None:
+                return self._append_one(records, fields, leader_epoch, origin, -1, terms, memory)
+        headers = self._validator.check(records, now_ms, origin, verify)
+        if self._validator.is_special:
+            records, headers = self._validator.prepare(records, headers, now_ms, origin)
+            if self._validator.log_append_time:
+                append_time_ms = now_ms
+        if len(headers) == 1:
+            return self._append_one(
+                records, headers[0], leader_epoch, origin, append_time_ms, terms, memory
+            )
+        return self._append_several(
+            records, headers, leader_epoch, origin, append_time_ms, terms, memory
+        )
+
+    @property
+    def works_by_record(self) -> bool:
+        """The topic's settings cost CPU by the record: see `preparation`."""
+        return self._validator.works_by_record
+
+    def preparation(self) -> Callable[[memoryview, int], memoryview]:
+        """What `append_as_leader(prepared=True)` leaves out, as a function for a thread.
+
+        It takes a client's batches and the wall clock, and returns what is to be appended, or
+        raises BatchError as the append would.
+        """
+        return self._validator.prepare_apart
+
+    def _append_headed(
+        self,
+        records: memoryview,
+        headers: list[HeaderFields],
+        leader_epoch: int,
+        origin: AppendOrigin,
+        append_time_ms: int,
+        terms: TransactionTerms | None,
+        memory: BorrowedMemory | None,
+    ) -> AppendInfo:
+        if len(headers) > 1:
+            return self._append_several(
+                records, headers, leader_epoch, origin, append_time_ms, terms, memory
+            )
+        return self._append_one(
+            records, headers[0], leader_epoch, origin, append_time_ms, terms, memory
+        )
+
+    def _append_one(
+        self,
+        records: memoryview,
+        fields: HeaderFields,
+        leader_epoch: int,
+        origin: AppendOrigin,
+        append_time_ms: int,
+        terms: TransactionTerms | None,
+        memory: BorrowedMemory | None,
+    ) -> AppendInfo:
+        """Write one batch that the validator has seen, or queue it."""
+        queue = self.write_queue
+        first_offset = self.log_end_offset if queue is None else queue.next_offset
+        last_offset = first_offset + fields[6]
+        producer_id = fields[9]
+        marker: tuple[int, int] | None = None
+        if producer_id >= 0:
+            if fields[5] & CONTROL_BIT:
+                marker = read_control(records)
+            duplicate = self._check_producer(fields, origin, marker, terms)
+            if duplicate is not None:
+                return AppendInfo(
+                    duplicate.first_offset,
+                    duplicate.last_offset,
+                    duplicate.timestamp if append_time_ms >= 0 else -1,
+                    self.log_start_offset,
+                    True,
+                )
+        size = fields[1] + LOG_OVERHEAD
+        max_timestamp = fields[8]
+        segment = self._segments.active
+        first_timestamp = segment.known_first_timestamp
+        pace = self._pace
+        if queue is not None or size > pace.inline_bytes_max:
+            behind = True
+        elif leader_epoch != self._latest_leader_epoch:
+            behind = pace.has_writer
+            if not behind:
+                self._assign_leader_epoch(leader_epoch, first_offset)
+        else:
+            behind = False
+        if not behind and (
+            # First of all: one that nobody has written to since the start has nothing in memory.
+            segment.needs_roll
+            or first_timestamp is None
+            or segment.size + size > self._segment_bytes
+            or segment.size == 0
+            or first_timestamp < 0
+            or max_timestamp - first_timestamp > self._segment_ms - segment.roll_jitter_ms
+            or last_offset - segment.base_offset > _SEQUENCE_MASK
+        ):
+            if not pace.has_writer:
+                segment = self._maybe_roll(segment, size, first_offset, last_offset, max_timestamp)
+            else:
+                behind = not segment.is_warm or self._must_roll(
+                    segment, size, last_offset, max_timestamp
+                )
+        if behind:
+            return self._append_one_behind(
+                records, fields, first_offset, leader_epoch, origin, append_time_ms, marker, memory
+            )
+        _patch(records, 0, first_offset, fields[1], leader_epoch)
+        began_s = pace.now_s()
+        try:
+            segment.append(records, size, last_offset, max_timestamp)
+        except DiskError as error:
+            self._undo_write(segment, error)
+            raise
+        took_s = pace.now_s() - began_s
+        if took_s > LATE_S:
+            pace.wrote_inline(took_s * 1000.0, size)
+        pace.written += size
+        if pace.written >= pace.watch_at:
+            pace.watch(segment)
+        self.log_end_offset = last_offset + 1
+        if producer_id >= 0:
+            aborted = self._update_producer(fields, first_offset, marker)
+            if aborted is not None:
+                self._index_aborted(segment, (aborted,))
+        else:
+            self.producer_state.map_end_offset = last_offset + 1
+        return AppendInfo(first_offset, last_offset, append_time_ms, self.log_start_offset, False)
+
+    def _append_one_behind(
+        self,
+        records: memoryview,
+        fields: HeaderFields,
+        first_offset: int,
+        leader_epoch: int,
+        origin: AppendOrigin,
+        append_time_ms: int,
+        marker: tuple[int, int] | None,
+        memory: BorrowedMemory | None,
+    ) -> AppendInfo:
+        """Queue one batch that its producer's state allows."""
+        size = fields[1] + LOG_OVERHEAD
+        last_offset = first_offset + fields[6]
+        if origin is _CLIENT:
+            self._check_room(size)
+        epochs = self._begin_epoch_behind(leader_epoch, first_offset)
+        _patch(records, 0, first_offset, fields[1], leader_epoch)
+        write = self._queue_write(
+            records, first_offset, [BatchAppend(size, last_offset, fields[8])], memory
+        )
+        write.epochs = epochs
+        if fields[9] >= 0:
+            aborted = self._update_producer(fields, first_offset, marker)
+            if aborted is not None:
+                write.aborted = [aborted]
+        else:
+            self.producer_state.map_end_offset = last_offset + 1
+        return AppendInfo(first_offset, last_offset, append_time_ms, self.log_start_offset, False)
+
+    def _begin_epoch_behind(self, leader_epoch: int, first_offset: int) -> bytes | None:
+        """Note a new epoch; what the queued write must have written before it."""
+        if leader_epoch == self._latest_leader_epoch:
+            return None
+        self._latest_leader_epoch = leader_epoch
+        return self.leader_epochs.assign_unsaved(leader_epoch, first_offset)
+
+    def _append_several(
+        self,
+        records: memoryview,
+        headers: list[HeaderFields],
+        leader_epoch: int,
+        origin: AppendOrigin,
+        append_time_ms: int,
+        terms: TransactionTerms | None,
+        memory: BorrowedMemory | None,
+    ) -> AppendInfo:
+        if any(fields[9] >= 0 for fields in headers):
+            return self._append_one_by_one(
+                records, headers, leader_epoch, origin, append_time_ms, terms, memory
+            )
+        if origin is _CLIENT and self._goes_behind(len(records), leader_epoch):
+            self._check_room(len(records))
+        first_offset = offset = self.next_offset
+        position = 0
+        batches = []
+        for fields in headers:
+            _patch(records, position, offset, fields[1], leader_epoch)
+            size = fields[1] + LOG_OVERHEAD
+            batches.append(BatchAppend(size, offset + fields[6], fields[8]))
+            offset += fields[6] + 1
+            position += size
+        self._write_several(records, first_offset, batches, leader_epoch, memory)
+        self.producer_state.map_end_offset = offset
+        return AppendInfo(first_offset, offset - 1, append_time_ms, self.log_start_offset, False)
+
+    def _append_one_by_one(
+        self,
+        records: memoryview,
+        headers: list[HeaderFields],
+        leader_epoch: int,
+        origin: AppendOrigin,
+        append_time_ms: int,
+        terms: TransactionTerms | None,
+        memory: BorrowedMemory | None,
+    ) -> AppendInfo:
+        """Idempotent batches in one call: each is checked against the ones before it.
+
+        No client since Produce v3 sends several batches for one partition.
+        """
+        infos = []
+        position = 0
+        for fields in headers:
+            end = position + fields[1] + LOG_OVERHEAD
+            batch = records[position:end]
+            infos.append(
+                self._append_one(batch, fields, leader_epoch, origin, append_time_ms, terms, memory)
+            )
+            position = end
+        return AppendInfo(
+            infos[0].first_offset,
+            infos[-1].last_offset,
+            append_time_ms,
+            self.log_start_offset,
+            all(info.duplicate for info in infos),
+        )
+
+    def _check_producer(
+        self,
+        fields: HeaderFields,
+        origin: AppendOrigin,
+        marker: tuple[int, int] | None,
+        terms: TransactionTerms | None,
+    ) -> DuplicateInfo | None:
+        base_sequence = fields[11]
+        return self.producer_state.check(
+            fields[9],
+            fields[10],
+            base_sequence,
+            -1 if base_sequence < 0 else (base_sequence + fields[6]) & _SEQUENCE_MASK,
+            fields[5] & TRANSACTIONAL_BIT != 0,
+            fields[5] & CONTROL_BIT != 0,
+            origin,
+            marker[1] if marker is not None else -1,
+            terms,
+        )
+
+    def _update_producer(
+        self, fields: HeaderFields, first_offset: int, marker: tuple[int, int] | None
+    ) -> AbortedTxn | None:
+        """A batch of a producer has its place: what is to go into the transaction index."""
+        state = self.producer_state
+        base_sequence = fields[11]
+        last_offset = first_offset + fields[6]
+        if not fields[5] & CONTROL_BIT:
+            state.append(
+                fields[9],
+                fields[10],
+                base_sequence,
+                -1 if base_sequence < 0 else (base_sequence + fields[6]) & _SEQUENCE_MASK,
+                first_offset,
+                last_offset,
+                fields[8],
+                fields[5] & TRANSACTIONAL_BIT != 0,
+            )
+            return None
+        state.map_end_offset = last_offset + 1
+        if marker is None:
+            return None
+        completed = state.append_control(
+            fields[9], fields[10], marker[0], marker[1], first_offset, fields[8]
+        )
+        if completed is None:
+            return None
+        stable = state.complete_transaction(completed)
+        if not completed.is_aborted:
+            return None
+        return AbortedTxn(
+            completed.producer_id, completed.first_offset, completed.last_offset, stable
+        )
+
+    def _index_aborted(self, segment: Segment, aborted: Sequence[AbortedTxn]) -> None:
+        """Note transactions whose abort markers are in the log: they are aborted, come what may."""
+        self._directory_changed = True
+        try:
+            segment.transaction_index.extend(aborted)
+        except DiskError as error:
+            if error.is_disk_failure:
+                raise
+            # Readers are told from memory. Nothing is written behind it before it is on disk.
+            segment.transaction_index.keep(aborted)
+            self.refuse_appends(error)
+
+    def append_as_follower(self, records: memoryview) -> AppendInfo:
+        """Write batches as the leader gave them, offsets and epochs included.
+
+        Raises:
+            BatchError: Damaged, or offsets that do not follow on this log's end.
+            DiskError: The disk refused.
+        """
+        self._check_refusal()
+        self.write_queued()
+        headers = _FOLLOWER_VALIDATOR.check(records, 0, AppendOrigin.REPLICATION, True)
+        batches = []
+        expected = self.log_end_offset
+        for fields in headers:
+            if fields[0] < expected:
+                raise OffsetOutOfRangeError(fields[0], self.log_start_offset, self.log_end_offset)
+            expected = fields[0] + fields[6] + 1
+            batches.append(BatchAppend(fields[1] + LOG_OVERHEAD, fields[0] + fields[6], fields[8]))
+        for fields in headers:
+            if fields[2] > self._latest_leader_epoch:
+                self._assign_leader_epoch(fields[2], fields[0])
+        segment = self._write_here(records, headers[0][0], batches)
+        position = 0
+        for fields in headers:
+            end = position + fields[1] + LOG_OVERHEAD
+            if fields[9] >= 0:
+                header = BatchHeader._make(fields)
+                replay_batch(self.producer_state, segment, header, records[position:end])
+            position = end
+        self.producer_state.map_end_offset = expected
+        return AppendInfo(headers[0][0], expected - 1, -1, self.log_start_offset, False)
+
+    def _goes_behind(self, size: int, leader_epoch: int) -> bool:
+        pace = self._pace
+        return (
+            self.write_queue is not None
+            or size > pace.inline_bytes_max
+            or (pace.has_writer and leader_epoch != self._latest_leader_epoch)
+        )
+
+    def _write_several(
+        self,
+        records: memoryview,
+        first_offset: int,
+        batches: list[BatchAppend],
+        leader_epoch: int,
+        memory: BorrowedMemory | None = None,
+    ) -> Segment | QueuedWrite:
+        """Write several batches at once, or queue them: where they are then."""
+        behind = self._goes_behind(len(records), leader_epoch)
+        if not behind and self._pace.has_writer:
+            segment = self._segments.active
+            max_timestamp = max(batch.max_timestamp for batch in batches)
+            behind = not segment.is_warm or self._must_roll(
+                segment, len(records), batches[-1].last_offset, max_timestamp
+            )
+        if behind:
+            epochs = self._begin_epoch_behind(leader_epoch, first_offset)
+            write = self._queue_write(records, first_offset, batches, memory)
+            write.epochs = epochs
+            return write
+        if leader_epoch != self._latest_leader_epoch:
+            self._assign_leader_epoch(leader_epoch, first_offset)
+        pace = self._pace
+        began_s = pace.now_s()
+        segment = self._write_here(records, first_offset, batches)
+        took_s = pace.now_s() - began_s
+        if took_s > LATE_S:
+            pace.wrote_inline(took_s * 1000.0, len(records))
+        pace.written += len(records)
+        if pace.written >= pace.watch_at:
+            pace.watch(segment)
+        return segment
+
+    def _write_here(
+        self, records: memoryview, first_offset: int, batches: list[BatchAppend]
+    ) -> Segment:
+        size = len(records)
+        last_offset = batches[-1].last_offset
+        max_timestamp = max(batch.max_timestamp for batch in batches)
+        segment = self._maybe_roll(
+            self._segments.active, size, first_offset, last_offset, max_timestamp
+        )
+        try:
+            segment.append_batches(records, batches)
+        except DiskError as error:
+            self._undo_write(segment, error)
+            raise
+        self.log_end_offset = last_offset + 1
+        return segment
+
+    def _undo_write(self, segment: Segment, reason: DiskError) -> None:
+        """An append has failed: no part of it may be taken for log, should the file be used again.
+
+        The one place that undoes it. Nothing else has changed by then: offsets, index entries and
+        the producers' state are kept after the write. Where the file cannot be cut now the log
+        takes no records before it could be; where it never can the log is out of service.
+        """
+        if reason.is_descriptor_limit:
+            # The file could not be opened: nothing was written.
+            return
+        try:
+            segment.undo_append()
+        except DiskError as error:
+            if error.is_disk_failure:
+                self.fail(error)
+            else:
+                self.refuse_appends(error)
+
+    def _assign_leader_epoch(self, epoch: int, start_offset: int) -> None:
+        # On disk before the first batch that carries it: recovery relies on that.
+        self.leader_epochs.assign(epoch, start_offset)
+        self._latest_leader_epoch = epoch
+
+    def _maybe_roll(
+        self, segment: Segment, size: int, first_offset: int, last_offset: int, max_timestamp: int
+    ) -> Segment:
+        """The segment to append to: the active one, or a new one if that is full or old."""
+        if self._must_roll(segment, size, last_offset, max_timestamp):
+            return self._roll(first_offset)
+        return segment
+
+    def _must_roll(self, segment: Segment, size: int, last_offset: int, max_timestamp: int) -> bool:
+        if segment.size == 0:
+            waited_ms = 0
+        elif segment.first_timestamp >= 0:
+            waited_ms = max_timestamp - segment.first_timestamp
+        else:
+            waited_ms = self._clock.now_ms() - segment.created_ms
+        return (
+            segment.size > self._segment_bytes - size
+            or waited_ms > self._segment_ms - segment.roll_jitter_ms
+            or (segment.needs_roll and segment.size > 0 and segment.has_full_index())
+            or not segment.can_hold(last_offset)
+        )
+
+    def roll(self) -> None:
+        """Close the active segment and begin a new one at the log end offset.
+
+        Nothing happens while the active segment is empty. The old one is not on disk yet: flush up
+        to `active_base_offset` to advance the recovery point to it.
+
+        Raises:
+            DiskError: The disk refused; the old segment stays active.
+        """
+        assert not self.is_writing, "what is written now would lie behind the new segment"
+        self.write_queued()
+        if self._segments.active.size:
+            self._roll(self.log_end_offset)
+
+    def _roll(self, base_offset: int) -> Segment:
+        old = self._segments.active
+        if old.base_offset >= base_offset:
+            # An empty segment at this very offset: nothing to close.
+            assert old.size == 0, (old, base_offset)
+            return old
+        ticket = self._begin_roll(
+            self._new_segment(base_offset), self.producer_state.capture(base_offset)
+        )
+        try:
+            ticket.run()
+        except BaseException:
+            if ticket.capture is not None:
+                self.producer_state.drop_capture(ticket.capture)
+            raise
+        self._finish_roll(ticket)
+        return ticket.new
+
+
+# The leader has applied the topic's limits; they may have changed since, and are not ours to apply.
+_FOLLOWER_VALIDATOR: Final = BatchValidator(
+    TopicConfig(
+        max_message_bytes=0x7FFF_FFFF,
+        segment_bytes=0x7FFF_FFFF,
+        message_timestamp_after_max_ms=0x7FFF_FFFF_FFFF_FFFF,
+    )
+)

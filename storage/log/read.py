@@ -1,0 +1,177 @@
+"""Reading a log: where the batches of an offset are, which record has a time, what was aborted.
+
+Nothing here touches the bytes of a batch, except to look up a time within one.
+"""
+
+from storage.errors import OffsetNotLocalError, OffsetOutOfRangeError, StorageError
+from storage.index.reads import WAITING, Reads
+from storage.log.state import LogState
+from storage.segment.segment import Segment, TimestampOffset
+from storage.types.file_slice import FileSlice
+
+
+class LogReads(LogState):
+    """The part of a log that is read from."""
+
+    __slots__ = ()
+
+    def read(
+        self,
+        offset: int,
+        *,
+        max_bytes: int,
+        end_offset: int,
+        min_one_batch: bool,
+        reads: Reads = WAITING,
+    ) -> FileSlice | None:
+        """Where the batches are that hold `offset` and what follows.
+
+        Args:
+            offset: First offset wanted; the first batch may begin before it.
+            max_bytes: Most bytes, whole batches.
+            end_offset: Exclusive: high watermark or last stable offset.
+            min_one_batch: Give the first batch even if it is larger than `max_bytes` (KIP-74).
+            reads: Whether it may wait for the disk: on the loop it may not.
+
+        Returns:
+            A slice of one segment, beginning and ending with whole batches. None when nothing is
+            there below `end_offset` yet. Of length 0 when the first batch is too large.
+
+        Raises:
+            OffsetOutOfRangeError: Below the log start or above the log end.
+            OffsetNotLocalError: Below the local log start: remote storage has it.
+            DiskError: The file could not be opened, or the log is out of service.
+            WouldBlockError: `reads` do not wait, and what is needed is not in memory.
+        """
+        if self.failure is not None:
+            self._check_failure()
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise OffsetOutOfRangeError(offset, self.log_start_offset, self.log_end_offset)
+        segments = self._segments
+        last = len(segments) - 1
+        at = last if offset >= segments[last].base_offset else segments.index_of(offset)
+        if at < 0:
+            raise OffsetNotLocalError(offset, segments[0].base_offset, self.log_end_offset)
+        while at <= last:
+            segment = segments[at]
+            if end_offset >= segments.end_of(at, self.log_end_offset):
+                end_position = segment.size
+                if at == last:
+                    # Whoever reads to the end comes back for what is appended next.
+                    segment.remember(self.log_end_offset, end_position)
+            else:
+                end_position = segment.position_of(end_offset, reads)
+                segment.remember(end_offset, end_position)
+            if offset < end_offset:
+                found = segment.read(
+                    offset,
+                    max_bytes=max_bytes,
+                    end_position=end_position,
+                    min_one_batch=min_one_batch,
+                    reads=reads,
+                )
+                if found is not None:
+                    return found
+            if end_offset <= segments.end_of(at, self.log_end_offset):
+                return None
+            at += 1
+        return None
+
+    def aborted_transactions(
+        self, start: int, end: int | FileSlice, reads: Reads = WAITING
+    ) -> list[tuple[int, int]]:
+        """(producer id, first offset) of the aborted transactions that overlap [start, end).
+
+        Args:
+            start: Offset that was fetched.
+            end: Exclusive; or the slice that `read` gave for `start` and what is stable.
+            reads: As in `read`.
+
+        Raises:
+            WouldBlockError: As `read`.
+        """
+        if not isinstance(end, int):
+            # What is open holds back all that was aborted since: without this bound a reader who
+            # has come up to it is told of them again and again.
+            end = min(self._end_of_slice(start, end, reads), self.last_stable_offset)
+        found: list[tuple[int, int]] = []
+        for segment in self._segments.from_offset(start):
+            transactions, complete = segment.transaction_index.collect(start, end, reads)
+            found += [(txn.producer_id, txn.first_offset) for txn in transactions]
+            if complete:
+                break
+        return found
+
+    def _end_of_slice(self, start: int, records: FileSlice, reads: Reads) -> int:
+        """An offset that the slice does not go beyond; a little too great is harmless."""
+        at = max(self._segments.index_of(start), 0)
+        if at < len(self._segments) - 1:
+            segment = self._segments[at]
+            if segment.file is records.file:
+                bound = segment.upper_bound_offset(records.position + records.length, reads)
+                return bound if bound is not None else self._segments[at + 1].base_offset
+        return self.log_end_offset
+
+    def offset_for_timestamp(
+        self, timestamp_ms: int, end_offset: int | None = None
+    ) -> TimestampOffset | None:
+        """The first record whose time is at least `timestamp_ms`, if below `end_offset`, else None.
+
+        Reads from the disk; may be called in a thread. It works on the segments there are when it
+        begins: the owner of the log may roll and delete some meanwhile, and then it begins anew.
+        """
+        end = self.log_end_offset if end_offset is None else min(end_offset, self.log_end_offset)
+        size_max = 2 * self.config.max_message_bytes
+        segments = tuple(self._segments)
+        ends = [*(segment.base_offset for segment in segments[1:]), self.log_end_offset]
+        for segment, segment_end in zip(segments, ends, strict=True):
+            if segment.base_offset >= end:
+                break
+            if segment_end <= self.log_start_offset:
+                continue
+            try:
+                if segment.max_timestamp < timestamp_ms:
+                    continue
+                found = segment.find_timestamp(
+                    timestamp_ms,
+                    start_offset=max(self.log_start_offset, segment.base_offset),
+                    end_position=segment.position_of(end) if end < segment_end else segment.size,
+                    max_size=size_max,
+                )
+            except StorageError:
+                if not self._has_left(segment):
+                    raise
+                return self.offset_for_timestamp(timestamp_ms, end_offset)
+            if found is not None:
+                return found if found.offset < end else None
+        return None
+
+    def max_timestamp_offset(self) -> TimestampOffset | None:
+        """The first record with the greatest timestamp of the log (KIP-734); None without any."""
+        newest: Segment | None = None
+        looked_at: Segment | None = None
+        try:
+            for looked_at in tuple(self._segments):
+                if newest is None or looked_at.max_timestamp > newest.max_timestamp:
+                    newest = looked_at
+            if newest is None:
+                return None
+            looked_at = newest
+            return newest.find_max_timestamp(max_size=2 * self.config.max_message_bytes)
+        except StorageError:
+            if looked_at is None or not self._has_left(looked_at):
+                raise
+            return self.max_timestamp_offset()
+
+    def _has_left(self, segment: Segment) -> bool:
+        """Whether retention or compaction took a segment away: its files have other names by now.
+
+        What went wrong with it then says nothing of the disk: who looked begins anew.
+        """
+        return self._segments.floor(segment.base_offset) is not segment
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """(epoch, end offset) for OffsetForLeaderEpoch: see `LeaderEpochCache.end_offset_for`."""
+        found, end = self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
+        # An epoch may have begun whose first batch is queued: nothing is there to be read yet.
+        return found, min(end, self.log_end_offset)

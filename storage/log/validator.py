@@ -1,0 +1,413 @@
+"""What a produced batch must be before it is written.
+
+By default a batch is judged by its header and its sum, whatever the number of records: one
+comparison chain, then CRC-32C. The records are walked only where a rule is about records:
+
+    cleanup.policy has compact     every record needs a key
+    record.validation=full         structure, offsets and timestamps of every record
+    compression.type not producer  a batch in another codec is packed again (`rewrite`)
+
+Several batches may come in one call; all are judged before any is written.
+
+    check                                        error (what a client sees is said there)
+    length, CRC-32C, record structure            CorruptBatchError
+    magic                                        UnsupportedFormatError
+    size above max.message.bytes                 BatchTooLargeError
+    sum of sizes above segment.bytes             BatchListTooLargeError
+    codec bits 5 to 7                            UnsupportedCodecError
+    timestamp type, message.timestamp.*.max.ms   InvalidTimestampError
+    base offset, counts, control bit, sequence   InvalidRecordError
+
+Source: Kafka, LogValidator.java, UnifiedLog.java (analyzeAndValidateRecords).
+"""
+
+from typing import Final, TypeAlias
+
+from config.topic import TopicConfig
+from protocol.errors import DecodeError
+from protocol.records.batch import (
+    CODEC_MASK,
+    CONTROL_BIT,
+    CRC_START,
+    HEADER,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAGIC_POSITION,
+    TIMESTAMP_TYPE_BIT,
+    BatchHeader,
+    crc32c,
+    set_max_timestamp,
+)
+from protocol.records.builder import rebuild_batch
+from protocol.records.record import check_records, iterate_records
+from storage.errors import (
+    BatchError,
+    BatchListTooLargeError,
+    BatchTooLargeError,
+    CorruptBatchError,
+    InvalidRecordError,
+    InvalidTimestampError,
+    UnsupportedCodecError,
+    UnsupportedFormatError,
+)
+from storage.types.append_origin import AppendOrigin
+
+HeaderFields: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
+"""The thirteen fields of `BatchHeader`, as unpacked."""
+
+CODECS: Final = {"uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+CODEC_LAST: Final = 4
+KEEP_CODEC: Final = -1
+NO_TIMESTAMP: Final = -1
+
+_CLIENT_FORBIDDEN: Final = CONTROL_BIT | TIMESTAMP_TYPE_BIT
+_unpack = HEADER.unpack_from
+_CLIENT: Final = AppendOrigin.CLIENT
+
+
+class BatchValidator:
+    """The rules of one topic, taken out of its settings once.
+
+    Attributes:
+        is_special: A batch needs more than the header check: see `prepare`.
+        log_append_time: `message.timestamp.type` is LogAppendTime.
+    """
+
+    __slots__ = (
+        "_after_max_ms",
+        "_before_max_ms",
+        "_codec",
+        "_level",
+        "_max_message_bytes",
+        "_records_size_max",
+        "_require_key",
+        "_segment_bytes",
+        "_walk",
+        "is_special",
+        "log_append_time",
+    )
+
+    def __init__(self, config: TopicConfig) -> None:
+        self._max_message_bytes = config.max_message_bytes
+        self._segment_bytes = config.segment_bytes
+        self._before_max_ms = config.message_timestamp_before_max_ms
+        self._after_max_ms = config.message_timestamp_after_max_ms
+        self._require_key = "compact" in config.cleanup_policy
+        self._walk = self._require_key or config.record_validation == "full"
+        self._codec = target_codec(config)
+        self._level = codec_level(config)
+        # A small batch may unpack to much more; twice the limit is what one request may cost.
+        self._records_size_max = 2 * config.max_message_bytes
+        self.log_append_time = config.message_timestamp_type == "LogAppendTime"
+        self.is_special = self._walk or self._codec != KEEP_CODEC or self.log_append_time
+
+    def check(
+        self, records: memoryview, now_ms: int, origin: AppendOrigin, verify: bool
+    ) -> list[HeaderFields]:
+        """Judge all batches in `records` by their headers and sums; touches nothing.
+
+        Args:
+            records: One or more whole batches.
+            now_ms: Wall clock, for the timestamp bounds.
+            origin: Sequence, control and offset rules are for clients only.
+            verify: Look at the CRC. False only for batches built in this process.
+
+        Returns:
+            The header of each batch.
+
+        Raises:
+            BatchError: One of the kinds above; nothing may be written.
+        """
+        total = len(records)
+        latest = now_ms + self._after_max_ms
+        earliest = now_ms - self._before_max_ms
+        headers: list[HeaderFields] = []
+        position = 0
+        while True:
+            if total - position < HEADER_SIZE:
+                raise _cut_off(records, position)
+            fields: HeaderFields = _unpack(records, position)
+            (
+                base_offset,
+                length,
+                _,
+                magic,
+                crc,
+                attributes,
+                delta,
+                base_timestamp,
+                max_timestamp,
+                producer_id,
+                _,
+                base_sequence,
+                count,
+            ) = fields
+            size = length + LOG_OVERHEAD
+            end = position + size
+            if magic != MAGIC or end > total or size < HEADER_SIZE:
+                raise _cut_off(records, position)
+            if size > self._max_message_bytes and (
+                origin is _CLIENT or not attributes & CONTROL_BIT
+            ):
+                # A marker always fits: without it a transaction would never end.
+                raise BatchTooLargeError(
+                    f"batch of {size} bytes is above max.message.bytes={self._max_message_bytes}"
+                )
+            if verify and crc32c(records[position + CRC_START : end]) != crc:
+                raise CorruptBatchError(f"CRC-32C of the batch is not {crc:#010x} as it says")
+            if attributes & CODEC_MASK > CODEC_LAST:
+                raise UnsupportedCodecError(f"codec {attributes & CODEC_MASK} does not exist")
+            if origin is _CLIENT:
+                if (
+                    base_offset != 0
+                    or count != delta + 1
+                    or count <= 0
+                    or attributes & _CLIENT_FORBIDDEN
+                    or (producer_id >= 0 and base_sequence < 0)
+                ):
+                    raise self._refuse_client(BatchHeader._make(fields))
+            elif delta < 0:
+                raise InvalidRecordError(f"batch has last offset delta {delta}")
+            if not self.log_append_time and (
+                max_timestamp > latest
+                or (base_timestamp < earliest and base_timestamp != NO_TIMESTAMP)
+            ):
+                raise InvalidTimestampError(
+                    f"timestamps {base_timestamp} to {max_timestamp} of the batch are out of "
+                    f"range, they should be within [{earliest}, {latest}]"
+                )
+            headers.append(fields)
+            if end == total:
+                break
+            position = end
+        if total > self._segment_bytes:
+            raise BatchListTooLargeError(
+                f"{total} bytes of batches are above segment.bytes={self._segment_bytes}"
+            )
+        return headers
+
+    def check_own(self, records: memoryview, now_ms: int) -> HeaderFields | None:
+        """Judge one batch that this process has just built: only the topic's settings can refuse.
+
+        Returns:
+            Its header, or None where `check` has to say what is wrong.
+        """
+        fields: HeaderFields = _unpack(records)
+        size = len(records)
+        if (
+            fields[1] + LOG_OVERHEAD == size
+            and size <= self._max_message_bytes
+            and size <= self._segment_bytes
+            and fields[8] <= now_ms + self._after_max_ms
+            and fields[7] >= now_ms - self._before_max_ms
+            and not self.log_append_time
+        ):
+            return fields
+        return None
+
+    def _refuse_client(self, header: BatchHeader) -> BatchError:
+        if header.base_offset != 0:
+            return InvalidRecordError(
+                f"base offset of a produced batch must be 0, it is {header.base_offset}"
+            )
+        if header.last_offset_delta < 0:
+            return InvalidRecordError(f"batch has last offset delta {header.last_offset_delta}")
+        if header.records_count <= 0:
+            return InvalidRecordError(f"batch claims {header.records_count} records")
+        if header.records_count != header.last_offset_delta + 1:
+            return InvalidRecordError(
+                f"batch claims {header.records_count} records and last offset delta "
+                f"{header.last_offset_delta}"
+            )
+        if header.is_control:
+            return InvalidRecordError("clients are not allowed to write control records")
+        if header.is_log_append_time:
+            return InvalidTimestampError("producers may not set the timestamp type LogAppendTime")
+        return InvalidRecordError(
+            f"batch of producer {header.producer_id} has sequence {header.base_sequence}"
+        )
+
+    def prepare(
+        self,
+        records: memoryview,
+        headers: list[HeaderFields],
+        now_ms: int,
+        origin: AppendOrigin,
+    ) -> tuple[memoryview, list[HeaderFields]]:
+        """Do what `is_special` topics need, after `check`: walk, rewrite, stamp.
+
+        Returns:
+            The batches to write and their headers: the same memory, unless they were rewritten.
+
+        Raises:
+            BatchError: A record is at fault; `record_errors` says which.
+        """
+        is_client = origin is _CLIENT
+        if self._walk and is_client:
+            self._walk_records(records, headers, now_ms)
+        if self._codec != KEEP_CODEC and is_client and any(self._differs(h) for h in headers):
+            records = memoryview(self._rewrite(records, headers))
+            headers = self.check(records, now_ms, origin, verify=False)
+        if self.log_append_time:
+            headers = self.stamp(records, headers, now_ms)
+        return records, headers
+
+    @property
+    def works_by_record(self) -> bool:
+        """Batches are walked or packed anew: worth a thread when they are large."""
+        return self._walk or self._codec != KEEP_CODEC
+
+    def prepare_apart(self, records: memoryview, now_ms: int) -> memoryview:
+        """Check, walk and pack a client's batches, before the append and in any thread.
+
+        Pure: neither the log nor this object changes.
+
+        Returns:
+            What is to be appended with `prepared=True`: the same memory, unless it was packed anew.
+
+        Raises:
+            BatchError: As the append would say.
+        """
+        headers = self.check(records, now_ms, _CLIENT, True)
+        if self._walk:
+            self._walk_records(records, headers, now_ms)
+        if self._codec != KEEP_CODEC and any(self._differs(h) for h in headers):
+            records = memoryview(self._rewrite(records, headers))
+            self.check(records, now_ms, _CLIENT, False)
+        return records
+
+    def stamp(
+        self, records: memoryview, headers: list[HeaderFields], now_ms: int
+    ) -> list[HeaderFields]:
+        """Give all records the broker's time (LogAppendTime); the new headers."""
+        position = 0
+        for fields in headers:
+            header = BatchHeader._make(fields)
+            set_max_timestamp(records, position, header, log_append_time=True, timestamp=now_ms)
+            position += header.batch_length + LOG_OVERHEAD
+        return headers_of(records)
+
+    def _walk_records(self, records: memoryview, headers: list[HeaderFields], now_ms: int) -> None:
+        position = 0
+        checks_time = not self.log_append_time
+        for fields in headers:
+            end = position + fields[1] + LOG_OVERHEAD
+            try:
+                found = check_records(
+                    records[position:end],
+                    max_size=self._records_size_max,
+                    require_key=self._require_key,
+                    timestamp_min=max(now_ms - self._before_max_ms, 0) if checks_time else None,
+                    timestamp_max=now_ms + self._after_max_ms if checks_time else None,
+                )
+            except DecodeError as error:
+                raise CorruptBatchError(f"records of the batch are damaged: {error}") from error
+            if found.errors:
+                index, message = found.errors[0]
+                kind = InvalidTimestampError if "timestamp" in message else InvalidRecordError
+                raise kind(f"record {index} of the batch: {message}", tuple(found.errors))
+            position = end
+
+    def needs_rewrite(self, header: BatchHeader) -> bool:
+        """Whether `compression.type` makes `rewrite` pack this batch again."""
+        return self._codec not in (KEEP_CODEC, header.codec) and not header.is_control
+
+    def _differs(self, fields: HeaderFields) -> bool:
+        return fields[5] & CODEC_MASK != self._codec
+
+    def rewrite(self, records: memoryview) -> bytearray:
+        """Pack batches again in the topic's codec; pure, for a thread, before the append.
+
+        Raises:
+            BatchError: As the append would say.
+        """
+        return self._rewrite(records, headers_of(records))
+
+    def _rewrite(self, records: memoryview, headers: list[HeaderFields]) -> bytearray:
+        output = bytearray()
+        position = 0
+        for fields in headers:
+            end = position + fields[1] + LOG_OVERHEAD
+            batch = records[position:end]
+            try:
+                output += rebuild_batch(
+                    BatchHeader._make(fields),
+                    list(iterate_records(batch, max_size=self._records_size_max)),
+                    codec=self._codec,
+                    level=self._level,
+                )
+            except DecodeError as error:
+                raise CorruptBatchError(f"records of the batch are damaged: {error}") from error
+            position = end
+        return output
+
+
+def target_codec(config: TopicConfig) -> int:
+    """Codec number of `compression.type`, -1 for `producer`."""
+    return CODECS.get(config.compression_type, KEEP_CODEC)
+
+
+def codec_level(config: TopicConfig) -> int | None:
+    """Compression level for `compression.type`; None: the codec's default or no levels."""
+    if config.compression_type == "gzip":
+        return None if config.compression_gzip_level < 0 else config.compression_gzip_level
+    if config.compression_type == "lz4":
+        return config.compression_lz4_level
+    if config.compression_type == "zstd":
+        return config.compression_zstd_level
+    return None
+
+
+def needs_rewrite(config: TopicConfig, header: BatchHeader) -> bool:
+    """Whether the broker must compress this batch again before it is appended."""
+    return target_codec(config) not in (KEEP_CODEC, header.codec) and not header.is_control
+
+
+def rewrite(records: memoryview, config: TopicConfig) -> bytearray:
+    """Compress produced batches again as `compression.type` says. Pure: may run in a thread.
+
+    The sums must have been looked at, or be looked at by `verify=True` of the append: the sum of
+    the result is a new one.
+
+    Raises:
+        CorruptBatchError: A sum or the records are wrong.
+    """
+    validator = BatchValidator(config)
+    position = 0
+    headers = headers_of(records)
+    for fields in headers:
+        end = position + fields[1] + LOG_OVERHEAD
+        if crc32c(records[position + CRC_START : end]) != fields[4]:
+            raise CorruptBatchError(f"CRC-32C of the batch is not {fields[4]:#010x} as it says")
+        position = end
+    return validator._rewrite(records, headers)
+
+
+def headers_of(records: memoryview) -> list[HeaderFields]:
+    """The header of each batch; they have been checked."""
+    headers: list[HeaderFields] = []
+    position = 0
+    while position < len(records):
+        if len(records) - position < HEADER_SIZE:
+            raise _cut_off(records, position)
+        fields: HeaderFields = _unpack(records, position)
+        end = position + fields[1] + LOG_OVERHEAD
+        if fields[3] != MAGIC or fields[1] + LOG_OVERHEAD < HEADER_SIZE or end > len(records):
+            raise _cut_off(records, position)
+        headers.append(fields)
+        position = end
+    return headers
+
+
+def _cut_off(records: memoryview, position: int) -> BatchError:
+    left = len(records) - position
+    # Judged before lengths: batches of magic 0 and 1 are shorter than a header of magic 2.
+    if left > MAGIC_POSITION and records[position + MAGIC_POSITION] != MAGIC:
+        magic = records[position + MAGIC_POSITION]
+        if magic < MAGIC:
+            return UnsupportedFormatError(f"batch has magic {magic}, only {MAGIC} is supported")
+        return CorruptBatchError(f"batch has unknown magic {magic}")
+    if left == 0:
+        return CorruptBatchError("there is no batch")
+    return CorruptBatchError(f"batch is cut off or its length is wrong, {left} bytes are left")

@@ -1,0 +1,1 @@
+"""All logs of a broker: start, periodic maintenance, moves between directories, shutdown."""

@@ -1,0 +1,174 @@
+"""Moving a log from one log directory to another: the log manager's part (KIP-113).
+
+    begin ─> copy, while the log serves ─> take_out ─> finish ─> swap ─> it serves again
+                 └─> drop                     └────────────┴─> put_back
+
+What a crash leaves, by what was done last:
+
+    copy, finish         the log; the copy is removed at the next start
+    (the metadata store says the new directory now)
+    still before swap    the log, served where it is, and the store is told so; no copy
+    swap: copy renamed   both; the new one is served, the old one set aside
+    swap: log renamed    the new one; the old one is removed
+
+Source: Kafka, LogManager.scala (replaceCurrentWithFutureLog).
+"""
+
+from posixpath import join
+
+from config.topic import TopicConfig
+from storage.checkpoints.checkpoint_files import (
+    CLEANER_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+)
+from storage.checkpoints.log_directory import LogDirectory
+from storage.errors import DiskError
+from storage.log.log import Log
+from storage.manager.log_checkpoints import LogCheckpoints
+from storage.manager.log_copy import LogCopy, SegmentSize, Throttled, unthrottled
+from storage.manager.log_startup import LogStartup
+from storage.types.partition_directory import DirectoryState, marked_name
+
+
+class LogMoves(LogStartup, LogCheckpoints):
+    """The part of the log manager that moves logs. All but `take_out` block for disks."""
+
+    def begin_move(
+        self, log: Log, target: LogDirectory, throttle: Throttled = unthrottled
+    ) -> LogCopy:
+        """An empty copy of a log in another directory.
+
+        Raises:
+            DiskError: The disk refused; the directory is offline now.
+        """
+        name = marked_name(log.topic_partition, DirectoryState.FUTURE, self._randomness.uuid4())
+        path = join(target.path, name)
+        with self._failing(target):
+            self._filesystem.mkdir(path)
+            self._filesystem.sync_directory(target.path)
+        return LogCopy(self._filesystem, log.directory, path, throttle)
+
+    def copy_segments(self, log: Log, copy: LogCopy) -> int:
+        """Bring the copy of a log that serves up to what it has now; returns bytes copied.
+
+        Raises:
+            CopyCancelledError: The copy is not wanted any more.
+            DiskError: A disk refused.
+        """
+
+        def look() -> tuple[list[SegmentSize], int]:
+            facts = log.segment_facts()
+            return [SegmentSize(one.base_offset, one.size) for one in facts], log.log_end_offset
+
+        segments, end_offset = self._on_owner(look)
+        return copy.copy(segments, end_offset)
+
+    def before_take_out(self, log: Log) -> None:
+        """Have checkpoints keep what they say of the log while it is out."""
+        source = self.directory_of(log)
+        assert source is not None
+        source.remember(log.topic_partition, _offsets_of(log))
+
+    def take_out(self, log: Log) -> None:
+        """The log serves no longer, and belongs to the thread that moves it. On the loop."""
+        source = self.directory_of(log)
+        assert source is not None
+        with self._lock:
+            self._logs.pop(log.topic_partition, None)
+            self._loading[log.topic_partition] = source
+
+    def finish_move(self, log: Log, copy: LogCopy, target: LogDirectory) -> None:
+        """Close a log that was taken out, and make its copy whole.
+
+        Raises:
+            DiskError: A disk refused.
+        """
+        source = self.directory_of(log)
+        assert source is not None
+        with self._failing(source):
+            log.close(clean=True)
+        copy.finish()
+        offsets = _offsets_of(log)
+        source.remember(log.topic_partition, offsets)
+        cleaned = source.checkpointed(CLEANER_CHECKPOINT, log.topic_partition)
+        if cleaned is not None:
+            offsets[CLEANER_CHECKPOINT] = cleaned
+        target.remember(log.topic_partition, offsets)
+        if cleaned is not None:
+            # It also tells that offsets may be missing.
+            known = dict(target.offsets[CLEANER_CHECKPOINT])
+            target.write_checkpoint(CLEANER_CHECKPOINT, known)
+        self.checkpoint()
+
+    def swap(self, log: Log, copy: LogCopy, target: LogDirectory, config: TopicConfig) -> Log:
+        """Let a finished copy take the log's place; the log that serves from now on.
+
+        Raises:
+            DiskError: The new directory's disk refused; the log is where it was.
+        """
+        topic_partition = log.topic_partition
+        source = self.directory_of(log)
+        assert source is not None
+        with self._failing(target):
+            self._filesystem.rename(copy.target, join(target.path, str(topic_partition)))
+            self._filesystem.sync_directory(target.path)
+        with self._lock:
+            self._loading[topic_partition] = target
+            source.loading.discard(topic_partition)
+            source.partition_count -= 1
+            target.partition_count += 1
+        try:
+            with self._failing(source):
+                self._remove_old(log, source)
+        except DiskError:
+            # It was about to be removed anyway: the new one serves.
+            pass
+        return self._serve_again(target, log, config)
+
+    def put_back(self, log: Log, copy: LogCopy, target: LogDirectory, config: TopicConfig) -> Log:
+        """Open a log again that was taken out: it is not moved.
+
+        Raises:
+            DiskError: The disk refused; its directory is offline now.
+        """
+        source = self.directory_of(log)
+        assert source is not None
+        target.loading.discard(log.topic_partition)
+        opened = self._serve_again(source, log, config)
+        self.drop_copy(copy, target)
+        return opened
+
+    def drop_copy(self, copy: LogCopy, target: LogDirectory) -> None:
+        """Remove a copy that is not wanted; a disk that refuses keeps it until the next start."""
+        try:
+            with self._failing(target):
+                self._filesystem.rmtree(copy.target)
+        except DiskError:
+            return
+
+    def _remove_old(self, log: Log, source: LogDirectory) -> None:
+        topic_partition = log.topic_partition
+        name = marked_name(topic_partition, DirectoryState.DELETE, self._randomness.uuid4())
+        path = join(source.path, name)
+        self._filesystem.rename(log.directory, path)
+        self._filesystem.sync_directory(source.path)
+        source.forget({topic_partition})
+        self._deleted.append((self._clock.now_ms() + log.config.file_delete_delay_ms, path))
+
+    def _serve_again(self, directory: LogDirectory, log: Log, config: TopicConfig) -> Log:
+        with self._failing(directory):
+            opened = self._open_log(
+                directory, log.topic_partition, log.topic_id, config, None, is_new=False
+            )
+        self._adopt(directory, opened)
+        return opened
+
+
+def _offsets_of(log: Log) -> dict[str, int]:
+    return {
+        RECOVERY_POINT_CHECKPOINT: log.recovery_point,
+        LOG_START_OFFSET_CHECKPOINT: log.log_start_offset,
+        HIGH_WATERMARK_CHECKPOINT: log.high_watermark,
+    }

@@ -1,0 +1,163 @@
+"""What is done to all logs now and then: flushed, shortened, compacted, rid of idle producers.
+
+Source: Kafka, LogManager.scala, LogCleaner.java.
+"""
+
+import logging
+
+from protocol.errors import DecodeError
+from storage.checkpoints.checkpoint_files import (
+    CLEANER_CHECKPOINT,
+)
+from storage.cleaner.cleaning import CleanerStats, CleaningAbortedError, CleaningFailedError
+from storage.errors import (
+    CorruptFileError,
+    DiskError,
+)
+from storage.log.log import Log
+from storage.manager.log_table import LogTable
+from storage.segment.flush import FlushTicket
+from storage.types.topic_partition import TopicPartition
+
+_log = logging.getLogger(__name__)
+
+
+class LogPasses(LogTable):
+    """The part of the log manager that looks after logs which serve."""
+
+    def flush_due(self) -> int:
+        """Flush rolled segments, and whole logs whose `flush.ms` is over; returns how many logs.
+
+        Rolled segments are flushed so that a start after a crash need not read them again.
+        """
+
+        def begin(log: Log) -> FlushTicket | None:
+            target = log.flush_target()
+            if target is None and log.recovery_point < log.active_base_offset:
+                target = log.active_base_offset
+            return None if target is None else log.begin_flush(target)
+
+        def flush(log: Log) -> int:
+            if log.recovery_point >= log.log_end_offset:
+                return 0
+            ticket = self._on_owner(lambda: begin(log))
+            if ticket is None:
+                return 0
+            ticket.run()
+            self._on_owner(lambda: log.finish_flush(ticket))
+            return 1
+
+        return self._each(flush)
+
+    def retention_pass(self) -> int:
+        """Delete old segments of all logs; returns how many.
+
+        A log that is being compacted is left for the next pass.
+        """
+
+        def delete_old_segments(log: Log) -> int:
+            if not self.cleaning.try_pause(log.topic_partition):
+                return 0
+            try:
+                return self._on_owner(log.delete_old_segments)
+            finally:
+                self.cleaning.resume(log.topic_partition)
+
+        return self._each(delete_old_segments)
+
+    def expire_producers(self) -> int:
+        """Forget producers idle for `producer.id.expiration.ms`; returns how many."""
+        now_ms = self._clock.now_ms()
+
+        def expire(log: Log) -> int:
+            if log.producer_state.is_empty:
+                return 0
+            return self._on_owner(lambda: log.producer_state.remove_expired(now_ms))
+
+        return self._each(expire)
+
+    def clean_dirtiest(self) -> CleanerStats | None:
+        """Compact the dirtiest log that is due; None: there was none, or it could not be done.
+
+        A log that turns out damaged is left alone from then on (`cleaning.uncleanable`).
+        """
+        if not self._settings.log_cleaner_enable:
+            return None
+        now_ms = self._clock.now_ms()
+        checkpoints: dict[TopicPartition, int] = {}
+        for directory in self._online():
+            checkpoints.update(directory.offsets.get(CLEANER_CHECKPOINT, {}))
+        chosen = self.cleaning.take_dirtiest(self.logs(), checkpoints, now_ms)
+        if chosen is None:
+            return None
+        log = chosen.log
+        topic_partition = log.topic_partition
+        try:
+            if self._logs.get(topic_partition) is not log:
+                # Deleted after it was looked at.
+                return None
+            stats = self._cleaner.clean(
+                log,
+                on_owner=self._on_owner,
+                first_dirty_offset=chosen.first_dirty_offset,
+                first_uncleanable_offset=chosen.first_uncleanable_offset,
+                now_ms=now_ms,
+                check_done=lambda: self.cleaning.check_done(log),
+            )
+            self.cleaning.check_done(log)
+            self._checkpoint_cleaned(topic_partition, stats.end_offset)
+            self.cleaning.succeeded(topic_partition)
+        except CleaningAbortedError:
+            return None
+        except CleaningFailedError as error:
+            delay_ms = self.cleaning.postpone(topic_partition, now_ms)
+            _log.error(
+                "compaction failed partition=%s again_in_s=%d error=%s",
+                topic_partition,
+                delay_ms // 1000,
+                error,
+            )
+            return None
+        except (DiskError, CorruptFileError, DecodeError) as error:
+            if self.cleaning.is_aborted(log):
+                # Its files went away under it, or are another topic's by now.
+                _log.info("compaction ended with its log partition=%s", topic_partition)
+            elif isinstance(error, DiskError):
+                served = self._logs.get(topic_partition)
+                if served is not None:
+                    self.fail_log(served, error)
+            else:
+                _log.error("cannot compact partition=%s reason=%s", topic_partition, error)
+                self.cleaning.mark_uncleanable(topic_partition, str(error))
+            return None
+        finally:
+            self.cleaning.done(log)
+        _log.info(
+            "compacted partition=%s offsets=%d..%d bytes_read=%d bytes_written=%d",
+            topic_partition,
+            stats.start_offset,
+            stats.end_offset,
+            stats.bytes_read,
+            stats.bytes_written,
+        )
+        return stats
+
+    def _checkpoint_cleaned(self, topic_partition: TopicPartition, end_offset: int) -> None:
+        log = self._logs.get(topic_partition)
+        directory = None if log is None else self.directory_of(log)
+        if directory is not None:
+            with self._cleaned_lock:
+                offsets = directory.offsets.get(CLEANER_CHECKPOINT, {})
+                directory.write_checkpoint(
+                    CLEANER_CHECKPOINT, {**offsets, topic_partition: end_offset}
+                )
+
+    def truncated(self, log: Log, offset: int) -> None:
+        """The log was truncated to `offset`: what lies above is to be compacted again."""
+        directory = self.directory_of(log)
+        if directory is None:
+            return
+        cleaned = directory.checkpointed(CLEANER_CHECKPOINT, log.topic_partition)
+        if cleaned is not None and cleaned > offset:
+            with self._failing(directory):
+                self._checkpoint_cleaned(log.topic_partition, offset)

@@ -1,0 +1,69 @@
+"""Room in the log directories: what is done about those that are full, and how they come back.
+
+    TAKES RECORDS ──ENOSPC, EDQUOT anywhere──> FULL: records are refused, the reserve is given up
+          ^                                     │
+          └─────── reserve taken again, <───────┘
+                   logs made good, logs that could not be opened opened
+
+A failed fsync is no part of this: it takes the directory offline, whatever the reason was.
+"""
+
+import logging
+
+from storage.checkpoints.log_directory import LogDirectory
+from storage.environment.alerts import AlertKind
+from storage.errors import DiskError
+from storage.log.log import Log
+from storage.manager.log_startup import LogStartup
+
+_log = logging.getLogger(__name__)
+
+
+class LogRoom(LogStartup):
+    """The part of the log manager that copes with full disks."""
+
+    def room_pass(self) -> None:
+        """Look after full directories, and after logs that refuse records. Blocks for the disk.
+
+        Nothing happens while another thread does it.
+        """
+        if not self._room_lock.acquire(blocking=False):
+            return
+        try:
+            self._look_for_room()
+        finally:
+            self._room_lock.release()
+
+    def _look_for_room(self) -> None:
+        for directory in self._online():
+            if directory.is_full:
+                if directory.reserve.is_held:
+                    directory.reserve.give_up()
+                elif directory.reserve.try_take():
+                    self._room_again(directory)
+            self._load_postponed(directory)
+        for log in self.logs():
+            if log.refusal is not None and log.failure is None:
+                directory_of = self.directory_of(log)
+                if directory_of is not None and not directory_of.is_full:
+                    self._reopen(log)
+
+    @property
+    def has_room(self) -> bool:
+        """A directory takes records."""
+        return any(not directory.is_full for directory in self._online())
+
+    def _room_again(self, directory: LogDirectory) -> None:
+        with self._lock:
+            directory.full_error = None
+        self.alerts.clear(AlertKind.DIRECTORY_FULL, directory.path)
+
+    def _reopen(self, log: Log) -> None:
+        if not self._on_owner(log.accept_appends) and log.failure is not None:
+            self.fail_log(log, log.failure)
+
+    def out_of_room_at(self, path: str, error: DiskError) -> None:
+        """Something else on a directory's disk found no room: the metadata store, a cache."""
+        for directory in self._online():
+            if directory.path == path:
+                self._out_of_room(directory, error)

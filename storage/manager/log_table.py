@@ -1,0 +1,377 @@
+"""The logs of a broker and the directories they are in: what every part of the log manager shares.
+
+One lock guards the map of logs, held only for moments. A directory whose disk fails goes offline,
+its partitions with it.
+
+Source: Kafka, LogManager.scala.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from posixpath import dirname
+from typing import Final
+from uuid import UUID
+
+from config.broker import BrokerConfig
+from storage.checkpoints.checkpoint_files import (
+    HIGH_WATERMARK_CHECKPOINT,
+)
+from storage.checkpoints.log_directory import LogDirectory
+from storage.checkpoints.log_loading import LoadJob, LoadProgress
+from storage.checkpoints.reserve import RESERVE_BYTES
+from storage.cleaner.cleaner import Cleaner
+from storage.cleaner.cleaning import CleansLogs
+from storage.cleaner.manager import CleanerManager
+from storage.environment.alerts import AlertKind, Alerts
+from storage.environment.clock import Clock
+from storage.environment.filesystem import Filesystem
+from storage.environment.randomness import Randomness
+from storage.errors import (
+    DiskError,
+    LogDirectoryFullError,
+    LogDirectoryOfflineError,
+)
+from storage.log.log import Log
+from storage.producers.state import PRODUCER_ID_EXPIRATION_MS
+from storage.types.owner import OnOwner, in_this_thread
+from storage.types.topic_partition import TopicPartition
+
+_log = logging.getLogger(__name__)
+
+GIVING_ROOM: Final = frozenset({"__remote_log_metadata"})
+"""Topics that are written while the disk is full: segments that were copied can be deleted here."""
+
+TOLD_AGAIN_MS: Final = 10_000.0
+"""Between two lines about the same lasting trouble."""
+
+CLEANER_DEDUPE_BUFFER_BYTES: Final = 128 << 20
+"""Default of `log.cleaner.dedupe.buffer.size`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogManagerSettings:
+    """Broker settings that concern all logs, by Kafka's names."""
+
+    producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS
+    transaction_partition_verification_enable: bool = False
+    log_cleaner_enable: bool = True
+    # Of each run.
+    log_cleaner_dedupe_buffer_size: int = CLEANER_DEDUPE_BUFFER_BYTES
+    log_cleaner_io_buffer_size: int = 512 * 1024
+    log_cleaner_io_buffer_load_factor: float = 0.9
+    reserve_bytes: int = 0
+    """Held back in each directory, see `storage.checkpoints.reserve`."""
+
+    @classmethod
+    def of(cls, config: BrokerConfig) -> "LogManagerSettings":
+        """Those of a broker."""
+        return cls(
+            producer_id_expiration_ms=config.producer_id_expiration_ms,
+            transaction_partition_verification_enable=(
+                config.transaction_partition_verification_enable
+            ),
+            log_cleaner_enable=config.log_cleaner_enable,
+            log_cleaner_dedupe_buffer_size=(
+                config.log_cleaner_dedupe_buffer_size // max(config.log_cleaner_threads, 1)
+            ),
+            log_cleaner_io_buffer_size=config.log_cleaner_io_buffer_size,
+            log_cleaner_io_buffer_load_factor=config.log_cleaner_io_buffer_load_factor,
+            reserve_bytes=RESERVE_BYTES,
+        )
+
+
+def _unthrottled(_size: int, _check_done: Callable[[], None]) -> None:
+    pass
+
+
+def _nowhere(_topic_partition: TopicPartition) -> UUID | None:
+    return None
+
+
+def _ignore_failure(_directory: str, _partitions: list[TopicPartition]) -> None:
+    pass
+
+
+def _ignore_full() -> None:
+    pass
+
+
+class LogTable:
+    """State of the log manager, and what its parts do alike.
+
+    Attributes:
+        directories: All of `log.dirs`, also those offline.
+        progress: Of loading.
+        alerts: What is wrong with directories and logs.
+        cleaning: Who is compacted and who may not be.
+        stray: Directories set aside because their topic no longer exists.
+        assigned: Gives the id of the log directory a partition belongs to; None: it is not known.
+            From any thread.
+        left_alone: Partitions found in another log directory than theirs, which is not here.
+        found_elsewhere: Partitions that `load_jobs` found in another directory than `assigned`
+            says, or that nothing was known of: where they are.
+        on_directory_failure: Called with a directory's path and its partitions when it goes
+            offline, from whatever thread saw the failure.
+        on_directory_full: Called when one has no room left, from whatever thread saw it: a
+            `room_pass` is due.
+    """
+
+    def __init__(
+        self,
+        filesystem: Filesystem,
+        clock: Clock,
+        randomness: Randomness,
+        log_dirs: Sequence[str],
+        *,
+        settings: LogManagerSettings | None = None,
+        cleaner_throttle: Callable[[int, Callable[[], None]], None] = _unthrottled,
+        on_owner: OnOwner = in_this_thread,
+        alerts: Alerts | None = None,
+    ) -> None:
+        """Touch nothing yet.
+
+        Args:
+            filesystem: Where the logs are.
+            clock: For retention, expiry, delayed deletion.
+            randomness: For identifiers.
+            log_dirs: Absolute paths.
+            settings: See there; default: all defaults.
+            cleaner_throttle: See `Cleaner`.
+            on_owner: See there; used by all that changes a log which serves.
+            alerts: Where it is said what is wrong; default: of nobody else.
+        """
+        self._filesystem = filesystem
+        self._clock = clock
+        self._randomness = randomness
+        self._settings = settings or LogManagerSettings()
+        self.alerts = alerts or Alerts()
+        self.directories = [
+            LogDirectory(path, filesystem, reserve_bytes=self._settings.reserve_bytes)
+            for path in log_dirs
+        ]
+        self.progress = LoadProgress()
+        self.cleaning = CleanerManager()
+        self.stray: list[str] = []
+        self.left_alone: list[str] = []
+        self.found_elsewhere: dict[TopicPartition, UUID] = {}
+        self.assigned: Callable[[TopicPartition], UUID | None] = _nowhere
+        self.on_directory_failure: Callable[[str, list[TopicPartition]], None] = _ignore_failure
+        self.on_directory_full: Callable[[], None] = _ignore_full
+        self._cleaner_throttle = cleaner_throttle
+        self.in_thread = self._new_cleaner()
+        self._apart: CleansLogs | None = None
+        self._on_owner = on_owner
+        self._lock = threading.RLock()
+        self._room_lock = threading.Lock()
+        # So that what a log is told to be on disk is what was written last.
+        self._log_start_lock = threading.Lock()
+        # Runs of several threads end at the same time.
+        self._cleaned_lock = threading.Lock()
+        self._logs: dict[TopicPartition, Log] = {}
+        self._loading: dict[TopicPartition, LogDirectory] = {}
+        # Those among them that are to be opened when there is room.
+        self._postponed: list[LoadJob] = []
+        # Partitions that were seen in a directory which is offline now.
+        self._offline: dict[TopicPartition, str] = {}
+        self._descriptors_told_ms = float("-inf")
+        # Partitions whose new logs are being made, each by one thread.
+        self._creating: set[TopicPartition] = set()
+        self._created = threading.Condition(self._lock)
+        # Those of them whose log could not be opened, in a directory that serves.
+        self._given_up: dict[TopicPartition, LogDirectory] = {}
+        # Folders with segments that a recovery has set aside; the operator removes them.
+        self._kept_aside: dict[TopicPartition, tuple[str, ...]] = {}
+        # Directories to remove: (when, path).
+        self._deleted: list[tuple[int, str]] = []
+
+    @property
+    def _cleaner(self) -> CleansLogs:
+        return self.in_thread if self._apart is None else self._apart
+
+    def clean_with(self, cleaner: CleansLogs) -> None:
+        """Have another do the work of compaction; `in_thread` stays for it to fall back to."""
+        self._apart = cleaner
+
+    def _new_cleaner(self) -> Cleaner:
+        settings = self._settings
+        return Cleaner(
+            self._filesystem,
+            dedupe_buffer_bytes=settings.log_cleaner_dedupe_buffer_size,
+            load_factor=settings.log_cleaner_io_buffer_load_factor,
+            read_bytes=settings.log_cleaner_io_buffer_size,
+            throttle=self._cleaner_throttle,
+        )
+
+    # -- who is where --
+
+    def get(self, topic_partition: TopicPartition) -> Log | None:
+        """The partition's log, if it is here and serves."""
+        return self._logs.get(topic_partition)
+
+    def logs(self) -> list[Log]:
+        """All logs that serve."""
+        return list(self._logs.values())
+
+    def logs_in(self, directory: LogDirectory) -> list[Log]:
+        """All logs that serve from one directory."""
+        return [log for log in self.logs() if dirname(log.directory) == directory.path]
+
+    def directory_of(self, log: Log) -> LogDirectory | None:
+        """The log directory a log is in."""
+        path = dirname(log.directory)
+        return next((d for d in self.directories if d.path == path), None)
+
+    def directory_by_id(self, directory_id: UUID) -> LogDirectory | None:
+        """The log directory that serves under an id; None: it is not here, or offline."""
+        return next((d for d in self._online() if d.id == directory_id), None)
+
+    def placement(self) -> Callable[[], UUID | None]:
+        """A choice of log directories for partitions to come: each time the one with the fewest.
+
+        None that is full is chosen.
+        """
+        with self._lock:
+            counts = {
+                d.id: d.partition_count
+                for d in self._online()
+                if d.id is not None and not d.is_full
+            }
+
+        def choose() -> UUID | None:
+            if not counts:
+                return None
+            chosen = min(counts, key=lambda directory_id: counts[directory_id])
+            counts[chosen] += 1
+            return chosen
+
+        return choose
+
+    def is_given_up(self, topic_partition: TopicPartition) -> bool:
+        """Whether the partition's log could not be opened, in a directory that serves."""
+        return topic_partition in self._given_up
+
+    def high_watermark_checkpoint(self, topic_partition: TopicPartition) -> int | None:
+        """The partition's high watermark as of the last checkpoint, None without one."""
+        for directory in self.directories:
+            offset = directory.checkpointed(HIGH_WATERMARK_CHECKPOINT, topic_partition)
+            if offset is not None:
+                return offset
+        return None
+
+    def _each(self, act: Callable[[Log], int]) -> int:
+        total = 0
+        for log in self.logs():
+            if self._logs.get(log.topic_partition) is not log:
+                continue
+            try:
+                total += act(log)
+            except DiskError as error:
+                self.fail_log(log, error)
+        return total
+
+    # -- failure --
+
+    @property
+    def offline_directories(self) -> list[LogDirectory]:
+        """Directories that serve no longer."""
+        return [directory for directory in self.directories if not directory.is_online]
+
+    def fail_log(self, log: Log, error: DiskError) -> None:
+        """A log's disk refused: its whole directory goes offline, where the disk has failed."""
+        directory = self.directory_of(log)
+        if directory is not None:
+            self._fail(directory, error)
+
+    def _fail(self, directory: LogDirectory, error: DiskError) -> None:
+        if error.is_descriptor_limit:
+            self._out_of_descriptors(error)
+            return
+        if isinstance(error, LogDirectoryFullError):
+            # It is known, or over by now.
+            return
+        if error.is_full:
+            self._out_of_room(directory, error)
+            return
+        with self._lock:
+            if not directory.is_online:
+                return
+            self._go_offline(directory, str(error))
+            logs = self.logs_in(directory)
+            partitions = [log.topic_partition for log in logs]
+            for log in logs:
+                log.fail(error)
+                self._logs.pop(log.topic_partition, None)
+            for topic_partition in directory.loading:
+                self._loading.pop(topic_partition, None)
+            partitions.extend(directory.loading)
+            self._offline.update(dict.fromkeys(partitions, directory.path))
+        self.on_directory_failure(directory.path, partitions)
+
+    def _out_of_descriptors(self, error: DiskError) -> None:
+        """Nothing is wrong with the disk: who asked is refused, and asks again."""
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._descriptors_told_ms >= TOLD_AGAIN_MS:
+            self._descriptors_told_ms = now_ms
+            _log.warning("out of descriptors, see ulimit -n error=%s", error)
+
+    def _out_of_room(self, directory: LogDirectory, error: DiskError) -> None:
+        """The disk is full: the directory takes no records until `LogRoom.room_pass` finds room."""
+        with self._lock:
+            if directory.is_full or not directory.is_online:
+                return
+            directory.full_error = error.to_keep()
+            for log in self.logs_in(directory):
+                self._close_if_full(directory, log)
+        self.on_directory_full()
+        self.alerts.set(
+            AlertKind.DIRECTORY_FULL,
+            directory.path,
+            f"no room left ({error}): records for its partitions are refused, all else goes on. "
+            f"Make {directory.reserve.needed_bytes >> 20} MiB of room: it takes records again by "
+            "itself",
+        )
+
+    def _close_if_full(self, directory: LogDirectory, log: Log) -> None:
+        """Have a log refuse records while its directory is full.
+
+        What gives room back has to be written down: those logs may use the reserve.
+        """
+        if directory.full_error is not None and log.topic_partition.topic not in GIVING_ROOM:
+            log.refuse_appends(directory.full_error)
+
+    def _go_offline(self, directory: LogDirectory, reason: str) -> None:
+        directory.go_offline(reason)
+        self.alerts.set(
+            AlertKind.DIRECTORY_OFFLINE,
+            directory.path,
+            f"the disk refused ({reason}): its partitions are offline until the disk is mended "
+            "and the broker started again",
+        )
+
+    def _failing(self, directory: LogDirectory | None) -> "_Failing":
+        return _Failing(self, directory)
+
+    def _online(self) -> list[LogDirectory]:
+        return [directory for directory in self.directories if directory.is_online]
+
+    def _check_any_online(self) -> None:
+        if not self._online():
+            reasons = "; ".join(d.offline_reason or "" for d in self.directories)
+            raise LogDirectoryOfflineError(f"no log directory works ({reasons})", "log.dirs")
+
+
+class _Failing:
+    """While it is entered, a DiskError counts for the directory, and goes on up."""
+
+    def __init__(self, table: LogTable, directory: LogDirectory | None) -> None:
+        self._table = table
+        self._directory = directory
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, DiskError) and self._directory is not None:
+            self._table._fail(self._directory, error)

@@ -1,0 +1,879 @@
+"""Idempotence and transactions of one partition: which producers wrote what (KIP-98).
+
+A produced batch is first `check`ed and, once written, `append`ed; a transaction marker is
+`append_control`led and the transaction it ends handed to `complete_transaction`. The same state
+follows from reading the log back (`replay`), helped by snapshots (`storage.producers.snapshot`).
+
+Life of a transaction here:
+
+    append(transactional) ──> open ──append_control──> completed ──complete_transaction──┐
+                                                                                         v
+                       gone <──on_high_watermark_updated(above the marker)── unreplicated
+
+While one is open or unreplicated, `first_unstable_offset` holds back the last stable offset.
+
+Not thread-safe: belongs to its log.
+
+Source: Kafka, ProducerStateManager.java, ProducerAppendInfo.java, ProducerStateEntry.java.
+"""
+
+import logging
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterable, Sequence
+from posixpath import join
+from typing import Final
+
+from protocol.records.batch import BatchHeader
+from storage.environment.filesystem import Filesystem
+from storage.errors import (
+    CorruptFileError,
+    InvalidProducerEpochError,
+    InvalidTransactionStateError,
+    OutOfOrderSequenceError,
+    TransactionCoordinatorFencedError,
+)
+from storage.index.transaction_index import AbortedTxn
+from storage.producers.capture import ProducerCapture
+from storage.producers.entry import (
+    NO_EPOCH,
+    NO_OFFSET,
+    SEQUENCE_MAX,
+    BatchMetadata,
+    CompletedTxn,
+    DuplicateInfo,
+    ProducerEntry,
+)
+from storage.producers.snapshot import (
+    decode_snapshot,
+    offset_of_snapshot,
+    snapshot_name,
+)
+from storage.producers.verification import TransactionTerms, VerificationGuard, Verifications
+from storage.types.append_origin import AppendOrigin
+from storage.types.log_files import DELETED_SUFFIX
+from storage.types.topic_partition import TopicPartition
+from storage.types.transaction_marker import TransactionMarker
+
+_log = logging.getLogger(__name__)
+
+PRODUCER_ID_EXPIRATION_MS: Final = 86_400_000
+"""Default of `producer.id.expiration.ms`: a day of silence."""
+
+ABORT_MARKER: Final = 0
+COMMIT_MARKER: Final = 1
+
+
+class ProducerStateManager:
+    """All producers of one partition.
+
+    Attributes:
+        map_end_offset: State covers everything below this offset. The log sets it after every
+            append, also for batches without a producer id.
+        first_unstable_offset: First offset of the oldest transaction that is open, or ended by a
+            marker which is not below the high watermark yet; None without one. Plain attribute:
+            it is read for every fetch.
+        expiration_ms: `producer.id.expiration.ms`.
+        requires_verification: `transaction.partition.verification.enable`: a batch that opens a
+            transaction needs a guard (`storage.producers.verification`).
+    """
+
+    __slots__ = (
+        "_captures",
+        "_directory",
+        "_filesystem",
+        "_last_snapshot_offset",
+        "_ongoing",
+        "_producers",
+        "_snapshots",
+        "_topic_partition",
+        "_unreplicated",
+        "_verifications",
+        "expiration_ms",
+        "first_unstable_offset",
+        "map_end_offset",
+        "requires_verification",
+    )
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        directory: str,
+        filesystem: Filesystem,
+        *,
+        producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
+        snapshot_offsets: Iterable[int] | None = None,
+        requires_verification: bool = False,
+    ) -> None:
+        """Start empty; nothing is read before it is needed.
+
+        Args:
+            topic_partition: For messages.
+            directory: The partition's directory.
+            filesystem: Where snapshots are.
+            producer_id_expiration_ms: `producer.id.expiration.ms`.
+            snapshot_offsets: Offsets of the snapshot files there are, if the caller has listed the
+                directory; else it is listed when first needed.
+            requires_verification: Whether transactions must be verified (KIP-890).
+        """
+        self._topic_partition = topic_partition
+        self._directory = directory
+        self._filesystem = filesystem
+        self.expiration_ms = producer_id_expiration_ms
+        self._snapshots: list[int] | None = (
+            None if snapshot_offsets is None else sorted(snapshot_offsets)
+        )
+        self._producers: dict[int, ProducerEntry] = {}
+        # First offset -> producer id, and -> marker offset. Ascending, as offsets are given in
+        # order; None instead of an empty dict, since most partitions never see a transaction.
+        self._ongoing: dict[int, int] | None = None
+        self._unreplicated: dict[int, int] | None = None
+        self._verifications: Verifications | None = None
+        self.requires_verification = requires_verification
+        self._last_snapshot_offset = 0
+        # Snapshots that threads are writing: told before an entry changes. None instead of empty.
+        self._captures: list[ProducerCapture] | None = None
+        self.map_end_offset = 0
+        self.first_unstable_offset: int | None = None
+
+    # -- verification ------------------------------------------------------------------------
+
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether the producer has a transaction of this epoch open here."""
+        entry = self._producers.get(producer_id)
+        return (
+            entry is not None
+            and entry.txn_first_offset != NO_OFFSET
+            and entry.epoch == producer_epoch
+        )
+
+    def begin_verification(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        now_ms: int,
+        *,
+        supports_epoch_bump: bool,
+    ) -> VerificationGuard | None:
+        """Before a transactional batch: the guard to ask the coordinator under.
+
+        Args:
+            producer_id: Of the batch.
+            producer_epoch: Of the batch.
+            base_sequence: Of the batch; -1 for offset commits, which have none.
+            now_ms: Wall clock.
+            supports_epoch_bump: The client speaks transaction version 2.
+
+        Returns:
+            None: the transaction is open here already, there is nothing to ask.
+
+        Raises:
+            InvalidProducerEpochError: A newer producer with this id has written.
+        """
+        entry = self._producers.get(producer_id)
+        if entry is not None:
+            if producer_epoch < entry.epoch:
+                raise self._stale_epoch(producer_id, producer_epoch, entry.epoch)
+            if entry.txn_first_offset != NO_OFFSET and entry.epoch == producer_epoch:
+                return None
+        if self._verifications is None:
+            self._verifications = Verifications()
+        return self._verifications.begin(
+            producer_id,
+            base_sequence,
+            producer_epoch,
+            now_ms,
+            supports_epoch_bump=supports_epoch_bump,
+        )
+
+    def _check_opening(
+        self,
+        entry: ProducerEntry | None,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        origin: AppendOrigin,
+        guard: VerificationGuard | None,
+    ) -> None:
+        """A batch that would open a transaction; that it is no duplicate is known."""
+        if entry is not None and producer_epoch < entry.epoch:
+            raise self._stale_epoch(producer_id, producer_epoch, entry.epoch)
+        verification = None if self._verifications is None else self._verifications.get(producer_id)
+        if self.requires_verification and (
+            verification is None or guard is None or verification.guard is not guard
+        ):
+            raise InvalidTransactionStateError(
+                f"producer {producer_id} has no verified transaction in {self._topic_partition}"
+            )
+        if verification is None or origin is not AppendOrigin.CLIENT:
+            return
+        if (
+            verification.supports_epoch_bump
+            and base_sequence != 0
+            and (entry is None or not entry.batches)
+        ):
+            raise OutOfOrderSequenceError(
+                f"producer {producer_id} begins with sequence {base_sequence} instead of 0 in "
+                f"{self._topic_partition}"
+            )
+        if base_sequence > verification.lowest_sequence:
+            raise self._out_of_order(producer_id, base_sequence, verification.lowest_sequence)
+
+    # -- appending ---------------------------------------------------------------------------
+
+    def check(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        last_sequence: int,
+        is_transactional: bool = False,
+        is_control: bool = False,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        coordinator_epoch: int = -1,
+        terms: TransactionTerms | None = None,
+    ) -> DuplicateInfo | None:
+        """Whether a batch may be written; changes nothing.
+
+        A producer this partition does not know may start with any sequence: what it wrote before
+        may have been deleted by retention.
+
+        Args:
+            producer_id: 0 or above.
+            producer_epoch: Of the batch.
+            base_sequence: Of the first record.
+            last_sequence: Of the last record, wrapped.
+            is_transactional: Attribute bit 4.
+            is_control: A transaction marker (only coordinators write these).
+            origin: See `AppendOrigin`.
+            coordinator_epoch: Of the marker; only with `is_control`.
+            terms: What is known of the transaction; None: nothing.
+
+        Returns:
+            None to go ahead. Else the batch is a retry of one of the last five: do not write it,
+            answer with what its original got.
+
+        Raises:
+            OutOfOrderSequenceError: A batch before it is missing, or it is older than five.
+            InvalidProducerEpochError: A newer producer with this id has written.
+            InvalidTransactionStateError: No transactional batch, while a transaction is open; or
+                one that would open a transaction which is not verified.
+            TransactionCoordinatorFencedError: A marker of a coordinator that has been replaced.
+        """
+        entry = self._producers.get(producer_id)
+        if origin is AppendOrigin.REPLICATION:
+            return None
+        if is_control:
+            if entry is not None:
+                version = 0 if terms is None else terms.version
+                self._check_marker(entry, producer_epoch, coordinator_epoch, version)
+            return None
+        if is_transactional and (
+            entry is None or entry.txn_first_offset == NO_OFFSET or entry.epoch != producer_epoch
+        ):
+            if entry is not None and origin is AppendOrigin.CLIENT:
+                duplicate = self._find_duplicate(
+                    entry, producer_epoch, base_sequence, last_sequence
+                )
+                if duplicate is not None:
+                    return duplicate
+            guard = None if terms is None else terms.guard
+            self._check_opening(entry, producer_id, producer_epoch, base_sequence, origin, guard)
+        if entry is None:
+            return None
+        epoch = entry.epoch
+        if origin is AppendOrigin.CLIENT:
+            if producer_epoch == epoch:
+                batches = entry.batches
+                last = batches[-1][0] if batches else -1
+                if base_sequence != last + 1 and (base_sequence != 0 or last != SEQUENCE_MAX):
+                    duplicate = self._find_duplicate(
+                        entry, producer_epoch, base_sequence, last_sequence
+                    )
+                    if duplicate is not None:
+                        return duplicate
+                    raise self._out_of_order(producer_id, base_sequence, last)
+            elif producer_epoch < epoch:
+                raise self._stale_epoch(producer_id, producer_epoch, epoch)
+            elif base_sequence != 0 and epoch != NO_EPOCH:
+                raise OutOfOrderSequenceError(
+                    f"producer {producer_id} starts epoch {producer_epoch} with sequence "
+                    f"{base_sequence} instead of 0 in {self._topic_partition}"
+                    f" (current epoch {epoch})"
+                )
+        elif producer_epoch < epoch:
+            raise self._stale_epoch(producer_id, producer_epoch, epoch)
+        if entry.txn_first_offset != NO_OFFSET and not is_transactional:
+            raise InvalidTransactionStateError(
+                f"producer {producer_id} has a transaction open since offset "
+                f"{entry.txn_first_offset} in {self._topic_partition}, the batch is not part of it"
+            )
+        return None
+
+    def check_marker(self, marker: TransactionMarker) -> None:
+        """Whether a marker may be written; changes nothing.
+
+        Raises:
+            InvalidProducerEpochError: The producer has moved on.
+            TransactionCoordinatorFencedError: It comes from a coordinator that has been replaced.
+        """
+        entry = self._producers.get(marker.producer_id)
+        if entry is not None:
+            _, epoch, _, coordinator_epoch, version = marker
+            self._check_marker(entry, epoch, coordinator_epoch, version)
+
+    @staticmethod
+    def _find_duplicate(
+        entry: ProducerEntry, producer_epoch: int, base_sequence: int, last_sequence: int
+    ) -> DuplicateInfo | None:
+        if producer_epoch == entry.epoch:
+            for batch in entry.batches:
+                if batch[0] == last_sequence and batch.first_sequence == base_sequence:
+                    return DuplicateInfo(batch.first_offset, batch[1], batch[3])
+        return None
+
+    def _check_marker(
+        self, entry: ProducerEntry, producer_epoch: int, coordinator_epoch: int, version: int
+    ) -> None:
+        # From version 2 on the coordinator bumps the epoch before it writes a marker, so an equal
+        # one is late or repeated (KIP-890).
+        if producer_epoch < entry.epoch or (version >= 2 and producer_epoch == entry.epoch):
+            raise self._stale_epoch(entry.producer_id, producer_epoch, entry.epoch)
+        if coordinator_epoch < entry.coordinator_epoch:
+            raise TransactionCoordinatorFencedError(
+                f"marker for producer {entry.producer_id} in {self._topic_partition} comes from "
+                f"coordinator epoch {coordinator_epoch}, current is {entry.coordinator_epoch}"
+            )
+
+    def _out_of_order(self, producer_id: int, base_sequence: int, last: int) -> Exception:
+        return OutOfOrderSequenceError(
+            f"producer {producer_id} sent sequence {base_sequence} in {self._topic_partition}, "
+            f"the last one written is {last}"
+        )
+
+    def _stale_epoch(self, producer_id: int, producer_epoch: int, current: int) -> Exception:
+        return InvalidProducerEpochError(
+            f"producer {producer_id} has epoch {producer_epoch} in {self._topic_partition}, "
+            f"the last one seen is {current}"
+        )
+
+    def append(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        first_sequence: int,
+        last_sequence: int,
+        first_offset: int,
+        last_offset: int,
+        timestamp: int,
+        is_transactional: bool = False,
+    ) -> None:
+        """Remember a batch that was written (`check` came before, or another leader checked).
+
+        Opens a transaction when the batch is transactional and the producer has none open.
+
+        Args:
+            producer_id: 0 or above.
+            producer_epoch: Of the batch.
+            first_sequence: Of the first record; follows from `last_sequence`, kept for symmetry.
+            last_sequence: Of the last record, wrapped.
+            first_offset: Offset given to the first record.
+            last_offset: Offset given to the last record, inclusive.
+            timestamp: Max timestamp of the batch, ms.
+            is_transactional: Attribute bit 4.
+        """
+        entry = self._producers.get(producer_id)
+        if entry is None:
+            entry = self._producers[producer_id] = ProducerEntry(producer_id, producer_epoch)
+        else:
+            if self._captures is not None:
+                self._keep(entry)
+            if entry.epoch != producer_epoch:
+                entry.move_to_epoch(producer_epoch)
+        entry.add_batch(
+            BatchMetadata(last_sequence, last_offset, last_offset - first_offset, timestamp)
+        )
+        if is_transactional:
+            if self._verifications is not None:
+                self._verifications.end(producer_id)
+            if entry.txn_first_offset == NO_OFFSET:
+                entry.txn_first_offset = first_offset
+                if self._ongoing is None:
+                    self._ongoing = {}
+                self._ongoing[first_offset] = producer_id
+                if self.first_unstable_offset is None:
+                    self.first_unstable_offset = first_offset
+        self.map_end_offset = last_offset + 1
+
+    def append_control(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        control_type: int,
+        coordinator_epoch: int,
+        offset: int,
+        timestamp: int,
+    ) -> CompletedTxn | None:
+        """Remember a transaction marker that was written.
+
+        Args:
+            producer_id: Whose transaction ends.
+            producer_epoch: Of the marker.
+            control_type: 0 abort, 1 commit; others (not of a transaction) change nothing.
+            coordinator_epoch: Of the marker's value.
+            offset: Of the marker.
+            timestamp: Of the marker, ms.
+
+        Returns:
+            The transaction it ended, to be given to `complete_transaction`. None when the producer
+            has none open here: such a marker moves only the epoch.
+        """
+        self.map_end_offset = offset + 1
+        if control_type not in (ABORT_MARKER, COMMIT_MARKER):
+            return None
+        if self._verifications is not None:
+            self._verifications.end(producer_id)
+        entry = self._producers.get(producer_id)
+        if entry is None:
+            entry = self._producers[producer_id] = ProducerEntry(producer_id, producer_epoch)
+        elif self._captures is not None:
+            self._keep(entry)
+        completed = None
+        if entry.txn_first_offset != NO_OFFSET:
+            is_aborted = control_type == ABORT_MARKER
+            completed = CompletedTxn(producer_id, entry.txn_first_offset, offset, is_aborted)
+        entry.move_to_epoch(producer_epoch)
+        entry.coordinator_epoch = coordinator_epoch
+        entry.last_timestamp = timestamp
+        entry.txn_first_offset = NO_OFFSET
+        return completed
+
+    def append_markers(
+        self, markers: Sequence[TransactionMarker], first_offset: int, timestamp: int
+    ) -> list[AbortedTxn]:
+        """Remember markers that were written one after the other, and complete what they end.
+
+        As `append_control` and `complete_transaction` for each of them.
+
+        Args:
+            markers: Of different producers.
+            first_offset: Of the first of them.
+            timestamp: Of all of them, ms.
+
+        Returns:
+            What goes into the transaction index.
+        """
+        producers = self._producers
+        ongoing = self._ongoing
+        aborted: list[AbortedTxn] = []
+        for offset, marker in enumerate(markers, first_offset):
+            producer_id, epoch, commit, coordinator_epoch, _ = marker
+            if self._verifications is not None:
+                self._verifications.end(producer_id)
+            entry = producers.get(producer_id)
+            if entry is None:
+                entry = producers[producer_id] = ProducerEntry(producer_id, epoch)
+            else:
+                if self._captures is not None:
+                    self._keep(entry)
+                if entry.epoch != epoch:
+                    entry.move_to_epoch(epoch)
+            entry.coordinator_epoch = coordinator_epoch
+            entry.last_timestamp = timestamp
+            begun = entry.txn_first_offset
+            if begun == NO_OFFSET:
+                continue
+            entry.txn_first_offset = NO_OFFSET
+            assert ongoing is not None
+            assert ongoing.get(begun) == producer_id, marker
+            del ongoing[begun]
+            if self._unreplicated is None:
+                self._unreplicated = {}
+            self._unreplicated[begun] = offset
+            if not commit:
+                stable = next(iter(ongoing), offset + 1)
+                aborted.append(AbortedTxn(producer_id, begun, offset, stable))
+        self._update_first_unstable_offset()
+        self.map_end_offset = first_offset + len(markers)
+        return aborted
+
+    def complete_transaction(self, completed: CompletedTxn) -> int:
+        """Move a transaction from open to waiting for the high watermark.
+
+        Returns:
+            The last stable offset as of its marker: first offset of the oldest other open
+            transaction, else the offset after the marker. This goes into the transaction index.
+        """
+        ongoing = self._ongoing or {}
+        assert ongoing.get(completed.first_offset) == completed.producer_id, completed
+        del ongoing[completed.first_offset]
+        if self._unreplicated is None:
+            self._unreplicated = {}
+        self._unreplicated[completed.first_offset] = completed.last_offset
+        self._update_first_unstable_offset()
+        return next(iter(ongoing), completed.last_offset + 1)
+
+    def replay(
+        self, header: BatchHeader, marker: tuple[int, int] | None = None
+    ) -> CompletedTxn | None:
+        """Take in a batch that is read back from the log, or came from the leader.
+
+        Args:
+            header: Of any batch, also of one without a producer id.
+            marker: (control type, coordinator epoch) for a control batch that still has its
+                record; compaction leaves empty ones, which keep only the producer's epoch.
+
+        Returns:
+            A transaction that it ended, to be given to `complete_transaction` (and, if aborted,
+            to the transaction index when that is rebuilt).
+        """
+        last_offset = header.base_offset + header.last_offset_delta
+        completed = None
+        if header.producer_id >= 0:
+            if not header.is_control:
+                self.append(
+                    header.producer_id,
+                    header.producer_epoch,
+                    header.base_sequence,
+                    header.last_sequence,
+                    header.base_offset,
+                    last_offset,
+                    header.max_timestamp,
+                    header.is_transactional,
+                )
+            elif marker is not None:
+                completed = self.append_control(
+                    header.producer_id,
+                    header.producer_epoch,
+                    marker[0],
+                    marker[1],
+                    header.base_offset,
+                    header.max_timestamp,
+                )
+            elif header.records_count == 0:
+                self._fence(header)
+        self.map_end_offset = last_offset + 1
+        return completed
+
+    def _fence(self, header: BatchHeader) -> None:
+        """Take the epoch of a marker whose record is gone; its transaction was gone before it."""
+        entry = self._producers.get(header.producer_id)
+        if entry is None:
+            entry = self._producers[header.producer_id] = ProducerEntry(header.producer_id)
+        if header.producer_epoch > entry.epoch:
+            if self._captures is not None:
+                self._keep(entry)
+            entry.move_to_epoch(header.producer_epoch)
+            entry.last_timestamp = header.max_timestamp
+
+    # -- offsets that move -------------------------------------------------------------------
+
+    def on_high_watermark_updated(self, high_watermark: int) -> None:
+        """Let go of ended transactions whose marker is below the high watermark."""
+        unreplicated = self._unreplicated
+        if not unreplicated:
+            return
+        done = [first for first, last in unreplicated.items() if last < high_watermark]
+        if done:
+            for first in done:
+                del unreplicated[first]
+            self._update_first_unstable_offset()
+
+    def on_log_start_offset_incremented(self, log_start_offset: int) -> None:
+        """Records below were deleted. Producers stay: their sequences go on."""
+        self.on_high_watermark_updated(log_start_offset)
+        self.map_end_offset = max(self.map_end_offset, log_start_offset)
+        latest = self.latest_snapshot_offset
+        self._last_snapshot_offset = log_start_offset if latest is None else latest
+
+    @property
+    def first_undecided_offset(self) -> int | None:
+        """First offset of the oldest transaction without a marker, None without one."""
+        return next(iter(self._ongoing), None) if self._ongoing else None
+
+    def _keep(self, entry: ProducerEntry) -> None:
+        for capture in self._captures or ():
+            capture.keep(entry)
+
+    def _update_first_unstable_offset(self) -> None:
+        # A snapshot's transactions were sorted before they came in, so the first key is the least.
+        undecided = self.first_undecided_offset
+        unreplicated = min(self._unreplicated) if self._unreplicated else None
+        if undecided is None or (unreplicated is not None and unreplicated < undecided):
+            self.first_unstable_offset = unreplicated
+        else:
+            self.first_unstable_offset = undecided
+
+    # -- what is known -----------------------------------------------------------------------
+
+    @property
+    def producer_id_count(self) -> int:
+        """Producers remembered."""
+        return len(self._producers)
+
+    @property
+    def is_empty(self) -> bool:
+        """No producer and no ended transaction is remembered."""
+        return not self._producers and not self._unreplicated
+
+    def active_producers(self) -> Collection[ProducerEntry]:
+        """All producers remembered, for DescribeProducers and the cleaner. Not to be changed."""
+        return self._producers.values()
+
+    def last_records(self) -> dict[int, tuple[int, int]]:
+        """Producer id to (last data offset or -1, epoch): what the cleaner must keep a batch for.
+
+        May be called from another thread than the log's.
+        """
+        last = {}
+        # list() copies in one step, while the log's thread may be adding producers.
+        for entry in list(self._producers.values()):
+            newest = entry.batches[-1:]
+            last[entry.producer_id] = (newest[0].last_offset if newest else NO_OFFSET, entry.epoch)
+        return last
+
+    def last_entry(self, producer_id: int) -> ProducerEntry | None:
+        """What is known of one producer."""
+        return self._producers.get(producer_id)
+
+    def remove_expired(self, now_ms: int) -> int:
+        """Forget producers that were silent for `producer.id.expiration.ms`; returns how many.
+
+        One with an open transaction stays.
+        """
+        expired = [entry for entry in self._producers.values() if self._is_expired(entry, now_ms)]
+        for entry in expired:
+            del self._producers[entry.producer_id]
+        if self._verifications is not None:
+            self._verifications.remove_expired(now_ms, self.expiration_ms)
+        return len(expired)
+
+    def _is_expired(self, entry: ProducerEntry, now_ms: int) -> bool:
+        idle_ms = now_ms - entry.last_timestamp
+        return entry.txn_first_offset == NO_OFFSET and idle_ms >= self.expiration_ms
+
+    # -- truncation and snapshots ------------------------------------------------------------
+
+    def truncate_and_reload(self, log_start: int, log_end: int, now_ms: int) -> None:
+        """Go back to the newest snapshot in (log_start, log_end]; the caller replays from there.
+
+        Nothing is reloaded when state covers exactly `log_end` already. Afterwards
+        `map_end_offset` says where to replay from. A damaged snapshot is deleted and the one before
+        it taken; without any, state is empty from `log_start`.
+        """
+        for offset in tuple(self._snapshot_offsets()):
+            if offset > log_end or offset <= log_start:
+                self.delete_snapshot(offset)
+        if log_end == self.map_end_offset:
+            self.on_log_start_offset_incremented(log_start)
+            return
+        self._clear()
+        self._load_newest_snapshot(log_start, now_ms)
+
+    def empty_copy(self) -> "ProducerStateManager":
+        """Another one for the same log, that knows nothing but which snapshots there are."""
+        return ProducerStateManager(
+            self._topic_partition,
+            self._directory,
+            self._filesystem,
+            producer_id_expiration_ms=self.expiration_ms,
+            snapshot_offsets=tuple(self._snapshot_offsets()),
+            requires_verification=self.requires_verification,
+        )
+
+    def hand_over(self, other: "ProducerStateManager") -> None:
+        """`other` takes this one's place: what is not in the log stays known."""
+        other._verifications = self._verifications
+        other.requires_verification = self.requires_verification
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Forget everything and delete all snapshots; the log is empty and starts at `offset`."""
+        self._clear()
+        for snapshot in tuple(self._snapshot_offsets()):
+            self.delete_snapshot(snapshot)
+        self._last_snapshot_offset = 0
+        self.map_end_offset = offset
+
+    def restore(self, offset: int, snapshot: bytes, now_ms: int) -> None:
+        """Start over from a snapshot that came from elsewhere; the log is empty and starts there.
+
+        It is on disk when this returns, in place of all others.
+
+        Args:
+            offset: It holds the state of everything below.
+            snapshot: A snapshot file's bytes.
+            now_ms: Wall clock, for expired producers.
+
+        Raises:
+            CorruptFileError: It is no snapshot; nothing has changed.
+            DiskError: The disk refused.
+        """
+        path = self._snapshot_path(offset)
+        entries = decode_snapshot(snapshot, path)
+        self.truncate_fully_and_start_at(offset)
+        self._filesystem.replace_bytes(path, snapshot)
+        self._snapshots = [offset]
+        self._last_snapshot_offset = offset
+        self._load(entry for entry in entries if not self._is_expired(entry, now_ms))
+
+    def _clear(self) -> None:
+        self._producers.clear()
+        self._verifications = None
+        self._ongoing = None
+        self._unreplicated = None
+        self.first_unstable_offset = None
+
+    def _load_newest_snapshot(self, log_start: int, now_ms: int) -> None:
+        snapshots = self._snapshot_offsets()
+        while snapshots:
+            offset = snapshots[-1]
+            path = self._snapshot_path(offset)
+            if not self._filesystem.exists(path):
+                snapshots.pop()
+                continue
+            try:
+                entries = decode_snapshot(self._filesystem.read_bytes(path), path)
+            except CorruptFileError as error:
+                _log.warning("dropping a producer snapshot: %s", error)
+                self.delete_snapshot(offset)
+                continue
+            self._load(entry for entry in entries if not self._is_expired(entry, now_ms))
+            self._last_snapshot_offset = self.map_end_offset = offset
+            return
+        self._last_snapshot_offset = self.map_end_offset = log_start
+
+    def _load(self, entries: Iterable[ProducerEntry]) -> None:
+        for entry in entries:
+            self._producers[entry.producer_id] = entry
+        open_transactions = sorted(
+            (entry.txn_first_offset, entry.producer_id)
+            for entry in self._producers.values()
+            if entry.txn_first_offset != NO_OFFSET
+        )
+        self._ongoing = dict(open_transactions) or None
+        self._update_first_unstable_offset()
+
+    def take_snapshot(self, offset: int | None = None, *, sync: bool = False) -> bool:
+        """Write state as of `offset` (default: `map_end_offset`), unless that snapshot exists.
+
+        Args:
+            offset: The log end offset, at a roll the new segment's base offset.
+            sync: Wait for the disk. Not needed at a roll: a torn snapshot fails its CRC, and the
+                one before it is taken instead.
+
+        Returns:
+            Whether a file was written.
+        """
+        capture = self.capture(offset)
+        if capture is None:
+            return False
+        try:
+            capture.run(sync=sync)
+        except BaseException:
+            self.drop_capture(capture)
+            raise
+        self.finish_capture(capture)
+        return True
+
+    def capture(self, offset: int | None = None) -> ProducerCapture | None:
+        """State as of `offset` (default: `map_end_offset`), to be written by a thread.
+
+        To be given back with `finish_capture` or `drop_capture`.
+
+        Args:
+            offset: The log end offset, at a roll the new segment's base offset.
+
+        Returns:
+            None if that snapshot exists.
+        """
+        if offset is not None:
+            self.map_end_offset = offset
+        end = self.map_end_offset
+        if end <= self._last_snapshot_offset:
+            return None
+        capture = ProducerCapture(
+            self._filesystem, self._snapshot_path(end), end, list(self._producers.values())
+        )
+        if self._captures is None:
+            self._captures = []
+        self._captures.append(capture)
+        return capture
+
+    def finish_capture(self, capture: ProducerCapture) -> None:
+        """A snapshot has been written."""
+        self.drop_capture(capture)
+        snapshots = self._snapshot_offsets()
+        if capture.offset not in snapshots:
+            insort(snapshots, capture.offset)
+        self._last_snapshot_offset = max(self._last_snapshot_offset, capture.offset)
+
+    def drop_capture(self, capture: ProducerCapture) -> None:
+        """A snapshot is not wanted any more."""
+        if self._captures is not None and capture in self._captures:
+            self._captures.remove(capture)
+            self._captures = self._captures or None
+
+    @property
+    def latest_snapshot_offset(self) -> int | None:
+        """Offset of the newest snapshot file, None without one."""
+        snapshots = self._snapshot_offsets()
+        return snapshots[-1] if snapshots else None
+
+    @property
+    def oldest_snapshot_offset(self) -> int | None:
+        """Offset of the oldest snapshot file, None without one."""
+        snapshots = self._snapshot_offsets()
+        return snapshots[0] if snapshots else None
+
+    def delete_snapshots_before(self, offset: int) -> None:
+        """Delete snapshots of offsets below `offset`: their segments are gone."""
+        snapshots = self._snapshot_offsets()
+        for snapshot in snapshots[: bisect_left(snapshots, offset)]:
+            self.delete_snapshot(snapshot)
+
+    def delete_snapshot(self, offset: int) -> None:
+        """Delete one snapshot, if there is one."""
+        snapshots = self._snapshot_offsets()
+        if offset in snapshots:
+            snapshots.remove(offset)
+            self._filesystem.unlink(self._snapshot_path(offset), missing_ok=True)
+
+    def retire_snapshot(self, offset: int) -> None:
+        """Give one snapshot, if it is there, the name `.deleted`: it goes with its segment.
+
+        Freeing the blocks of even a small file can take tens of milliseconds, a rename does not.
+        """
+        path, deleted = self.forget_snapshot(offset)
+        if self._filesystem.exists(path):
+            self._filesystem.rename(path, deleted)
+
+    def forget_snapshot(self, offset: int) -> tuple[str, str]:
+        """Count on one snapshot no longer: (its path, the one it is to get). No disk call."""
+        if self._snapshots is not None and offset in self._snapshots:
+            self._snapshots.remove(offset)
+        path = self._snapshot_path(offset)
+        return path, path + DELETED_SUFFIX
+
+    def remove_stray_snapshots(self, segment_base_offsets: Collection[int]) -> None:
+        """Delete snapshots that belong to no segment, but not one above all segments.
+
+        That one was written by a clean shutdown.
+        """
+        strays = [o for o in self._snapshot_offsets() if o not in segment_base_offsets]
+        if not strays:
+            return
+        newest = strays.pop()
+        for offset in strays:
+            self.delete_snapshot(offset)
+        if segment_base_offsets and newest < max(segment_base_offsets):
+            self.delete_snapshot(newest)
+
+    def _snapshot_path(self, offset: int) -> str:
+        return join(self._directory, snapshot_name(offset))
+
+    def _snapshot_offsets(self) -> list[int]:
+        if self._snapshots is None:
+            names = (entry.name for entry in self._filesystem.list_directory(self._directory))
+            found = (offset_of_snapshot(name) for name in names)
+            self._snapshots = sorted(offset for offset in found if offset is not None)
+        return self._snapshots

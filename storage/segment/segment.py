@@ -1,0 +1,977 @@
+"""One segment: a `.log` file, its three indexes, and what is known of it without reading.
+
+Positions are bytes from the start of the file, always batch boundaries. The file is opened when it
+is needed and may be closed by the pool (`Filesystem.open_files`) at any time; indexes likewise.
+
+An index has no checksum. Every entry taken from one is compared with the batch that it names; when
+that is not there, both indexes are rebuilt from the log and the question is asked again.
+
+Source: Kafka, LogSegment.java.
+"""
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Final, NamedTuple, TypeVar
+
+from typing_extensions import override
+
+from protocol.errors import DecodeError
+from protocol.records.batch import LOG_OVERHEAD, BatchHeader
+from protocol.records.record import find_max_timestamp, find_timestamp
+from storage.environment.filesystem import Buffer, File, Filesystem
+from storage.errors import CorruptFileError, DiskError
+from storage.index.batch_scan import read_batch_header, scan_headers
+from storage.index.offset_index import OffsetIndex
+from storage.index.reads import WAITING, Reads
+from storage.index.sparse_index import IndexWrite
+from storage.index.time_index import TimeIndex
+from storage.index.transaction_index import TransactionIndex
+from storage.types.file_slice import FileSlice
+from storage.types.log_files import (
+    CLEANED_SUFFIX,
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    RELATIVE_OFFSET_MAX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    log_file_name,
+)
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+HINTS_MAX: Final = 32
+"""Readers per segment whose next position is remembered, and as many of those before them."""
+
+NO_TIMESTAMP: Final = -1
+
+
+class TimestampOffset(NamedTuple):
+    """A record found by time. `leader_epoch` is that of its batch, -1 if unknown."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int = -1
+
+
+class BatchAppend(NamedTuple):
+    """What the indexes need to know of one batch that is appended."""
+
+    size: int
+    last_offset: int
+    max_timestamp: int
+
+
+class Segment:
+    """A part of a log: the batches from `base_offset` up to the next segment's.
+
+    Attributes:
+        directory: Of the partition; set by `move_to`.
+        base_offset: Least offset it may hold.
+        stage: "" for a live segment, else e.g. `.deleted` (see `log_files`).
+        size: Bytes of log. The file may be longer while it is preallocated.
+        file: The open file, None while it is closed. Use `open_file`.
+        used: For the pool of open files.
+        offset_index: See there.
+        time_index: See there.
+        transaction_index: See there.
+        created_ms: When it was made, for rolling segments without timestamps.
+        needs_roll: An index may be full (`segment.index.bytes`): ask `has_full_index`.
+        roll_jitter_ms: Taken off `segment.ms`, so that partitions do not roll together.
+        written_back: Up to here a writeback was begun, or none is needed.
+    """
+
+    __slots__ = (
+        "_bytes_since_index_entry",
+        "_filesystem",
+        "_hints",
+        "_index_interval_bytes",
+        "_max_timestamp",
+        "_max_timestamp_offset",
+        "_older_hints",
+        "base_offset",
+        "created_ms",
+        "directory",
+        "file",
+        "known_first_timestamp",
+        "needs_roll",
+        "offset_index",
+        "roll_jitter_ms",
+        "size",
+        "stage",
+        "time_index",
+        "transaction_index",
+        "used",
+        "written_back",
+    )
+
+    def __init__(
+        self,
+        directory: str,
+        base_offset: int,
+        filesystem: Filesystem,
+        *,
+        index_interval_bytes: int,
+        index_max_bytes: int,
+        size: int = 0,
+        created_ms: int = 0,
+        roll_jitter_ms: int = 0,
+        has_transaction_index: bool = False,
+        stage: str = "",
+    ) -> None:
+        """Describe a segment; touches no file. `create` makes one.
+
+        Args:
+            directory: Of the partition.
+            base_offset: See the class.
+            filesystem: Where it is.
+            index_interval_bytes: `index.interval.bytes`.
+            index_max_bytes: `segment.index.bytes`.
+            size: Of the `.log` file there is. Its indexes are expected to be there unless it is 0.
+            created_ms: See the class.
+            roll_jitter_ms: See the class.
+            has_transaction_index: There is a `.txnindex` file.
+            stage: See `log_files`.
+        """
+        self.directory = directory
+        self.base_offset = base_offset
+        self.stage = stage
+        self.size = size
+        self.file: File | None = None
+        self.used = False
+        self.written_back = size
+        self.created_ms = created_ms
+        self.roll_jitter_ms = roll_jitter_ms
+        self._filesystem = filesystem
+        self._index_interval_bytes = index_interval_bytes
+        is_new = size == 0
+        self.offset_index = OffsetIndex(
+            directory,
+            base_offset,
+            filesystem,
+            max_bytes=index_max_bytes,
+            is_new=is_new,
+            stage=stage,
+        )
+        self.time_index = TimeIndex(
+            directory,
+            base_offset,
+            filesystem,
+            max_bytes=index_max_bytes,
+            is_new=is_new,
+            stage=stage,
+        )
+        self.transaction_index = TransactionIndex(
+            self._path(TRANSACTION_INDEX_SUFFIX), filesystem, exists=has_transaction_index
+        )
+        # Of one that was there nobody has looked at the indexes yet. With room for a single time a
+        # new one is full from the beginning: it takes one batch.
+        self.needs_roll = not is_new or self.time_index.is_full
+        self._bytes_since_index_entry = 0
+        self._hints: dict[int, int] | None = None
+        self._older_hints: dict[int, int] | None = None
+        # None: not known yet, to be read from the log.
+        self.known_first_timestamp: int | None = None
+        self._max_timestamp: int | None = NO_TIMESTAMP if is_new else None
+        self._max_timestamp_offset = base_offset
+
+    @classmethod
+    def create(
+        cls,
+        directory: str,
+        base_offset: int,
+        filesystem: Filesystem,
+        *,
+        index_interval_bytes: int,
+        index_max_bytes: int,
+        created_ms: int,
+        roll_jitter_ms: int = 0,
+        preallocate_bytes: int = 0,
+        stage: str = "",
+    ) -> "Segment":
+        """Make the empty `.log` file of a new segment; one that is there already is emptied.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        segment = cls(
+            directory,
+            base_offset,
+            filesystem,
+            index_interval_bytes=index_interval_bytes,
+            index_max_bytes=index_max_bytes,
+            created_ms=created_ms,
+            roll_jitter_ms=roll_jitter_ms,
+            stage=stage,
+        )
+        segment.create_file(preallocate_bytes)
+        return segment
+
+    def create_file(self, preallocate_bytes: int = 0) -> None:
+        """Make the empty `.log` file; one that is there already is emptied.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        file = self._filesystem.open(self.path, create=True)
+        try:
+            if file.size():
+                file.truncate(0)
+            if preallocate_bytes:
+                file.allocate(preallocate_bytes)
+        except DiskError:
+            # The segment before it may go on beyond where this one begins.
+            with contextlib.suppress(DiskError):
+                self._filesystem.unlink(self.path)
+            raise
+
+    @override
+    def __repr__(self) -> str:
+        return f"Segment({self.path!r}, size={self.size})"
+
+    # -- files -------------------------------------------------------------------------------
+
+    def _path(self, kind: str) -> str:
+        return f"{self.directory}/{log_file_name(self.base_offset, kind, self.stage)}"
+
+    @property
+    def path(self) -> str:
+        """The `.log` file."""
+        return self._path(LOG_SUFFIX)
+
+    def open_file(self, reads: Reads = WAITING, *, spare: bool = False) -> File:
+        """The open `.log` file; opened, and counted in the pool, if need be.
+
+        `spare` as in `Filesystem.open`.
+        """
+        file = self.file
+        if file is None:
+            file = self.file = reads.call(
+                self, partial(self._filesystem.open, self.path, spare=spare)
+            )
+            self._filesystem.open_files.admit(self)
+        self.used = True
+        return file
+
+    def release(self) -> None:
+        """Let go of the descriptor (the pool asks for it); slices under way keep it open."""
+        self.file = None
+
+    def move_to(self, directory: str) -> None:
+        """The partition's folder was renamed; descriptors stay valid."""
+        self.directory = directory
+        self.offset_index.directory = directory
+        self.time_index.directory = directory
+        self.transaction_index.path = self._path(TRANSACTION_INDEX_SUFFIX)
+
+    def rename_stage(self, stage: str) -> None:
+        """Give all files another stage suffix, e.g. `.deleted`; not synced.
+
+        Raises:
+            DiskError: The disk refused; some files may have the new name.
+        """
+        rename_files(self._filesystem, self.renames(stage))
+        self.finish_rename(stage)
+
+    def renames(self, stage: str) -> list[tuple[str, str]]:
+        """(from, to) of the files there may be, in order, for `rename_files` in any thread."""
+        # The log goes first when a segment leaves, and last when it arrives: a log file without
+        # indexes has them rebuilt, an index without a log file is removed at start.
+        kinds = [OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX]
+        if stage:
+            kinds.reverse()
+        if self.transaction_index.may_be_there:
+            kinds.append(TRANSACTION_INDEX_SUFFIX)
+        return [
+            (
+                self._path(kind),
+                f"{self.directory}/{log_file_name(self.base_offset, kind, stage)}",
+            )
+            for kind in kinds
+        ]
+
+    def finish_rename(self, stage: str) -> None:
+        """The files have that stage suffix now."""
+        self.stage = self.offset_index.stage = self.time_index.stage = stage
+        self.transaction_index.path = self._path(TRANSACTION_INDEX_SUFFIX)
+
+    def delete_files(self) -> None:
+        """Remove all files; missing ones are fine."""
+        self.close()
+        for path in (self.path, self.offset_index.path, self.time_index.path):
+            self._filesystem.unlink(path, missing_ok=True)
+        self.transaction_index.delete()
+
+    def close(self) -> None:
+        """Give back descriptors and memory; unsaved index entries stay. May be used again."""
+        self.release()
+        self._filesystem.open_files.discard(self)
+        self.offset_index.close()
+        self.time_index.close()
+        self.transaction_index.close()
+        self._hints = self._older_hints = None
+
+    def seal(self) -> bool:
+        """Nothing more is appended: final time index entry, indexes saved, preallocation cut off.
+
+        Not synced: see `storage.segment.flush`.
+
+        Returns:
+            Whether an index file changed.
+        """
+        writes = self.begin_seal()
+        for write in writes:
+            write.run()
+        self.finish_seal(writes)
+        self.trim()
+        return bool(writes)
+
+    def begin_seal(self) -> list[IndexWrite]:
+        """Add the final time index entry; what is to be written of the indexes."""
+
+        def begin() -> list[IndexWrite]:
+            if self.size > 0:
+                self.time_index.maybe_append(
+                    self.max_timestamp, self._max_timestamp_offset, save=False
+                )
+            return self.begin_save()
+
+        return self._with_rebuild(begin)
+
+    def begin_save(self) -> list[IndexWrite]:
+        """What is to be written for the indexes to be in their files."""
+        writes = (self.offset_index.begin_save(), self.time_index.begin_save())
+        return [write for write in writes if write is not None]
+
+    def finish_seal(self, writes: list[IndexWrite]) -> None:
+        """What `begin_seal` or `begin_save` gave has been written."""
+        for write in writes:
+            self.offset_index.finish_save(write)
+            self.time_index.finish_save(write)
+
+    def trim(self) -> None:
+        """Cut the file to its log: preallocated space, or what a failed write left."""
+        file = self.open_file()
+        if file.size() > self.size:
+            file.truncate(self.size)
+
+    def undo_append(self) -> None:
+        """A write has failed: the segment is as before it.
+
+        Raises:
+            DiskError: The disk refused; what is there could be taken for log after a crash.
+        """
+        # Only where the write itself had worked do these know of it; they are read again.
+        self._max_timestamp = None if self.size else NO_TIMESTAMP
+        self._max_timestamp_offset = self.base_offset
+        if not self.size:
+            self.known_first_timestamp = None
+        self.trim()
+
+    # -- appending ---------------------------------------------------------------------------
+
+    def append(self, records: Buffer, size: int, last_offset: int, max_timestamp: int) -> None:
+        """Write one batch, which must fit (`can_hold`), to the page cache.
+
+        Args:
+            records: The whole batch.
+            size: Its bytes.
+            last_offset: Of the batch, absolute and inclusive.
+            max_timestamp: Of the batch, ms.
+
+        Raises:
+            DiskError: The disk refused; the segment is as before.
+        """
+        file = self.file
+        if file is None:
+            file = self.open_file()
+        position = self.size
+        file.write_at(records, position)
+        self.used = True
+        if self._max_timestamp is None or max_timestamp > self._max_timestamp:
+            self._raise_max_timestamp(max_timestamp, last_offset)
+        if position == 0:
+            self.known_first_timestamp = max_timestamp
+        pending = self._bytes_since_index_entry
+        if pending > self._index_interval_bytes:
+            self._add_index_entries(last_offset, position, True)
+            pending = 0
+        self._bytes_since_index_entry = pending + size
+        self.size = position + size
+
+    def append_batches(self, records: Buffer, batches: list[BatchAppend]) -> None:
+        """Write several batches at once; else as `append`."""
+        self.open_file().write_at(records, self.size)
+        self.take_in(batches)
+
+    def take_in(self, batches: Iterable[BatchAppend], *, save: bool = True) -> None:
+        """Batches have been written at the end of the file: they belong to the segment now.
+
+        Args:
+            batches: In their order.
+            save: Write index entries out if they have become many. Without it no call goes to the
+                disk, if the segment `is_warm`.
+        """
+        position = self.size
+        for size, last_offset, max_timestamp in batches:
+            if position == 0:
+                self.known_first_timestamp = max_timestamp
+            if max_timestamp > self.max_timestamp:
+                self._raise_max_timestamp(max_timestamp, last_offset)
+            if self._bytes_since_index_entry > self._index_interval_bytes:
+                self._add_index_entries(last_offset, position, save)
+                self._bytes_since_index_entry = 0
+            self._bytes_since_index_entry += size
+            position += size
+        self.size = position
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether appending needs nothing that has to be read first."""
+        return (
+            self._max_timestamp is not None
+            and (self.known_first_timestamp is not None or self.size == 0)
+            and self.offset_index.is_known
+            and self.time_index.is_known
+        )
+
+    @property
+    def has_long_tail(self) -> bool:
+        """Many index entries are not in their files: `begin_save` is due."""
+        return self.offset_index.has_long_tail or self.time_index.has_long_tail
+
+    def warmed_copy(self) -> "Segment":
+        """Another object for the same files that has read what `is_warm` asks for.
+
+        For a thread: this object is left as it is, so its owner may use it meanwhile. To be given
+        to `take_warmth`. Should the indexes be damaged they are built anew.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        copy = Segment(
+            self.directory,
+            self.base_offset,
+            self._filesystem,
+            index_interval_bytes=self._index_interval_bytes,
+            index_max_bytes=0,
+            size=self.size,
+            stage=self.stage,
+        )
+        try:
+            _ = copy.first_timestamp, copy.max_timestamp
+            copy._with_rebuild(copy._learn_indexes)
+        finally:
+            copy.close()
+        return copy
+
+    def _learn_indexes(self) -> None:
+        self.offset_index.learn()
+        self.time_index.learn()
+
+    def take_warmth(self, copy: "Segment") -> None:
+        """Learn from a copy what it has read; what is known here already stays."""
+        if self.known_first_timestamp is None:
+            self.known_first_timestamp = copy.first_timestamp if self.size else None
+        if self._max_timestamp is None:
+            self._max_timestamp = copy.max_timestamp
+            self._max_timestamp_offset = copy._max_timestamp_offset
+        self.offset_index.learn_from(copy.offset_index)
+        self.time_index.learn_from(copy.time_index)
+
+    def _raise_max_timestamp(self, timestamp: int, offset: int) -> None:
+        if timestamp > self.max_timestamp:
+            self._max_timestamp = timestamp
+            self._max_timestamp_offset = offset
+
+    def _add_index_entries(self, last_offset: int, position: int, save: bool) -> None:
+        try:
+            self.offset_index.append(last_offset, position, save=save)
+            self.time_index.maybe_append(self.max_timestamp, self._max_timestamp_offset, save=save)
+            self.needs_roll = self.offset_index.is_full or self.time_index.is_full
+        except CorruptFileError as error:
+            self.rebuild_indexes(error)
+
+    def set_index_max_bytes(self, max_bytes: int) -> None:
+        """A new `segment.index.bytes`."""
+        self.offset_index.set_max_bytes(max_bytes)
+        self.time_index.set_max_bytes(max_bytes)
+        self.needs_roll = True
+
+    def has_full_index(self) -> bool:
+        """Whether it must be rolled for want of room in an index; `needs_roll` says so then."""
+        try:
+            self.needs_roll = self.offset_index.is_full or self.time_index.is_full
+        except CorruptFileError as error:
+            self.rebuild_indexes(error)
+            self.needs_roll = self.offset_index.is_full or self.time_index.is_full
+        return self.needs_roll
+
+    def can_hold(self, last_offset: int) -> bool:
+        """Whether an offset's distance from the base offset fits an index entry."""
+        return 0 <= last_offset - self.base_offset <= RELATIVE_OFFSET_MAX
+
+    # -- looking up --------------------------------------------------------------------------
+
+    def remember(self, offset: int, position: int) -> None:
+        """Note that the batch of `offset` begins at `position`: a reader will ask for it next."""
+        # The loop and threads come here at once. So nothing is taken out of a dict that others may
+        # be looking at: a full one becomes the older one, and each step is one for the interpreter.
+        hints = self._hints
+        if hints is None:
+            hints = self._hints = {}
+        elif len(hints) >= HINTS_MAX and offset not in hints:
+            self._older_hints = hints
+            hints = self._hints = {}
+        hints[offset] = position
+
+    def position_of(self, offset: int, reads: Reads = WAITING) -> int:
+        """Where the first batch begins that reaches `offset`; the end of the log if none does."""
+        hints = self._hints
+        if hints is not None:
+            position = hints.get(offset, -1)
+            if position >= 0:
+                return position
+            hints = self._older_hints
+            if hints is not None:
+                position = hints.get(offset, -1)
+                if position >= 0:
+                    return position
+        if offset <= self.base_offset:
+            return 0
+        for position, header in self.scan(self._start_for(offset, reads), reads):
+            if header.base_offset + header.last_offset_delta >= offset:
+                return position
+        return self.size
+
+    def scan(self, position: int = 0, reads: Reads = WAITING) -> Iterator[tuple[int, BatchHeader]]:
+        """(position, header) of the batches from `position` on."""
+        return scan_headers(reads.of(self.open_file(reads)), position, self.size)
+
+    def _start_for(self, offset: int, reads: Reads) -> int:
+        """A batch boundary at or before the batch of `offset`."""
+
+        def look_up() -> int:
+            entry_offset, position = self.offset_index.lookup(offset, reads)
+            if position:
+                self._expect_batch(position, entry_offset, reads)
+                # Whatever the entry says: the batch must not begin after what is looked for.
+                if self._header_at(position, reads).base_offset > offset:
+                    raise CorruptFileError(f"{self.offset_index.path} names a later batch")
+            return position
+
+        return self._with_rebuild(look_up, reads)
+
+    def _header_at(self, position: int, reads: Reads = WAITING) -> BatchHeader:
+        header = read_batch_header(reads.of(self.open_file(reads)), position, self.size)
+        if header is None:
+            raise CorruptFileError(f"no batch at {position} of {self.path}")
+        return header
+
+    def _expect_batch(self, position: int, offset: int, reads: Reads = WAITING) -> None:
+        """Raise CorruptFileError unless a batch begins at `position` and not above `offset`."""
+        base_offset = self._header_at(position, reads).base_offset
+        if not self.base_offset <= base_offset <= offset:
+            raise CorruptFileError(f"{self.offset_index.path} names offset {offset}, not there")
+
+    def _with_rebuild(self, look_up: Callable[[], _T], reads: Reads = WAITING) -> _T:
+        try:
+            return look_up()
+        except CorruptFileError as error:
+            if reads is WAITING:
+                self.rebuild_indexes(error)
+            else:
+                self._rebuild_beside(error, reads)
+        return look_up()
+
+    def _rebuild_beside(self, reason: Exception, reads: Reads) -> None:
+        """Have the index files made anew by a thread, which works on a segment of its own.
+
+        What is appended meanwhile has its entries in memory, beyond those that the files get.
+        """
+        twin = Segment(
+            self.directory,
+            self.base_offset,
+            self._filesystem,
+            index_interval_bytes=self._index_interval_bytes,
+            index_max_bytes=self.offset_index.max_bytes,
+            size=self.size,
+            stage=self.stage,
+        )
+
+        def rebuild() -> None:
+            try:
+                twin.rebuild_indexes(reason)
+            finally:
+                twin.close()
+
+        key = (self, "indexes")
+        reads.call(key, rebuild)
+        for index in (self.offset_index, self.time_index):
+            index.reload()
+            reads.forget(index)
+        reads.forget(key)
+
+    def rebuild_indexes(self, reason: Exception | None = None) -> None:
+        """Make the offset and the time index anew from the batch headers."""
+        if reason is not None:
+            _log.warning("rebuilding the indexes of %s: %s", self.path, reason)
+        builder = IndexBuilder(self)
+        for position, header in self.scan():
+            builder.add(
+                position,
+                header.batch_length + LOG_OVERHEAD,
+                header.base_offset + header.last_offset_delta,
+                header.max_timestamp,
+            )
+        builder.finish()
+        self.offset_index.save()
+        self.time_index.save()
+
+    def rebuild_beside(self) -> "Segment":
+        """Make both indexes anew in files beside those in use, and sync them; for a thread.
+
+        This segment, closed for appends, is not touched, and may be read meanwhile.
+
+        Returns:
+            What `take_indexes` takes.
+
+        Raises:
+            StorageError: The log cannot be read, or the files not be written.
+        """
+        twin = Segment(
+            self.directory,
+            self.base_offset,
+            self._filesystem,
+            index_interval_bytes=self._index_interval_bytes,
+            index_max_bytes=self.offset_index.max_bytes,
+            size=self.size,
+        )
+        # A start after a crash removes them.
+        twin.offset_index.stage = twin.time_index.stage = CLEANED_SUFFIX
+        try:
+            twin.rebuild_indexes()
+            twin.trim()
+            twin.offset_index.sync()
+            twin.time_index.sync()
+        finally:
+            twin.close()
+        return twin
+
+    def take_indexes(self, rebuilt: "Segment") -> None:
+        """Put what `rebuild_beside` made in the place of the indexes; by the owner of the log.
+
+        Nothing happens if the segment has left the log meanwhile.
+
+        Raises:
+            DiskError: The disk refused; the next look-up finds the old file or the new one.
+        """
+        indexes = (
+            (self.offset_index, rebuilt.offset_index),
+            (self.time_index, rebuilt.time_index),
+        )
+        is_here = self.directory == rebuilt.directory and not self.stage
+        for present, made in indexes:
+            if is_here:
+                self._filesystem.rename(made.path, present.path)
+                present.reload()
+            else:
+                self._filesystem.unlink(made.path, missing_ok=True)
+        if is_here:
+            self._max_timestamp = rebuilt._max_timestamp
+            self._max_timestamp_offset = rebuilt._max_timestamp_offset
+
+    # -- reading -----------------------------------------------------------------------------
+
+    def read(
+        self,
+        offset: int,
+        *,
+        max_bytes: int,
+        end_position: int,
+        min_one_batch: bool,
+        reads: Reads = WAITING,
+    ) -> FileSlice | None:
+        """The batches from that of `offset` on, whole ones, up to `end_position`.
+
+        Returns:
+            None when no batch before `end_position` reaches `offset`. Empty when the first one is
+            larger than `max_bytes` and `min_one_batch` is false.
+
+        Raises:
+            WouldBlockError: `reads` do not wait, and the disk would have to be waited for.
+        """
+        if self.file is None:
+            # The slice keeps it open until the client has taken it, however slow that is.
+            self.open_file(reads, spare=True)
+        position = self.position_of(offset, reads)
+        length = end_position - position
+        if length <= 0:
+            return None
+        self.remember(offset, position)
+        if length > max_bytes:
+            end = self._whole_batches(position, position + max_bytes, min_one_batch, reads)
+            length = end - position
+        file = self.file
+        if file is None:
+            file = self.open_file(reads, spare=True)
+        self.used = True
+        return FileSlice(file, position, length)
+
+    def _whole_batches(self, position: int, limit: int, min_one_batch: bool, reads: Reads) -> int:
+        """A batch boundary not much below `limit`; at least after the first batch, if asked."""
+
+        def look_up() -> int:
+            entry_offset, found = self.offset_index.last_entry_up_to(limit, reads)
+            if found > position:
+                header = self._header_at(found, reads)
+                if header.base_offset > entry_offset:
+                    raise CorruptFileError(f"{self.offset_index.path} names a later batch")
+                self.remember(header.base_offset, found)
+            return found
+
+        end = self._with_rebuild(look_up, reads)
+        if end > position:
+            return end
+        end = position
+        for at, header in self.scan(position, reads):
+            end = at
+            size = header.batch_length + LOG_OVERHEAD
+            if at + size > limit:
+                if at > position:
+                    self.remember(header.base_offset, at)
+                elif min_one_batch:
+                    end = at + size
+                break
+            end = at + size
+        return end
+
+    def next_offset(self) -> int:
+        """The offset after the last whole batch in the file; the base offset if there is none."""
+        return self._read_end()[1]
+
+    def find_end(self) -> int | None:
+        """As `next_offset`; None when bytes follow that are no batch."""
+        end, next_offset = self._read_end()
+        return next_offset if end == self.size else None
+
+    def _read_end(self) -> tuple[int, int]:
+        """(position, offset) after the last whole batch."""
+        if self.size == 0:
+            return 0, self.base_offset
+
+        def look_up() -> int:
+            entry_offset, position = self.offset_index.last_entry
+            if position:
+                self._expect_batch(position, entry_offset)
+            return position
+
+        end = self._with_rebuild(look_up)
+        next_offset = self.base_offset
+        for position, header in self.scan(end):
+            end = position + header.batch_length + LOG_OVERHEAD
+            next_offset = header.base_offset + header.last_offset_delta + 1
+        return end, next_offset
+
+    def upper_bound_offset(self, position: int, reads: Reads = WAITING) -> int | None:
+        """An offset at or above all records before `position`, from the index; None: not known."""
+        entry = self._with_rebuild(
+            lambda: self.offset_index.first_entry_from(position, reads), reads
+        )
+        return None if entry is None else entry[0] + 1
+
+    # -- time --------------------------------------------------------------------------------
+
+    @property
+    def max_timestamp(self) -> int:
+        """Greatest max timestamp of its batches, ms; -1 if none has one."""
+        if self._max_timestamp is None:
+            self._load_max_timestamp()
+        assert self._max_timestamp is not None
+        return self._max_timestamp
+
+    @property
+    def largest_timestamp(self) -> int:
+        """As `max_timestamp`; without one, the file's last modification: what retention goes by."""
+        return self.find_largest_timestamp(WAITING)
+
+    def find_largest_timestamp(self, reads: Reads) -> int:
+        """As `largest_timestamp`; WouldBlockError where `reads` do not wait."""
+        if self._max_timestamp is None:
+            self._load_max_timestamp(reads)
+        timestamp = self.max_timestamp
+        if timestamp >= 0:
+            return timestamp
+        return reads.call((self, "mtime"), partial(self._filesystem.mtime_ms, self.path))
+
+    @property
+    def first_timestamp(self) -> int:
+        """Max timestamp of the first batch, -1 without one: what `segment.ms` counts from."""
+        if self.known_first_timestamp is None:
+            header = read_batch_header(self.open_file(), 0, self.size) if self.size else None
+            if header is None:
+                return NO_TIMESTAMP
+            self.known_first_timestamp = header.max_timestamp
+        return self.known_first_timestamp
+
+    def _load_max_timestamp(self, reads: Reads = WAITING) -> None:
+        def look_up() -> tuple[int, int, int]:
+            timestamp, offset = self.time_index.find_last_entry(reads)
+            if timestamp < 0:
+                return timestamp, offset, 0
+            return timestamp, offset, self._position_of_entry(timestamp, offset, reads)
+
+        # What came after the last entry is not in the index, also when entries are missing.
+        timestamp, offset, position = self._with_rebuild(look_up, reads)
+        for _, header in self.scan(position, reads):
+            if header.max_timestamp > timestamp:
+                timestamp = header.max_timestamp
+                offset = header.base_offset + header.last_offset_delta
+        self._max_timestamp = timestamp
+        self._max_timestamp_offset = offset
+
+    def _position_of_entry(self, timestamp: int, offset: int, reads: Reads = WAITING) -> int:
+        """Where the batch of a time index entry begins; CorruptFileError if it is not there."""
+        if not 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX:
+            raise CorruptFileError(f"{self.time_index.path} names offset {offset}")
+        position = self.position_of(offset, reads)
+        header = self._header_at(position, reads)
+        if header.last_offset != offset or header.max_timestamp != timestamp:
+            raise CorruptFileError(f"{self.time_index.path} names time {timestamp}, not there")
+        return position
+
+    def find_timestamp(
+        self, timestamp: int, *, start_offset: int, end_position: int, max_size: int
+    ) -> TimestampOffset | None:
+        """The first record at or above `start_offset` whose time is at least `timestamp`.
+
+        Args:
+            timestamp: Milliseconds since 1970 UTC.
+            start_offset: Records below do not count.
+            end_position: Batches from here on do not count.
+            max_size: Most bytes a batch may decompress to; of a larger one the header must do.
+        """
+
+        def look_up() -> int:
+            entry = self.time_index.lookup_before(timestamp)
+            return 0 if entry is None else self._position_of_entry(*entry)
+
+        start = max(self._with_rebuild(look_up), self.position_of(start_offset))
+        file = self.open_file()
+        for position, header in scan_headers(file, start, end_position):
+            if header.max_timestamp < timestamp:
+                continue
+            batch = memoryview(file.read_at(header.batch_length + LOG_OVERHEAD, position))
+            try:
+                found = find_timestamp(
+                    batch, timestamp, max_size=max_size, start_offset=start_offset
+                )
+            except DecodeError:
+                found = (header.max_timestamp, max(header.base_offset, start_offset))
+            if found is not None:
+                return TimestampOffset(found[0], found[1], header.leader_epoch)
+        return None
+
+    def find_max_timestamp(self, *, max_size: int) -> TimestampOffset | None:
+        """The first record that has the segment's greatest timestamp, None without timestamps."""
+        if self.max_timestamp < 0:
+            return None
+        position = self.position_of(self._max_timestamp_offset)
+        header = self._header_at(position)
+        size = header.batch_length + LOG_OVERHEAD
+        batch = memoryview(self.open_file().read_at(size, position))
+        try:
+            found = find_max_timestamp(batch, max_size=max_size)
+        except DecodeError:
+            found = None
+        timestamp, offset = found or (header.max_timestamp, header.last_offset)
+        return TimestampOffset(timestamp, offset, header.leader_epoch)
+
+    # -- cutting -----------------------------------------------------------------------------
+
+    def truncate_to(self, offset: int) -> int:
+        """Remove the batch that holds `offset` and all after it, from the file and the indexes.
+
+        Returns:
+            The offset after the last batch that is left.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        position = self.position_of(offset)
+        header = read_batch_header(self.open_file(), position, self.size)
+        next_offset = self.next_offset() if header is None else header.base_offset
+        if position == 0:
+            next_offset = self.base_offset
+        self.cut(position, next_offset)
+        return next_offset
+
+    def cut(self, position: int, next_offset: int) -> None:
+        """Make `position` the end of the log; the batch before it ends below `next_offset`."""
+        self._hints = self._older_hints = None
+        file = self.open_file()
+        file.truncate(position)
+        # Or after a crash the old batches could stand where new ones were written.
+        file.sync()
+        self.size = position
+        self._bytes_since_index_entry = 0
+
+        def cut_indexes() -> None:
+            self.offset_index.truncate_to(next_offset)
+            self.time_index.truncate_to(next_offset)
+            self.offset_index.save()
+            self.time_index.save()
+
+        self._with_rebuild(cut_indexes)
+        self.transaction_index.truncate_to(next_offset)
+        self._max_timestamp = None if position else NO_TIMESTAMP
+        self._max_timestamp_offset = self.base_offset
+        if position == 0:
+            self.known_first_timestamp = None
+
+
+class IndexBuilder:
+    """Fills the indexes of a segment from its batches, by the rule that appending follows."""
+
+    __slots__ = ("_last_entry_end", "_segment", "_timestamp", "_timestamp_offset", "interval")
+
+    def __init__(self, segment: Segment) -> None:
+        """Empties both indexes."""
+        self._segment = segment
+        self.interval = segment._index_interval_bytes
+        self._last_entry_end = 0
+        self._timestamp = NO_TIMESTAMP
+        self._timestamp_offset = segment.base_offset
+        segment.offset_index.reset()
+        segment.time_index.reset()
+        segment._hints = segment._older_hints = None
+
+    def add(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
+        """Take in the next batch; arguments as for `Segment.append`."""
+        if max_timestamp > self._timestamp:
+            self._timestamp = max_timestamp
+            self._timestamp_offset = last_offset
+        if position - self._last_entry_end > self.interval:
+            self._segment.offset_index.append(last_offset, position)
+            self._segment.time_index.maybe_append(self._timestamp, self._timestamp_offset)
+            self._last_entry_end = position
+
+    def finish(self) -> None:
+        """Write the final time index entry and note the greatest timestamp."""
+        segment = self._segment
+        segment.time_index.maybe_append(self._timestamp, self._timestamp_offset)
+        segment._max_timestamp = self._timestamp
+        segment._max_timestamp_offset = self._timestamp_offset
+
+
+def rename_files(filesystem: Filesystem, renames: Iterable[tuple[str, str]]) -> None:
+    """Rename files, as far as they are there; done twice it is done once.
+
+    Raises:
+        DiskError: The disk refused; some files may have the new name.
+    """
+    for old, new in renames:
+        if filesystem.exists(old):
+            filesystem.rename(old, new)

@@ -1,0 +1,1 @@
+"""Value types and names that every part of the log shares."""

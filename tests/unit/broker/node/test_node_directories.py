@@ -1,0 +1,96 @@
+"""Roll call of log directories; the rest is in `tests/scenarios/test_missing_directory.py`."""
+
+from uuid import UUID
+
+import pytest
+
+from broker.controller.controller import Controller
+from broker.controller.topics.topics import NewTopic
+from broker.node.node_directories import NodeDirectories
+from storage.environment.alerts import AlertKind, Alerts
+from storage.environment.randomness import SeededRandomness
+from storage.errors import InconsistentDirectoryError
+from storage.manager.log_manager import LogManager
+from tests.fakes.clock import ManualClock
+from tests.fakes.controller import open_controller
+from tests.fakes.filesystem import FakeFilesystem
+from tests.fakes.metadata_store import MemoryStore
+
+STORE = UUID(int=4000)
+RANDOMNESS = SeededRandomness(1)
+"""One for all nodes: an id never comes twice."""
+
+
+class Node:
+    """Directories and a controller; no logs are opened."""
+
+    def __init__(self, filesystem: FakeFilesystem, controller: Controller, *paths: str) -> None:
+        self.alerts = Alerts()
+        self.controller = controller
+        self.logs = LogManager(filesystem, ManualClock(), RANDOMNESS, paths)
+        self.logs.open_directories()
+        self.directories = NodeDirectories(controller, self.logs, self.alerts, self._run)
+        controller.place_by(self.logs.placement)
+
+    @staticmethod
+    async def _run(function: object, *args: object) -> object:
+        assert callable(function)
+        return function(*args)
+
+    async def claim(self) -> "Node":
+        await self.directories.claim(STORE)
+        return self
+
+    def kinds(self) -> dict[AlertKind, int]:
+        return {kind: count for kind, count in self.alerts.counts().items() if count}
+
+
+async def start(store: MemoryStore, filesystem: FakeFilesystem, *paths: str) -> Node:
+    filesystem.locks.clear()
+    return await Node(filesystem, await open_controller(store), *paths).claim()
+
+
+async def test_what_is_claimed_is_known_by_id_and_place() -> None:
+    store, filesystem = MemoryStore(), FakeFilesystem()
+    node = await start(store, filesystem, "/a", "/b")
+    ids = {d.path: d.id for d in node.logs.directories}
+    assert node.controller.image.directories == {ids["/a"]: (1, "/a"), ids["/b"]: (1, "/b")}
+    filesystem.rename("/b", "/c")
+    node = await start(store, filesystem, "/c", "/a")
+    assert node.controller.image.directories == {ids["/a"]: (1, "/a"), ids["/b"]: (1, "/c")}
+    assert node.kinds() == {}
+
+
+async def test_new_partitions_have_a_place_in_the_same_commit() -> None:
+    """Spread over all directories, also within one request."""
+    node = await start(MemoryStore(), FakeFilesystem(), "/a", "/b", "/c")
+    await node.controller.create_topics([NewTopic("t", 3, 1), NewTopic("u", 3, 1)])
+    ids = {d.id for d in node.logs.directories}
+    for topic in node.controller.image.topics.values():
+        assert {p.directory_on(1) for p in topic.partitions} == ids
+
+
+async def test_only_a_directory_with_partitions_is_missed() -> None:
+    store, filesystem = MemoryStore(), FakeFilesystem()
+    node = await start(store, filesystem, "/a", "/b")
+    lost = node.logs.directories[1].id
+    filesystem.rename("/b", "/away")
+    node = await start(store, filesystem, "/a", "/b")
+    assert node.kinds() == {}
+    assert lost not in node.controller.image.directories
+    await node.controller.create_topics([NewTopic("t", 2, 1)])
+    filesystem.rename("/b", "/away2")
+    node = await start(store, filesystem, "/a", "/b", "/new")
+    assert node.kinds() == {AlertKind.DIRECTORY_MISSING: 1, AlertKind.DIRECTORY_UNUSED: 1}
+    assert [d.path for d in node.logs.directories if d.is_online] == ["/a"]
+    node = await start(store, filesystem, "/a")
+    assert [d.path for d in node.logs.offline_directories] == ["/b"]
+
+
+async def test_one_id_twice_is_a_copy() -> None:
+    filesystem = FakeFilesystem()
+    await start(MemoryStore(), filesystem, "/a")
+    filesystem.mkdir("/b")
+    filesystem.poke("/b/meta.properties", filesystem.peek("/a/meta.properties"))
+    with pytest.raises(InconsistentDirectoryError, match="/a and /b are the same"):
+        await start(MemoryStore(), filesystem, "/a", "/b")

@@ -1,0 +1,121 @@
+"""Where a node's metadata store lies when not all directories can be read.
+
+The rest is in `tests/scenarios/test_metadata_store_place.py`, with whole brokers.
+"""
+
+import asyncio
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from broker.controller.images.metadata_records import STORE_KEY, encode_store_identity
+from broker.controller.store.metadata_store import Put
+from broker.controller.store.sqlite_store import SqliteStore
+from broker.node.node_store import METADATA_FILE, NodeStore, NodeStoreError
+from config.broker import BrokerConfig
+from storage.checkpoints.log_directory import LogDirectory
+from storage.checkpoints.meta_properties import (
+    META_PROPERTIES,
+    MetaProperties,
+    write_meta_properties,
+)
+from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SeededRandomness
+from tests.fakes.clock import ManualClock
+from tests.fakes.timer import ManualTimer
+
+HERE, THERE = UUID(int=1000), UUID(int=1001)
+
+
+def directory(path: Path, *, store_id: UUID | None = None, offline: bool = False) -> LogDirectory:
+    """An opened directory; with `offline` one whose disk has refused."""
+    made = LogDirectory(str(path), LocalFilesystem())
+    if offline:
+        made.go_offline("cannot list")
+        return made
+    path.mkdir(exist_ok=True)
+    if store_id is not None:
+        meta = MetaProperties("c", 1, None, {}, store_id)
+        write_meta_properties(LocalFilesystem(), str(path / META_PROPERTIES), meta)
+        made.meta = meta
+    return made
+
+
+def node(*directories: LogDirectory, node_id: int = 1) -> NodeStore:
+    clock = ManualClock()
+    return NodeStore(
+        BrokerConfig().replace(node_id=node_id),
+        directories,
+        None,
+        filesystem=LocalFilesystem(),
+        clock=clock,
+        randomness=SeededRandomness(1),
+        timer=ManualTimer(clock),
+        run_on_disk=asyncio.to_thread,
+    )
+
+
+async def test_a_directory_that_cannot_be_read_may_hold_the_store(tmp_path: Path) -> None:
+    """A new cluster beside it would be one too many; what is not there at all holds nothing."""
+    unread = directory(tmp_path / "unread", offline=True)
+    (tmp_path / "unread").mkdir()
+    fresh = directory(tmp_path / "fresh")
+    for work in (node(fresh, unread).open, node(fresh, unread).adopt):
+        with pytest.raises(NodeStoreError, match="unread"):
+            await work()
+    (tmp_path / "unread").rmdir()
+    store = await node(fresh, unread).open()
+    await store.aclose()
+
+
+async def test_a_store_in_one_directory_needs_no_other(tmp_path: Path) -> None:
+    first = node(directory(tmp_path / "a"))
+    await (await first.open()).aclose()
+    (tmp_path / "unread").mkdir()
+    again = node(directory(tmp_path / "unread", offline=True), directory(tmp_path / "a"))
+    await (await again.open()).aclose()
+    assert (again.store_id, again.path) == (first.store_id, str(tmp_path / "a" / METADATA_FILE))
+
+
+async def test_directories_of_two_stores_are_not_adopted_into_one(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "t-0").mkdir()
+    one = directory(tmp_path / "a", store_id=HERE)
+    other = directory(tmp_path / "b", store_id=THERE)
+    with pytest.raises(NodeStoreError, match="different metadata stores"):
+        await node(one, other).adopt()
+    assert await node(one).adopt() == 1
+    made = node(one)
+    await (await made.open()).aclose()
+    assert made.store_id == HERE
+
+
+async def test_what_is_left_of_a_store_that_was_being_made_is_not_used(tmp_path: Path) -> None:
+    fresh = directory(tmp_path / "a")
+    half = await SqliteStore.open(str(tmp_path / "a" / f"{METADATA_FILE}.new"), timer=ManualTimer())
+    await half.txn(then=[Put("topics/half", b"")])
+    await half.aclose()
+    store = await node(fresh).open()
+    assert [item.key for item in (await store.range("")).items] == [STORE_KEY]
+    await store.aclose()
+
+
+async def test_a_store_older_than_its_directories_is_refused(tmp_path: Path) -> None:
+    """A copy from before stores had an id: the directories know of a later one."""
+    old = await SqliteStore.open(str(tmp_path / METADATA_FILE), timer=ManualTimer())
+    await old.aclose()
+    with pytest.raises(NodeStoreError, match="older"):
+        await node(directory(tmp_path, store_id=HERE)).open()
+    made = node(directory(tmp_path))
+    await (await made.open()).aclose()
+    assert made.store_id is not None
+
+
+async def test_a_store_is_of_one_node(tmp_path: Path) -> None:
+    store = await SqliteStore.open(str(tmp_path / METADATA_FILE), timer=ManualTimer())
+    await store.txn(then=[Put(STORE_KEY, encode_store_identity(HERE, 2))])
+    await store.aclose()
+    with pytest.raises(NodeStoreError, match="of node 2, this is node 1"):
+        await node(directory(tmp_path)).open()
+    await (await node(directory(tmp_path), node_id=2).open()).aclose()

@@ -1,0 +1,91 @@
+"""Moves wait for what must not go on meanwhile; the rest is in the scenarios."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from broker.replicas.log_mover import CLEANER_RETRY_MS, LogMover
+from broker.runtime.errors import ApiError
+from protocol.error_codes import ErrorCode
+from storage.manager.log_copy import unthrottled
+from storage.types.topic_partition import TopicPartition
+from tests.fakes.clock import ManualClock
+from tests.fakes.controller import open_controller
+from tests.fakes.timer import ManualTimer
+from tests.unit.broker.replicas.test_log_lifecycle import Node
+
+T0 = TopicPartition("t", 0)
+
+
+class Moving:
+    """A node with two directories and one partition in the first, and who moves it."""
+
+    def __init__(self, node: Node, paths: list[str]) -> None:
+        self.node = node
+        self.here, self.there = paths
+        self.clock = ManualClock()
+        self.timer = ManualTimer(self.clock)
+        self.resigned: list[TopicPartition] = []
+        self.mover = LogMover(
+            controller=node.controller,
+            log_manager=node.logs,
+            replicas=node.replicas,
+            timer=self.timer,
+            resign=self._resign,
+            serve=node.lifecycle.serve,
+            config_for=node.lifecycle.config_for,
+            throttle=unthrottled,
+            threads=1,
+        )
+
+    def _resign(self, partitions: list[TopicPartition]) -> None:
+        self.resigned += partitions
+        self.node.replicas.remove_partitions(partitions)
+
+    async def end(self) -> None:
+        """Wait until nothing moves."""
+        await asyncio.wait(list(self.mover._tasks))
+
+
+@pytest.fixture
+async def moving(tmp_path: Path) -> Moving:
+    node = Node([tmp_path / "a", tmp_path / "b"], await open_controller())
+    await node.start()
+    await node.create("t")
+    node.append("t")
+    here = node.log("t").directory.removesuffix("/t-0")
+    paths = sorted((str(tmp_path / "a"), str(tmp_path / "b")), key=lambda path: path != here)
+    return Moving(node, paths)
+
+
+async def test_the_cleaner_is_waited_for(moving: Moving) -> None:
+    """Segments must not change below what was copied; afterwards it may clean again."""
+    cleaning = moving.node.logs.cleaning
+    cleaning._cleaning[T0] = None  # type: ignore[assignment]  # what runs does not matter here
+    moving.mover.move(T0, moving.there)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert moving.resigned == []
+    del cleaning._cleaning[T0]
+    moving.timer.advance(CLEANER_RETRY_MS)
+    await moving.end()
+    assert moving.node.log("t").directory == f"{moving.there}/t-0"
+    assert moving.resigned == [T0]
+    assert moving.node.append("t") == 1
+    assert T0 not in cleaning._paused
+    partition = moving.node.controller.image.topics["t"].partitions[0]
+    ids = {d.path: d.id for d in moving.node.logs.directories}
+    assert partition.directory_on(1) == ids[moving.there]
+    await moving.mover.stop()
+    moving.node.close()
+
+
+async def test_where_it_is_there_is_nothing_to_do(moving: Moving) -> None:
+    moving.mover.move(T0, moving.here + "/")
+    assert not moving.mover._tasks
+    with pytest.raises(ApiError) as refused:
+        moving.mover.move(T0, "/nowhere")
+    assert refused.value.code is ErrorCode.LOG_DIR_NOT_FOUND
+    await moving.mover.stop()
+    moving.node.close()

@@ -1,0 +1,197 @@
+"""What a read finds, what it costs, and what it is told of transactions."""
+
+from typing import Any
+
+import pytest
+
+from protocol.records.batch import iterate_batches
+from protocol.records.control import build_end_transaction_marker
+from storage.errors import (
+    DiskError,
+    OffsetOutOfRangeError,
+)
+from storage.log.directory_pace import DirectoryPace
+from storage.log.log import Log
+from storage.segment.segment import Segment, TimestampOffset
+from storage.types.append_origin import AppendOrigin
+from tests.fakes.clock import ManualClock
+from tests.fakes.filesystem import FakeFilesystem
+from tests.unit.storage.log_model import (
+    NOW_MS,
+    Opened,
+    append,
+    make_batch,
+    open_log,
+    small_segments,
+)
+
+COORDINATOR = AppendOrigin.COORDINATOR
+
+
+def _marker(log: Log, producer_id: int, *, commit: bool) -> None:
+    marker = build_end_transaction_marker(
+        producer_id=producer_id,
+        producer_epoch=0,
+        commit=commit,
+        coordinator_epoch=1,
+        timestamp_ms=NOW_MS,
+    )
+    append(log, memoryview(marker), origin=COORDINATOR)
+
+
+def _transactional(log: Log, producer_id: int, sequence: int, *values: bytes) -> None:
+    append(
+        log,
+        make_batch(
+            *values,
+            producer_id=producer_id,
+            producer_epoch=0,
+            base_sequence=sequence,
+            transactional=True,
+        ),
+    )
+
+
+def test_a_look_up_by_time_survives_retention(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs in a thread: segments that go meanwhile must not make it pass over others."""
+    log = open_log(FakeFilesystem(), small_segments(300))
+    for number in range(6):
+        append(log, make_batch(b"%d" % number * 200, timestamp_ms=NOW_MS + number))
+    look_up = Segment.find_timestamp
+    looked_at: list[int] = []
+
+    def slow(segment: Segment, *args: Any, **options: Any) -> TimestampOffset | None:
+        looked_at.append(segment.base_offset)
+        if len(looked_at) == 1:
+            log.delete_records(2)
+            log.delete_old_segments()
+            return None
+        return look_up(segment, *args, **options)
+
+    monkeypatch.setattr(Segment, "find_timestamp", slow)
+    found = log.offset_for_timestamp(NOW_MS + 1)
+    assert looked_at == [1, 2]
+    assert found is not None
+    assert (found.offset, found.timestamp) == (2, NOW_MS + 2)
+
+
+@pytest.mark.parametrize("newest", [False, True])
+@pytest.mark.parametrize("is_told", [False, True])
+def test_a_look_up_whose_segments_files_get_other_names_begins_anew(
+    monkeypatch: pytest.MonkeyPatch, newest: bool, is_told: bool
+) -> None:
+    """By a thread, before the log's owner is told or after; the disk is not at fault."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, small_segments(300))
+    for number in range(6):
+        late = NOW_MS + (10 - number if newest else number)
+        append(log, make_batch(b"%d" % number * 200, timestamp_ms=late))
+    clock = ManualClock()
+    log.leave_writes_to(DirectoryPace(clock.monotonic_ms, clock.monotonic_s))
+    name = "find_max_timestamp" if newest else "find_timestamp"
+    look_up = getattr(Segment, name)
+    looked_at: list[int] = []
+
+    def slow(segment: Segment, *args: Any, **options: Any) -> TimestampOffset | None:
+        looked_at.append(segment.base_offset)
+        if len(looked_at) == 1:
+            log.delete_records(2)
+            log.delete_old_segments()
+            ticket = log.begin_write()
+            assert ticket is not None
+            ticket.run()
+            if is_told:
+                log.finish_write(ticket)
+                log.remove_deleted_files(now=True)
+        found: TimestampOffset | None = look_up(segment, *args, **options)
+        return found
+
+    monkeypatch.setattr(Segment, name, slow)
+    found = log.max_timestamp_offset() if newest else log.offset_for_timestamp(NOW_MS)
+    assert looked_at == [0, 2]
+    assert found is not None
+    assert found.offset == 2
+    monkeypatch.undo()
+    filesystem.fail("open")
+    for segment in log.segment_facts():
+        segment.close()
+    with pytest.raises(DiskError):
+        log.offset_for_timestamp(NOW_MS)
+
+
+def test_an_open_transaction_holds_back_the_last_stable_offset() -> None:
+    """Until its marker; an aborted one is listed for those who read committed records."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, small_segments(300))
+    append(log, make_batch(b"plain"))
+    _transactional(log, 5, 0, b"a", b"b")
+    append(log, make_batch(b"between"))
+    assert (log.last_stable_offset, log.high_watermark) == (1, 4)
+    _marker(log, 5, commit=False)
+    assert log.last_stable_offset == log.log_end_offset == 5
+    for number in range(3):
+        _transactional(log, 6, number, b"c" * 40)
+    _marker(log, 6, commit=True)
+    _transactional(log, 5, 2, b"d" * 40)
+    _marker(log, 5, commit=False)
+    assert log.last_stable_offset == log.log_end_offset
+    first = [(5, 1)]
+    second = [(5, 9)]
+    assert log.aborted_transactions(0, log.log_end_offset) == first + second
+    assert log.aborted_transactions(0, 3) == first
+    assert log.aborted_transactions(5, 9) == []
+    assert log.aborted_transactions(9, 11) == second
+    found = log.read(0, max_bytes=1, end_offset=11, min_one_batch=True)
+    assert found is not None
+    assert log.aborted_transactions(0, found)[:1] == first
+    for opened in (Opened(), Opened(log.log_end_offset)):
+        assert open_log(filesystem, opened=opened).aborted_transactions(0, 99) == first + second
+
+
+def test_reads_end_with_whole_batches() -> None:
+    """However small the limit; nothing without `min_one_batch` when the first does not fit."""
+    log = open_log(FakeFilesystem(), small_segments(100_000))
+    for number in range(60):
+        append(log, make_batch(b"v" * (number * 7 % 90)))
+    total = log.size()
+    for limit in range(0, total + 50, 37):
+        found = log.read(3, max_bytes=limit, end_offset=60, min_one_batch=True)
+        assert found is not None
+        data = memoryview(found.file.read_at(found.length, found.position))
+        headers = [header for _, header in iterate_batches(data)]
+        assert headers[0].base_offset == 3
+        assert len(headers) == 1 or found.length <= limit
+        nothing = log.read(3, max_bytes=limit, end_offset=60, min_one_batch=False)
+        assert nothing is not None
+        assert nothing.length in (0, found.length)
+        assert nothing.length <= limit
+    found = log.read(3, max_bytes=total, end_offset=20, min_one_batch=True)
+    assert found is not None
+    data = memoryview(found.file.read_at(found.length, found.position))
+    assert [header.base_offset for _, header in iterate_batches(data)] == list(range(3, 20))
+
+
+def test_reading_along_needs_no_index() -> None:
+    """A reader that goes on where it stopped, at the tail or behind, costs no read of its own."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, small_segments(100_000))
+    for _ in range(3):
+        append(log, make_batch(b"x" * 40))
+    assert log.read(3, max_bytes=999, end_offset=3, min_one_batch=True) is None
+    for offset in range(3, 20):
+        append(log, make_batch(b"x" * 40))
+        reads = filesystem.reads
+        found = log.read(offset, max_bytes=999, end_offset=offset + 1, min_one_batch=True)
+        assert found is not None
+        assert filesystem.reads == reads
+
+
+def test_offsets_outside_are_refused() -> None:
+    """At the end there is nothing yet; beyond it is an error."""
+    log = open_log(FakeFilesystem())
+    append(log, make_batch(b"x"))
+    assert log.read(1, max_bytes=9, end_offset=1, min_one_batch=True) is None
+    assert log.read(0, max_bytes=9, end_offset=0, min_one_batch=True) is None
+    for offset in (-1, 2):
+        with pytest.raises(OffsetOutOfRangeError):
+            log.read(offset, max_bytes=9, end_offset=1, min_one_batch=True)

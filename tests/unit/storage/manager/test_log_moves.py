@@ -1,0 +1,209 @@
+"""A log moves to another directory; a crash at any step leaves one that is whole."""
+
+import errno
+from collections.abc import Iterator
+from random import Random
+from uuid import UUID
+
+import pytest
+
+from protocol.records.batch import iterate_batches
+from storage.checkpoints.checkpoint_files import CLEANER_CHECKPOINT
+from storage.checkpoints.log_directory import LogDirectory
+from storage.errors import DiskError
+from storage.log.log import Log
+from storage.manager.log_manager import LogManager
+from storage.types.topic_partition import TopicPartition
+from storage.types.uuid_text import NIL
+from tests.fakes.filesystem import Keep, PowerCut
+from tests.unit.storage.manager.test_log_manager import A0, CONFIG, ID_A, Disk, append
+
+SMALL = CONFIG.with_values({"segment_bytes": 400, "file_delete_delay_ms": 0})
+RECORDS = 40
+LOG_START = 3
+
+
+class Node:
+    """Two directories, and what the metadata store says of the partition."""
+
+    def __init__(self) -> None:
+        self.disk = Disk("/one", "/two")
+        self.place: UUID | None = None
+        self.manager = self.start()
+
+    def start(self) -> LogManager:
+        manager = self.disk.manager()
+        manager.assigned = self.assigned
+        manager.load(lambda _topic: SMALL)
+        self.manager = manager
+        self.place = manager.found_elsewhere.get(A0, self.place)
+        return manager
+
+    def assigned(self, topic_partition: TopicPartition) -> UUID | None:
+        assert topic_partition == A0
+        return self.place
+
+    def directory(self, path: str) -> LogDirectory:
+        return next(d for d in self.manager.directories if d.path == path)
+
+    def create(self) -> Log:
+        """A log in /one with several segments, all of it on disk, records deleted at its start."""
+        self.place = self.directory("/one").id
+        log = self.manager.get_or_create(A0, ID_A, SMALL)
+        append(log, RECORDS)
+        log.delete_records(LOG_START)
+        log.flush()
+        self.manager.checkpoint()
+        return log
+
+    def move(self, log: Log, path: str) -> Log:
+        """As the broker does it, in one thread."""
+        manager, target = self.manager, self.directory(path)
+        copy = manager.begin_move(log, target)
+        manager.copy_segments(log, copy)
+        append(log, 2)
+        log.flush()
+        manager.copy_segments(log, copy)
+        append(log, 1)
+        manager.before_take_out(log)
+        manager.take_out(log)
+        manager.finish_move(log, copy, target)
+        self.place = target.id
+        return manager.swap(log, copy, target, SMALL)
+
+
+def check(log: Log | None, at_least: int) -> None:
+    assert log is not None
+    assert log.log_start_offset == LOG_START
+    assert log.log_end_offset >= at_least
+    # The file with the id is not synced when a log is made.
+    assert log.topic_id in (ID_A, NIL)
+    offsets = [
+        header.last_offset
+        for piece in _pieces(log)
+        for _, header in iterate_batches(memoryview(piece))
+    ]
+    assert offsets == list(range(LOG_START, log.log_end_offset))
+
+
+def _pieces(log: Log) -> Iterator[bytes]:
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        piece = log.read(
+            offset, max_bytes=1 << 20, end_offset=log.log_end_offset, min_one_batch=True
+        )
+        assert piece is not None
+        data = piece.file.read_at(piece.length, piece.position)
+        yield data
+        offset = [header for _, header in iterate_batches(memoryview(data))][-1].last_offset + 1
+
+
+def folders(disk: Disk, path: str) -> set[str]:
+    return {e.name for e in disk.filesystem.list_directory(path) if e.is_directory}
+
+
+def test_all_of_a_log_moves_and_goes_on() -> None:
+    """Segments, indexes, leader epochs, producer snapshots, offsets of the checkpoints."""
+    node = Node()
+    log = node.create()
+    files = set(folders(node.disk, "/one"))
+    moved = node.move(log, "/two")
+    check(moved, RECORDS + 3)
+    assert moved.directory == "/two/a-0"
+    assert node.manager.get(A0) is moved
+    assert [d.partition_count for d in node.manager.directories] == [0, 1]
+    append(moved, 5)
+    node.manager.remove_deleted()
+    assert folders(node.disk, "/one") == files - {"a-0"}
+    node.manager.shutdown()
+    log_again = node.start().get(A0)
+    check(log_again, RECORDS + 8)
+    assert node.manager.directories[1].had_clean_shutdown
+
+
+@pytest.mark.parametrize("keep", [None, "all", 1, 2])
+def test_a_crash_at_any_step_leaves_one_whole_log(keep: int | str | None) -> None:
+    """Whatever of what was not synced survives; and the start after that finds the same."""
+    done = False
+    step = 0
+    places = set()
+    while not done:
+        node = Node()
+        log = node.create()
+        node.disk.filesystem.stop_after = node.disk.filesystem.changes + step
+        try:
+            node.move(log, "/two")
+            done = True
+        except PowerCut:
+            pass
+        kept: Keep = Random(keep) if isinstance(keep, int) else keep
+        node.disk.filesystem.crash(kept)
+        for _ in range(2):
+            manager = node.start()
+            check(manager.get(A0), RECORDS)
+            manager.remove_deleted()
+            names = [folders(node.disk, path) for path in ("/one", "/two")]
+            assert [("a-0" in one) for one in names].count(True) == 1, step
+            assert not any(name.endswith(("-future", "-delete")) for one in names for name in one)
+            log_now = manager.get(A0)
+            assert log_now is not None
+            append(log_now)
+            log_now.flush()
+            manager.shutdown()
+            places.add(log_now.directory)
+        step += 1
+    assert places == {"/one/a-0", "/two/a-0"}
+    assert step > 30
+
+
+def test_a_copy_of_nothing_known_is_left_alone() -> None:
+    """A directory of Kafka's, whose log is nowhere to be seen: perhaps it is all there is."""
+    node = Node()
+    node.manager.shutdown()
+    node.disk.filesystem.mkdir("/two/b-0.0123456789abcdef0123456789abcdef-future")
+    manager = node.start()
+    manager.remove_deleted()
+    assert "b-0.0123456789abcdef0123456789abcdef-future" in folders(node.disk, "/two")
+
+
+@pytest.mark.parametrize("kind", ["write", "sync", "rename"])
+def test_a_target_that_fails_leaves_the_log_where_it_is(kind: str) -> None:
+    node = Node()
+    log = node.create()
+    node.disk.filesystem.fail(kind, errno.EIO, path="-future")
+    with pytest.raises(DiskError):
+        node.move(log, "/two")
+    if node.manager.get(A0) is None:
+        target = node.directory("/two")
+        copy = node.manager.begin_move(log, node.directory("/one"))
+        node.manager.put_back(log, copy, target, SMALL)
+    check(node.manager.get(A0), RECORDS)
+
+
+def test_retention_goes_on_while_a_log_is_copied() -> None:
+    """What it takes is not in the copy."""
+    node = Node()
+    log = node.create()
+    copy = node.manager.begin_move(log, node.directory("/two"))
+    node.manager.copy_segments(log, copy)
+    before = copy.size_bytes
+    log.delete_records(RECORDS - 1)
+    assert log.delete_old_segments() > 0
+    append(log)
+    assert node.manager.copy_segments(log, copy) > 0
+    assert copy.size_bytes < before
+    assert copy.end_offset == log.log_end_offset
+    names = {e.name for e in node.disk.filesystem.list_directory(copy.target)}
+    assert len(names) == len(log.segment_facts())
+
+
+def test_how_far_a_log_was_compacted_moves_with_it() -> None:
+    """It tells the recovery that offsets may be missing."""
+    node = Node()
+    log = node.create()
+    node.directory("/one").write_checkpoint(CLEANER_CHECKPOINT, {A0: 20})
+    node.move(log, "/two")
+    assert node.directory("/one").checkpointed(CLEANER_CHECKPOINT, A0) is None
+    node.manager.shutdown()
+    node.start()
+    assert node.directory("/two").checkpointed(CLEANER_CHECKPOINT, A0) == 20

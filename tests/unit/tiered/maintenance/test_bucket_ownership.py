@@ -1,0 +1,182 @@
+"""A bucket has one owner, and only the owner collects garbage in it."""
+
+import asyncio
+
+import pytest
+
+from storage.environment.alerts import AlertKind
+from storage.environment.randomness import SeededRandomness
+from tests.unit.tiered.tier_world import World
+from tiered.errors import RemoteStorageNotReadyError, StoreUnavailableError
+from tiered.maintenance.bucket_ownership import (
+    CLAIM_KEY,
+    LOOKS_TO_NOTICE,
+    UNREADABLE,
+    Claim,
+    ClaimState,
+    decode_claim,
+)
+
+
+async def test_an_empty_bucket_is_claimed_once() -> None:
+    world = World()
+    claim = world.manager.claim
+    assert (claim.owner, claim.is_ours) == (None, False)
+    assert await claim.check()
+    first = world.bucket.objects[CLAIM_KEY].data
+    world.clock.advance(1000)
+    assert await claim.check()
+    assert world.bucket.objects[CLAIM_KEY].data == first
+    assert decode_claim(first) == "cluster"
+
+
+async def test_somebody_elses_stays_theirs() -> None:
+    world = World()
+    world.bucket.put(CLAIM_KEY, b'{"version": 1, "clusterId": "other"}')
+    assert not await world.manager.claim.check()
+    assert world.manager.claim.owner == "other"
+
+
+async def test_of_two_who_claim_at_once_the_one_that_is_read_back_has_it() -> None:
+    world = World()
+
+    async def overtaken(point: str) -> None:
+        if point == "get_object" and CLAIM_KEY in world.bucket.objects:
+            world.bucket.put(CLAIM_KEY, b'{"clusterId": "other"}')
+
+    world.reach = overtaken
+    assert not await world.manager.claim.check()
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b'{"clusterId": 7}', b"\xff"])
+def test_what_cannot_be_read_is_not_ours(data: bytes) -> None:
+    assert decode_claim(data) == UNREADABLE
+
+
+async def test_without_an_answer_nothing_is_known() -> None:
+    world = World()
+    world.tier.fail("get_object", StoreUnavailableError("down"))
+    with pytest.raises(StoreUnavailableError):
+        await world.manager.claim.check()
+    assert not world.manager.claim.is_ours
+
+
+class Memory:
+    """The disk of a node."""
+
+    def __init__(self, *incarnations: str) -> None:
+        self.incarnations = list(incarnations)
+
+    async def load(self) -> list[str]:
+        return list(self.incarnations)
+
+    async def save(self, incarnations: list[str]) -> None:
+        self.incarnations = [one for one in incarnations if one]
+
+
+def node(world: World, memory: Memory, seed: int) -> Claim:
+    return Claim(
+        tier=world.tier,
+        clock=world.clock,
+        timer=world.timer,
+        cluster_id="cluster",
+        settings=lambda: world.settings,
+        randomness=SeededRandomness(seed),
+        memory=memory,
+        alerts=world.alerts,
+    )
+
+
+async def test_a_claim_without_incarnation_is_taken_at_once() -> None:
+    """An earlier release wrote it, or a restore."""
+    world = World()
+    world.bucket.put(CLAIM_KEY, b'{"version": 1, "clusterId": "cluster"}')
+    claim = node(world, Memory(), 1)
+    assert await claim.check()
+    assert claim.state is ClaimState.OURS
+    await claim.require()
+
+
+async def test_a_crash_makes_the_next_start_wait_and_an_orderly_stop_does_not() -> None:
+    world, memory = World(), Memory()
+    await node(world, memory, 1).check()
+    second = node(world, memory, 2)
+    await second.check()
+    assert second.state is ClaimState.TAKEN
+    with pytest.raises(RemoteStorageNotReadyError):
+        await second.require()
+    world.clock.advance(LOOKS_TO_NOTICE * world.settings.task_interval_ms)
+    await second.require()
+    await second.release()
+    third = node(world, memory, 3)
+    await third.check()
+    assert third.state is ClaimState.OURS
+
+
+async def test_two_with_the_same_disk_stop_each_other_until_one_is_named() -> None:
+    world, disk = World(), Memory()
+    first = node(world, disk, 1)
+    await first.check()
+    copy = Memory(*disk.incarnations)
+    second = node(world, copy, 2)
+    await second.check()
+    assert not await first.check()
+    world.clock.advance(10_000_000)
+    assert not await second.check()
+    for one in (first, second):
+        with pytest.raises(RemoteStorageNotReadyError):
+            await one.require()
+    (alert,) = world.alerts.all()
+    assert alert.kind is AlertKind.TIER_NOT_OURS
+    await first.take()
+    await first.require()
+    assert not await second.check()
+    world.clock.advance(10_000)
+    await first.require()
+    again = node(world, copy, 3)
+    assert not await again.check()
+    assert again.state is ClaimState.FOREIGN
+
+
+async def test_a_copy_of_a_disk_whose_node_went_on_is_foreign_at_once() -> None:
+    world, disk = World(), Memory()
+    await node(world, disk, 1).check()
+    copy = Memory(*disk.incarnations)
+    await node(world, disk, 2).check()
+    late = node(world, copy, 3)
+    assert not await late.check()
+    assert late.state is ClaimState.FOREIGN
+
+
+@pytest.mark.parametrize("point", ["before the claim", "after the claim"])
+async def test_a_crash_while_it_is_taken_locks_nobody_out(point: str) -> None:
+    world, disk = World(), Memory()
+    await node(world, disk, 1).check()
+    old = list(disk.incarnations)
+    text = world.bucket.objects[CLAIM_KEY].data
+    await node(world, disk, 2).check()
+    disk.incarnations = [*old, *disk.incarnations]
+    if point == "before the claim":
+        world.bucket.put(CLAIM_KEY, text)
+    assert await node(world, disk, 3).check()
+
+
+@pytest.mark.parametrize("stopped_in_order", [True, False])
+async def test_looks_at_once_are_one_look(stopped_in_order: bool) -> None:
+    """A removal and the collector both look when a broker starts: neither is another broker."""
+    world, memory = World(), Memory()
+    before = node(world, memory, 1)
+    assert await before.check()
+    if stopped_in_order:
+        await before.release()
+
+    async def in_turns(_: str) -> None:
+        await asyncio.sleep(0)
+
+    world.reach = in_turns
+    after = node(world, memory, 2)
+    assert await asyncio.gather(*(after.check() for _ in range(3))) == [True] * 3
+    assert after.state is (ClaimState.OURS if stopped_in_order else ClaimState.TAKEN)
+    await asyncio.gather(after.take(), after.check(), after.check())
+    assert after.state is ClaimState.OURS
+    assert after.is_settled

@@ -1,0 +1,244 @@
+"""A deleted topic leaves nothing in the bucket, however often the broker dies on the way."""
+
+import asyncio
+
+import pytest
+
+from tests.unit.tiered.segment_builder import STARTED, segment
+from tests.unit.tiered.tasks.test_copier_crashes import KINDS, Ending, PowerOff
+from tests.unit.tiered.tier_world import FOREVER, PARTITION, World, tiered_config
+from tiered.errors import StoreTimeoutError, StoreUnavailableError
+from tiered.object_store.base import PendingUpload
+from tiered.segment_metadata import RemoteLogSegmentMetadata
+from tiered.tasks.partition_tasks import PartitionState
+
+
+async def hosted(count: int = 3) -> World:
+    world = World()
+    world.write(count)
+    await world.start()
+    await world.interval()
+    return world
+
+
+def is_empty(world: World) -> bool:
+    return not world.bucket.segment_objects() and not world.metadata.deletions()
+
+
+async def test_everything_goes_and_is_forgotten() -> None:
+    world = await hosted()
+    world.manager.on_stop(PARTITION, delete_remote=True)
+    await world.run(1000, 100)
+    assert is_empty(world)
+    assert world.manager.partition_states() == {}
+    assert world.metadata.partitions() == []
+    assert PARTITION in world.manager.gone
+    assert "t" not in world.manager.counters.topics
+    world.manager.on_stop(PARTITION, delete_remote=False)
+
+
+async def test_a_copy_in_flight_leaves_nothing() -> None:
+    """Nor does what it uploads after it was cancelled."""
+    world = World()
+    world.write(1)
+    world.tier.hang("log uploaded")
+    await world.start()
+    assert len(world.bucket.segment_objects()) == 1
+    stray = segment(5, 9, state=STARTED)
+    upload = PendingUpload(world.tier.keys.segment_keys(stray).log, "u", 0)
+    world.bucket.uploads.append(upload)
+    world.bucket.put(world.tier.keys.segment_keys(stray).indexes, b"late")
+    world.manager.on_stop(PARTITION, delete_remote=True)
+    await world.run(1000, 100)
+    assert is_empty(world)
+    assert world.bucket.uploads == []
+    # Later still: garbage collection knows that the partition is gone.
+    world.bucket.put(world.tier.keys.segment_keys(stray).log, b"later")
+    await world.collect_garbage()
+    assert is_empty(world)
+
+
+async def test_it_is_retried_until_the_store_is_back() -> None:
+    world = await hosted()
+    world.tier.fail("delete_segment", StoreUnavailableError("down"), times=7)
+    world.manager.on_stop(PARTITION, delete_remote=True)
+    await world.run(500, 100)
+    assert world.manager.partition_states() == {PartitionState.DELETING: 1}
+    assert not is_empty(world)
+    await world.run(60_000, 1000)
+    assert is_empty(world)
+
+
+async def delete(ending: Ending) -> World:
+    world = await hosted()
+    world.reach = ending.reach
+    try:
+        world.manager.on_stop(PARTITION, delete_remote=True)
+        await world.run(1000, 100)
+    except PowerOff:
+        pass
+    return world
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_every_point(kind: str) -> None:
+    """After a restart the metadata says that it is not done; or it was not begun, and is again."""
+    ending = Ending()
+    await delete(ending)
+    assert ending.count > 15
+    for at in range(1, ending.count + 1):
+        ending = Ending(at, kind)
+        world = await delete(ending)
+        world.reach = None
+        await world.crash()
+        world.manager.start()
+        if not world.metadata.deletions():
+            # The broker deletes what the controller says is deleted.
+            world.manager.on_stop(PARTITION, delete_remote=True)
+        await world.run(3000, 100)
+        assert is_empty(world), f"{kind} at step {at}"
+        await world.manager.stop()
+
+
+async def test_switching_remote_storage_off_removes_all_and_it_can_be_switched_on_again() -> None:
+    """KIP-950: the log starts where the local log starts, before anything is removed."""
+    world = await hosted(3)
+    world.expire_local()
+    world.write(2)
+    world.set_config(remote_storage_enable=False, remote_log_delete_on_disable=True)
+    await world.run(1000, 100)
+    assert world.log.log_start_offset == 3
+    assert (world.states(), world.bucket.segment_objects()) == ([], {})
+    assert world.manager.partition_states() == {PartitionState.PURGING: 1}
+    assert world.log.highest_remote_offset == -1
+    world.set_config(remote_storage_enable=True)
+    await world.interval()
+    assert world.finished() == [(3, 3), (4, 4)]
+    world.check()
+
+
+async def partly_local() -> World:
+    """Ten segments in remote storage, of which the last five are local too."""
+    world = World(tiered_config(local_retention_bytes=FOREVER))
+    world.write(10)
+    await world.start()
+    await world.interval(3)
+    world.set_config(local_retention_bytes=5 * world.log.segment_facts()[0].size)
+    world.expire_local()
+    assert (world.log.log_start_offset, world.log.local_log_start_offset) == (0, 5)
+    assert world.log.highest_remote_offset == 9
+    return world
+
+
+@pytest.mark.parametrize("removals", range(11))
+async def test_switched_on_again_while_it_is_being_removed_loses_nothing_local(
+    removals: int,
+) -> None:
+    """What is removed has not expired: the log start stays at what is local, without a gap."""
+    world = await partly_local()
+    hook = asyncio.Event()
+    remove, begun = world.tier.delete_segment, 0
+
+    async def hanging(metadata: RemoteLogSegmentMetadata) -> None:
+        nonlocal begun
+        begun += 1
+        if begun > removals:
+            await hook.wait()
+        await remove(metadata)
+
+    world.tier.delete_segment = hanging  # type: ignore[method-assign]  # hangs at one call
+    world.set_config(remote_storage_enable=False, remote_log_delete_on_disable=True)
+    await world.run(1000, 100)
+    world.tier.delete_segment = remove  # type: ignore[method-assign]  # as it was
+    world.set_config(remote_storage_enable=True)
+    await world.run(0)
+    world.check()
+    assert world.log.log_start_offset == 5
+    await world.interval(3)
+    world.check()
+    assert world.log.log_start_offset == 5
+    assert [start for start, _ in world.finished() if start >= 5] == [5, 6, 7, 8, 9]
+
+
+async def test_a_removal_that_cannot_be_told_leaves_no_gap() -> None:
+    world = await partly_local()
+    world.metadata.fail("update", StoreUnavailableError("down"))
+    world.set_config(remote_storage_enable=False, remote_log_delete_on_disable=True)
+    await world.run(0)
+    assert len(world.finished()) == 10
+    world.set_config(remote_storage_enable=True)
+    await world.interval()
+    world.check()
+    assert world.log.log_start_offset == 5
+
+
+async def test_local_retention_does_not_believe_what_was_there_before_it_was_switched_off() -> None:
+    """Switched on again, and nobody knows yet what is left in remote storage."""
+    world = await partly_local()
+    world.tier.fail("delete_segment", StoreUnavailableError("down"), times=2)
+    world.set_config(remote_storage_enable=False, remote_log_delete_on_disable=True)
+    await world.run(0)
+    world.metadata.hidden.add(PARTITION)
+    world.set_config(remote_storage_enable=True, local_retention_bytes=0)
+    await world.run(1000)
+    assert world.expire_local() == 0
+    world.metadata.hidden.clear()
+    await world.interval(3)
+    world.check()
+    assert world.log.local_log_start_offset == 5
+
+
+async def test_a_deletion_whose_end_was_told_late_ends_too() -> None:
+    """The record is there, its answer came too late: the metadata has released the partition."""
+    world = await hosted()
+    steps = 0
+
+    async def reach(point: str) -> None:
+        nonlocal steps
+        steps += point == "delete_partition"
+        if point == "delete_partition" and steps == 3:
+            late = StoreTimeoutError("not read back in time")
+            world.metadata.fail("delete_partition", late, written=True)
+
+    world.reach = reach
+    world.manager.on_stop(PARTITION, delete_remote=True)
+    await world.run(2000, 100)
+    assert steps == 3
+    assert is_empty(world)
+    assert world.manager.partition_states() == {}
+    assert PARTITION in world.manager.gone
+
+
+async def test_switched_off_without_delete_on_disable_keeps_it() -> None:
+    world = await hosted(2)
+    world.set_config(remote_storage_enable=False)
+    await world.interval()
+    assert len(world.finished()) == 2
+
+
+async def test_a_purge_goes_on_after_a_restart() -> None:
+    world = World(tiered_config())
+    world.write(3)
+    await world.start()
+    await world.interval()
+    world.tier.fail("delete_segment", StoreUnavailableError("down"), times=9)
+    world.set_config(remote_storage_enable=False, remote_log_delete_on_disable=True)
+    await world.run(100)
+    await world.crash()
+    await world.start()
+    await world.run(200)
+    assert (world.states(), world.bucket.segment_objects()) == ([], {})
+
+
+async def test_a_deletion_that_nobody_hosts_here_needs_no_log() -> None:
+    world = World()
+    world.metadata.assign([PARTITION])
+    found = segment(0, 9, state=STARTED)
+    await world.metadata.add(found)
+    world.bucket.put(world.tier.keys.segment_keys(found).log, b"x")
+    world.metadata.release([PARTITION])
+    world.manager.start()
+    world.manager.on_stop(PARTITION, delete_remote=True)
+    await asyncio.sleep(0)
+    await world.run(1000, 100)
+    assert is_empty(world)

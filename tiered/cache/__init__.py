@@ -1,0 +1,1 @@
+"""Local caches of remote segments: chunks, indexes, and the downloads that fill them."""

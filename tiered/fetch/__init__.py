@@ -1,0 +1,1 @@
+"""Reads from remote storage: from an offset or a time to slices of cached files."""

@@ -1,0 +1,1 @@
+"""Formats of the bucket: object names, manifests, chunks, encryption, and their checks."""

@@ -1,0 +1,1 @@
+"""Upkeep of a bucket: ownership, garbage collection, verification, key rotation."""

@@ -1,0 +1,363 @@
+"""Whose a bucket prefix is: a small object says which broker may remove anything there.
+
+Object `varve-cluster.json`:
+
+    {"version": 1, "clusterId": "<Kafka's cluster id>", "claimedMs": 1700000000000,
+     "incarnation": "<random>", "contested": false, "released": false}
+
+A broker that starts puts an incarnation of its own there, if the one it finds is the last it had
+itself: that one is kept on its disk. So a copy of a disk that is started beside the first shows:
+the first looks again and again, and finds somebody else's incarnation. From then on neither may
+remove anything, for each of them knows things of which the other does not, until an operator says
+which one goes on (`varve tier claim`).
+
+    (unknown) ──no incarnation, or ours and released──────────────> OURS
+        │ ─────ours, of a broker that did not stop in order──> TAKEN ──time passes──> OURS
+        │                                                        │                     │
+        └──another's, or contested──> FOREIGN <──another's (contested by us), contested─┘
+                                         └──── take ────> OURS
+
+TAKEN lasts as long as a first broker that still lives would need to notice. A disk that is moved
+to another machine takes what is its own, then; nobody has to be asked.
+
+Nothing relies on a conditional request: the claim is written and then read back, and it is read
+again before anything is removed. A claim that cannot be understood is somebody else's.
+
+Looks are one after the other: of two at once each would take the claim, and find the other's
+incarnation where its own should be. Who had to wait for a look takes its answer.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from enum import Enum
+from typing import Final, NamedTuple, Protocol
+
+from storage.environment.alerts import AlertKind, Alerts
+from storage.environment.clock import Clock
+from storage.environment.randomness import Randomness
+from storage.environment.timer import Timer
+from tiered.deadline import Deadline, call_deadline_ms
+from tiered.errors import ObjectNotFoundError, RemoteStorageNotReadyError
+from tiered.settings import TierSettings
+from tiered.tier import Tier
+
+CLAIM_KEY: Final = "varve-cluster.json"
+
+VERSION: Final = 1
+
+UNREADABLE: Final = "?"
+"""The owner named by a claim that is no claim of ours."""
+
+LOOKS_TO_NOTICE: Final = 3
+"""Looks within which a broker that lives notices that another has taken its claim."""
+
+NOTICE_MS_MIN: Final = 5_000.0
+
+FRESH_MS: Final = 1_000.0
+"""A look is good for so long, when many things are removed one after the other."""
+
+
+class ClaimState(Enum):
+    """See the module."""
+
+    UNKNOWN = "unknown"
+    TAKEN = "taken"
+    OURS = "ours"
+    FOREIGN = "foreign"
+
+
+class IncarnationMemory(Protocol):
+    """Keeps the incarnations that this disk has had, over restarts."""
+
+    async def load(self) -> list[str]:
+        """The last ones; raises RemoteStorageError."""
+        ...
+
+    async def save(self, incarnations: list[str]) -> None:
+        """On disk when this returns; raises RemoteStorageError."""
+        ...
+
+
+class ClaimText(NamedTuple):
+    """What a claim says.
+
+    Attributes:
+        owner: The cluster's id, `UNREADABLE` if there is none.
+        incarnation: Of the broker; empty: a release wrote it that had none, or a restore.
+        contested: Two brokers have found each other there.
+        released: Its broker has stopped in order.
+    """
+
+    owner: str
+    incarnation: str = ""
+    contested: bool = False
+    released: bool = False
+
+
+class Claim:
+    """The claim on the bucket that `tier` reaches.
+
+    Attributes:
+        owner: The cluster that the last look found; None: there was none yet.
+        state: See the module; UNKNOWN for ever without a memory: the cluster's id counts alone.
+    """
+
+    __slots__ = (
+        "_alerts",
+        "_clock",
+        "_cluster_id",
+        "_looked_ms",
+        "_looking",
+        "_looks",
+        "_memory",
+        "_mine",
+        "_ours_from_ms",
+        "_randomness",
+        "_settings",
+        "_tier",
+        "_timer",
+        "owner",
+        "state",
+    )
+
+    def __init__(
+        self,
+        *,
+        tier: Tier,
+        clock: Clock,
+        timer: Timer,
+        cluster_id: str,
+        settings: Callable[[], TierSettings],
+        randomness: Randomness,
+        memory: IncarnationMemory | None = None,
+        alerts: Alerts | None = None,
+    ) -> None:
+        """Look at nothing yet."""
+        self._tier = tier
+        self._clock = clock
+        self._timer = timer
+        self._cluster_id = cluster_id
+        self._settings = settings
+        self._randomness = randomness
+        self._memory = memory
+        self._alerts = Alerts() if alerts is None else alerts
+        self._mine = ""
+        self._looked_ms = float("-inf")
+        self._looking = asyncio.Lock()
+        self._looks = 0
+        self._ours_from_ms = float("-inf")
+        self.owner: str | None = None
+        self.state = ClaimState.UNKNOWN
+
+    @property
+    def is_ours(self) -> bool:
+        """The last look found our cluster's claim, and no other broker's."""
+        return self.owner == self._cluster_id and self.state is not ClaimState.FOREIGN
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether something may be removed now, as far as the last look tells."""
+        return self.is_ours and (self._memory is None or self.state is ClaimState.OURS)
+
+    @property
+    def is_removing(self) -> bool:
+        """Whether anything may be removed, as far as the last look tells."""
+        return self.state is not ClaimState.FOREIGN
+
+    async def check(self) -> bool:
+        """Look, and claim what nobody has claimed.
+
+        Returns:
+            Whether the bucket is ours.
+
+        Raises:
+            RemoteStorageError: It cannot be told.
+        """
+        looks = self._looks
+        async with self._looking:
+            if self._looks == looks:
+                await self._check()
+        return self.is_ours
+
+    async def _check(self) -> None:
+        deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 5)
+        async with Deadline(self._timer, deadline_ms, "look at the bucket's claim"):
+            found = await self._read()
+            if found is None:
+                await self._write(ClaimText(self._cluster_id))
+                # Two clusters may have done so at once: whoever is read back has it.
+                found = await self._read()
+            self.owner = UNREADABLE if found is None else found.owner
+            if found is not None and self._memory is not None and self.owner == self._cluster_id:
+                await self._look(found, self._memory)
+        self._looked_ms = self._clock.monotonic_ms()
+        self._looks += 1
+        if self.state is ClaimState.TAKEN and self._looked_ms >= self._ours_from_ms:
+            self.state = ClaimState.OURS
+        self._tell()
+
+    async def require(self) -> None:
+        """Called before something is removed that another broker may need.
+
+        Raises:
+            RemoteStorageNotReadyError: It may not be, or not yet.
+            RemoteStorageError: It cannot be told.
+        """
+        if self._memory is None:
+            return
+        if self._clock.monotonic_ms() - self._looked_ms > FRESH_MS:
+            await self.check()
+        if not self.is_settled:
+            raise RemoteStorageNotReadyError(
+                "nothing is removed from the bucket: "
+                + ("its claim is new" if self.state is ClaimState.TAKEN else "it is not ours")
+            )
+
+    async def require_ours(self) -> None:
+        """Called before something is written that only the bucket's owner knows.
+
+        The last look counts, however old it is: there is one in every task interval.
+
+        Raises:
+            RemoteStorageNotReadyError: The bucket is somebody else's.
+            RemoteStorageError: It cannot be told.
+        """
+        if not self._looks:
+            await self.check()
+        if not self.is_ours:
+            raise RemoteStorageNotReadyError("nothing is told in the bucket: it is not ours")
+
+    async def take(self) -> None:
+        """An operator says that this broker goes on, and no other of this cluster.
+
+        Raises:
+            RemoteStorageNotReadyError: The bucket is another cluster's.
+            RemoteStorageError: It cannot be done now.
+        """
+        if self._memory is None:
+            return
+        async with self._looking:
+            await self._take(self._memory)
+
+    async def _take(self, memory: IncarnationMemory) -> None:
+        deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 5)
+        async with Deadline(self._timer, deadline_ms, "taking the bucket's claim"):
+            found = await self._read()
+            self.owner = self._cluster_id if found is None else found.owner
+            if self.owner != self._cluster_id:
+                raise RemoteStorageNotReadyError(
+                    f"the bucket is claimed by cluster {self.owner}: varve tier restore "
+                    "--take-ownership is for that"
+                )
+            self.state = await self._put_mine(found or ClaimText(self._cluster_id), memory)
+        self._looked_ms = self._clock.monotonic_ms()
+        self._looks += 1
+        self._tell()
+
+    async def release(self) -> None:
+        """The broker stops in order: its next start need not wait; raises RemoteStorageError."""
+        if self._memory is None or self.state not in (ClaimState.OURS, ClaimState.TAKEN):
+            return
+        async with self._looking:
+            found = await self._read()
+            if found == ClaimText(self._cluster_id, self._mine):
+                await self._write(found._replace(released=True))
+
+    async def _look(self, found: ClaimText, memory: IncarnationMemory) -> None:
+        if self.state is ClaimState.FOREIGN:
+            return
+        if self.state is ClaimState.UNKNOWN:
+            known = await memory.load()
+            if found.contested or (found.incarnation and found.incarnation not in known):
+                self.state = ClaimState.FOREIGN
+                return
+            self.state = await self._put_mine(found, memory)
+            if self.state is ClaimState.FOREIGN or not found.incarnation or found.released:
+                return
+            self.state = ClaimState.TAKEN
+            looks_ms = LOOKS_TO_NOTICE * float(self._settings().task_interval_ms)
+            self._ours_from_ms = self._clock.monotonic_ms() + max(looks_ms, NOTICE_MS_MIN)
+            return
+        if found.incarnation == self._mine and not found.contested:
+            return
+        self.state = ClaimState.FOREIGN
+        if not found.contested:
+            # So that the other one, who may have just begun, stops too.
+            await self._write(found._replace(contested=True, released=False))
+
+    async def _put_mine(self, found: ClaimText, memory: IncarnationMemory) -> ClaimState:
+        mine = self._randomness.uuid4().hex
+        # Both, until the claim is known to be written: a crash may come in between.
+        await memory.save([found.incarnation, mine])
+        await self._write(ClaimText(self._cluster_id, mine))
+        back = await self._read()
+        self._mine = mine
+        if back is None or back.incarnation != mine or back.contested:
+            return ClaimState.FOREIGN
+        await memory.save([mine])
+        return ClaimState.OURS
+
+    def _tell(self) -> None:
+        if self.owner == self._cluster_id and self.state is ClaimState.FOREIGN:
+            self._alerts.set(
+                AlertKind.TIER_NOT_OURS,
+                CLAIM_KEY,
+                "another broker with this cluster's id uses the bucket too: a copy of this node's "
+                "disk was started, or this node is the copy. Nothing is removed from remote "
+                "storage. Stop the other one, then: `varve tier claim` for the one that goes on",
+            )
+        else:
+            self._alerts.clear(AlertKind.TIER_NOT_OURS, CLAIM_KEY)
+
+    async def _read(self) -> ClaimText | None:
+        try:
+            return parse_claim(await self._tier.get_object(CLAIM_KEY))
+        except ObjectNotFoundError:
+            return None
+
+    async def _write(self, text: ClaimText) -> None:
+        await self._tier.put_object(CLAIM_KEY, _encode(text, self._clock.now_ms()))
+
+
+def encode_claim(cluster_id: str, now_ms: int) -> bytes:
+    """A claim of this cluster, which its next broker takes."""
+    return _encode(ClaimText(cluster_id), now_ms)
+
+
+def _encode(text: ClaimText, now_ms: int) -> bytes:
+    fields: dict[str, object] = {
+        "version": VERSION,
+        "clusterId": text.owner,
+        "claimedMs": now_ms,
+    }
+    if text.incarnation:
+        fields |= {
+            "incarnation": text.incarnation,
+            "contested": text.contested,
+            "released": text.released,
+        }
+    return json.dumps(fields, indent=2).encode()
+
+
+def decode_claim(data: bytes) -> str:
+    """The cluster id in a claim, `UNREADABLE` if there is none."""
+    return parse_claim(data).owner
+
+
+def parse_claim(data: bytes) -> ClaimText:
+    """What a claim says; of one that makes no sense the owner is `UNREADABLE`."""
+    try:
+        fields = json.loads(data)
+    except ValueError:
+        return ClaimText(UNREADABLE)
+    owner = fields.get("clusterId") if isinstance(fields, dict) else None
+    if not isinstance(owner, str) or not owner:
+        return ClaimText(UNREADABLE)
+    incarnation = fields.get("incarnation", "")
+    return ClaimText(
+        owner,
+        incarnation if isinstance(incarnation, str) else UNREADABLE,
+        fields.get("contested") is True,
+        fields.get("released") is True,
+    )

@@ -1,0 +1,537 @@
+"""Garbage collection: what lies in the bucket and belongs to nobody, and what is missing there.
+
+The bucket is listed page by page. Names are in the order of topic, partition and offset, so that
+one partition at a time is compared with its metadata:
+
+    the metadata owns it, or a copy under way here does    stays
+    its partition's metadata is not visible here            stays: nobody here can tell
+    all of a copy is there, manifest and all                stays, and is said to be unknown, unless
+                                                            its topic was deleted here
+    younger than `gc_grace_ms` by the store's own clock     stays, this time
+    a partition's history                                   stays, unless its topic was deleted here
+    no name of a segment's object                           stays
+    else                                                    removed
+
+and segments that are told finished must be there whole. A bucket that another cluster has claimed
+is only reported on, and so is any while the metadata is known to have lost something.
+
+A copy is told begun, on disk, before its first byte is uploaded, and what was told removed has no
+manifest any more. So a whole copy that the metadata has never heard of is no garbage: it is the
+history of a log, and the metadata was lost. `varve tier rebuild-metadata` tells of it again.
+
+Not visible here are partitions this broker does not host. So an empty broker that is pointed at a
+full bucket removes nothing, and a restore still finds all of it. Partitions whose deletion this
+broker has finished, now or before a restart, count as visible without segments, so that what a
+cancelled copy uploaded late goes too.
+
+The store's clock is asked: a small object is written and its time is read from the listing. Our own
+clock may be wrong by days, and young objects would look old.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Container
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from storage.environment.alerts import AlertKind, Alerts
+from storage.environment.clock import Clock
+from storage.environment.timer import Timer
+from tiered.deadline import Deadline, call_deadline_ms, sleep_ms
+from tiered.errors import ObjectNotFoundError
+from tiered.format.object_keys import ObjectKeys
+from tiered.maintenance.bucket_ownership import Claim
+from tiered.maintenance.lost_metadata import HOW_TO_GO_ON
+from tiered.maintenance.object_groups import ObjectGroup, ObjectGrouping
+from tiered.metadata.interface import PartitionSegments, RemoteLogMetadataManager
+from tiered.object_store.base import ObjectInfo, PendingUpload
+from tiered.segment_metadata import (
+    RemoteLogSegmentId,
+    RemoteLogSegmentMetadata,
+    SegmentState,
+    TopicIdPartition,
+)
+from tiered.settings import TierSettings
+from tiered.tier import Tier
+
+_log = logging.getLogger(__name__)
+
+CLOCK_KEY: Final = "varve-clock.json"
+
+PAGE_INTERVAL_MS: Final = 100.0
+"""Between two pages of 1,000 objects: ten listing requests a second at most."""
+
+UNKNOWN_COPIES: Final = "unknown copies"
+"""Subject of the alert."""
+
+MISSING_MAX: Final = 1_000
+KEYS_MAX: Final = 1_000
+"""Names that a report holds."""
+
+REMOVALS_MAX: Final = 300
+"""Segments removed in one call: three objects each, and stores take 1,000."""
+
+
+class UnknownCopy(NamedTuple):
+    """A copy that is whole, and of which the metadata has never heard."""
+
+    segment_id: RemoteLogSegmentId
+    start_offset: int
+    size_bytes: int
+    """Of its objects."""
+
+
+@dataclass(slots=True)
+class ScrubReport:
+    """What one pass has seen and done.
+
+    Attributes:
+        is_ours: The bucket is this cluster's; False: nothing was removed.
+        owner: Whose it is.
+        objects, object_bytes: Listed.
+        histories: Histories of partitions.
+        foreign_objects: Names that are neither a segment's nor a history's.
+        hidden_objects: Of partitions whose metadata is not visible here.
+        young_objects: Unowned, but within the grace period.
+        removed_objects, removed_bytes: Garbage (with `dry_run`: what would be removed).
+        removed_keys: Its names, the first of them.
+        aborted_uploads: Unfinished multipart uploads.
+        missing: Segments told finished that are not there whole; the first of them.
+        missing_segments: How many those are.
+        unknown: Whole copies that the metadata has never heard of; the first of them.
+        unknown_copies: How many those are.
+        unknown_by_partition: The same, of each partition.
+        lost: What the metadata is known to have lost, sentences: nothing was removed.
+    """
+
+    is_ours: bool = False
+    owner: str = ""
+    objects: int = 0
+    object_bytes: int = 0
+    histories: int = 0
+    foreign_objects: int = 0
+    hidden_objects: int = 0
+    young_objects: int = 0
+    removed_objects: int = 0
+    removed_bytes: int = 0
+    removed_keys: list[str] = field(default_factory=list)
+    aborted_uploads: int = 0
+    missing: list[RemoteLogSegmentMetadata] = field(default_factory=list)
+    missing_segments: int = 0
+    unknown: list[UnknownCopy] = field(default_factory=list)
+    unknown_copies: int = 0
+    unknown_by_partition: Counter[TopicIdPartition] = field(default_factory=Counter)
+    lost: list[str] = field(default_factory=list)
+
+
+class Scrubber:
+    """See the module.
+
+    Attributes:
+        last: Report of the last pass that went through; None: there was none yet.
+        last_began_ms: When that pass began, on the monotonic clock.
+        runs: Passes that went through.
+        removed_objects, removed_bytes, aborted_uploads: Of all passes.
+    """
+
+    __slots__ = (
+        "_alerts",
+        "_claim",
+        "_clock",
+        "_gone",
+        "_in_flight",
+        "_is_deleted",
+        "_keys",
+        "_metadata",
+        "_settings",
+        "_tier",
+        "_timer",
+        "aborted_uploads",
+        "last",
+        "last_began_ms",
+        "removed_bytes",
+        "removed_objects",
+        "runs",
+    )
+
+    def __init__(
+        self,
+        *,
+        metadata: RemoteLogMetadataManager,
+        tier: Tier,
+        claim: Claim,
+        clock: Clock,
+        timer: Timer,
+        settings: Callable[[], TierSettings],
+        in_flight: Container[UUID],
+        gone: Container[TopicIdPartition],
+        is_deleted: Callable[[UUID], bool],
+        alerts: Alerts,
+    ) -> None:
+        """Nothing runs before `run_once`.
+
+        Args:
+            metadata: Who owns what.
+            tier: The bucket.
+            claim: Whose the bucket is.
+            clock: Time.
+            timer: Deadlines, and the pause between pages.
+            settings: The present ones.
+            in_flight: Ids of copies under way here.
+            gone: Partitions whose deletion this broker has finished.
+            is_deleted: Whether a topic was deleted here, by its id.
+            alerts: Where unknown copies are told.
+        """
+        self._metadata = metadata
+        self._tier = tier
+        self._claim = claim
+        self._clock = clock
+        self._timer = timer
+        self._settings = settings
+        self._in_flight = in_flight
+        self._gone = gone
+        self._is_deleted = is_deleted
+        self._alerts = alerts
+        self._keys = ObjectKeys()
+        self.last: ScrubReport | None = None
+        self.last_began_ms: float | None = None
+        self.runs = 0
+        self.removed_objects = 0
+        self.removed_bytes = 0
+        self.aborted_uploads = 0
+
+    async def run_once(self, *, dry_run: bool = False) -> ScrubReport:
+        """One pass over the bucket.
+
+        Args:
+            dry_run: Remove nothing, only say what would be.
+
+        Raises:
+            TieredError: It could not be finished; what was removed until then was garbage.
+        """
+        report = ScrubReport()
+        began_monotonic_ms = self._clock.monotonic_ms()
+        report.is_ours = await self._claim.check()
+        report.owner = self._claim.owner or ""
+        report.lost += self._metadata.losses()
+        removes = self._claim.is_settled and not dry_run and not report.lost
+        began_ms = self._clock.now_ms()
+        oldest_ms = self._settings().gc_grace_ms
+        store_now_ms = await self._store_now_ms() if report.is_ours else began_ms
+        limit_ms = store_now_ms - oldest_ms
+        await self._scrub_objects(report, limit_ms, began_ms, removes)
+        await self._scrub_uploads(report, limit_ms, removes)
+        self.last = report
+        self.last_began_ms = began_monotonic_ms
+        self.runs += 1
+        self._tell(report)
+        if removes:
+            self.removed_objects += report.removed_objects
+            self.removed_bytes += report.removed_bytes
+            self.aborted_uploads += report.aborted_uploads
+        if report.removed_objects or report.missing_segments or not report.is_ours:
+            _log.warning(
+                "bucket of cluster %s: %d objects of nobody %s, %d segments are missing",
+                report.owner,
+                report.removed_objects,
+                "were removed" if removes else "would be removed",
+                report.missing_segments,
+            )
+        return report
+
+    def _tell(self, report: ScrubReport) -> None:
+        if report.unknown_copies:
+            first = report.unknown[0]
+            self._alerts.set(
+                AlertKind.TIER_METADATA_LOST,
+                UNKNOWN_COPIES,
+                f"{report.unknown_copies} whole copies of segments are in the bucket of which "
+                f"__remote_log_metadata knows nothing (the first of {first.segment_id.partition} "
+                f"from offset {first.start_offset} on): it has lost events. Such copies are kept; "
+                f"{HOW_TO_GO_ON}",
+            )
+        else:
+            self._alerts.clear(AlertKind.TIER_METADATA_LOST, UNKNOWN_COPIES)
+
+    def _deadline(self, calls: int, what: str) -> Deadline:
+        timeout_ms = self._settings().store.call_timeout_ms
+        return Deadline(self._timer, call_deadline_ms(timeout_ms, calls), what)
+
+    async def _store_now_ms(self) -> int:
+        async with self._deadline(2, "look at the store's clock"):
+            await self._tier.put_object(CLOCK_KEY, b"{}\n")
+            page = await self._tier.list_objects(CLOCK_KEY, None)
+        for found in page.objects:
+            if found.key == CLOCK_KEY:
+                return found.modified_ms
+        # It is eventually consistent, then: its time is not known, and all objects look young.
+        return 0
+
+    # -- objects -----------------------------------------------------------------------------
+
+    async def _scrub_objects(
+        self, report: ScrubReport, limit_ms: int, began_ms: int, removes: bool
+    ) -> None:
+        grouping = ObjectGrouping()
+        work = _Pass(limit_ms=limit_ms, began_ms=began_ms, removes=removes)
+        continuation: str | None = None
+        while True:
+            async with self._deadline(1, "listing the bucket"):
+                page = await self._tier.list_objects("", continuation)
+            # What is owned is looked up once per page and partition, and again before a removal.
+            work.owned = None
+            for found in page.objects:
+                report.objects += 1
+                report.object_bytes += found.size
+                key = self._keys.parse(found.key)
+                if key is None:
+                    self._see_other(report, work, found)
+                    continue
+                group = grouping.add(key, found)
+                if group is not None:
+                    await self._see(report, work, group)
+            await self._remove(report, work)
+            continuation = page.continuation
+            if continuation is None:
+                break
+            await sleep_ms(self._timer, PAGE_INTERVAL_MS)
+        last = grouping.finish()
+        if last is not None:
+            await self._see(report, work, last)
+            await self._remove(report, work)
+        await self._leave(report, work)
+        for partition in self._metadata.partitions():
+            if partition not in work.partitions:
+                await self._report_missing(report, partition, frozenset(), began_ms)
+
+    def _see_other(self, report: ScrubReport, work: "_Pass", found: ObjectInfo) -> None:
+        """An object that is no segment's."""
+        partition = self._keys.parse_history(found.key)
+        if partition is None:
+            report.foreign_objects += 1
+            return
+        report.histories += 1
+        if self._is_stray(found):
+            if found.modified_ms > work.limit_ms:
+                report.young_objects += 1
+            else:
+                work.histories.append(found)
+
+    def _is_stray(self, found: ObjectInfo) -> bool:
+        """A history that went with its topic, and that a write on its way then has brought back."""
+        partition = self._keys.parse_history(found.key)
+        return (
+            partition is not None
+            and self._is_given_up(partition)
+            and not self._metadata.is_ready(partition)
+        )
+
+    async def _see(self, report: ScrubReport, work: "_Pass", group: ObjectGroup) -> None:
+        if group.partition != work.present:
+            await self._leave(report, work)
+            work.enter(group.partition)
+        if group.is_whole:
+            work.whole.add(group.key.segment_id.id)
+        count = len(group.objects)
+        if work.owned is None:
+            work.owned = self._owned(group.partition)
+        if work.owned is None:
+            report.hidden_objects += count
+        elif self._is_owned(group, work.owned):
+            return
+        elif group.modified_ms > work.limit_ms:
+            report.young_objects += count
+        elif self._is_history(group):
+            await self._see_unknown(report, work, group)
+        else:
+            work.garbage.append(group)
+            if len(work.garbage) >= REMOVALS_MAX:
+                await self._remove(report, work)
+
+    def _owned(self, partition: TopicIdPartition) -> Container[UUID] | None:
+        """Ids of the segments that the metadata knows; None: that cannot be told here."""
+        if self._metadata.is_ready(partition):
+            return _Owned(self._metadata.known_of(partition))
+        return frozenset() if self._is_given_up(partition) else None
+
+    def _is_given_up(self, partition: TopicIdPartition) -> bool:
+        """Its topic was deleted here."""
+        return partition in self._gone or self._is_deleted(partition.topic_id)
+
+    def _is_owned(self, group: ObjectGroup, owned: Container[UUID]) -> bool:
+        segment_id = group.key.segment_id.id
+        return segment_id in owned or segment_id in self._in_flight
+
+    async def _see_unknown(self, report: ScrubReport, work: "_Pass", group: ObjectGroup) -> None:
+        if not work.has_unknown:
+            # It may have been removed since it was listed, and forgotten for that. Once one is
+            # proved the others of the partition need no call each.
+            async with self._deadline(1, "look at an unknown manifest"):
+                try:
+                    await self._tier.get_object(self._keys.keys_of(*group.key[:2]).manifest)
+                except ObjectNotFoundError:
+                    return
+            work.has_unknown = True
+        report.unknown_copies += 1
+        report.unknown_by_partition[group.partition] += 1
+        if len(report.unknown) < MISSING_MAX:
+            size = sum(found.size for found in group.objects)
+            report.unknown.append(UnknownCopy(group.key.segment_id, group.key.start_offset, size))
+
+    def _is_history(self, group: ObjectGroup) -> bool:
+        """All of a copy, which nobody has given up."""
+        return group.is_whole and not self._is_given_up(group.partition)
+
+    async def _remove(self, report: ScrubReport, work: "_Pass") -> None:
+        """Remove the garbage found so far; all of it is of one page, or a little before."""
+        groups, work.garbage = work.garbage, []
+        histories, work.histories = work.histories, []
+        keys: list[str] = []
+        size = 0
+        owned: dict[TopicIdPartition, Container[UUID] | None] = {}
+        for group in groups:
+            if group.partition not in owned:
+                owned[group.partition] = self._owned(group.partition)
+            present = owned[group.partition]
+            # Awaits lie between the first look and this one: the partition may have gone.
+            if present is None or self._is_owned(group, present):
+                continue
+            keys += group.keys
+            size += sum(found.size for found in group.objects)
+        # After what it tells of.
+        for found in histories:
+            if self._is_stray(found):
+                keys.append(found.key)
+                size += found.size
+        if not keys:
+            return
+        if work.removes:
+            await self._claim.require()
+            async with self._deadline(1, "removing garbage"):
+                await self._tier.delete_objects(keys)
+        report.removed_objects += len(keys)
+        report.removed_bytes += size
+        report.removed_keys += keys[: max(0, KEYS_MAX - len(report.removed_keys))]
+
+    # -- what is missing ---------------------------------------------------------------------
+
+    async def _leave(self, report: ScrubReport, work: "_Pass") -> None:
+        if work.present is not None:
+            await self._report_missing(report, work.present, work.whole, work.began_ms)
+
+    async def _report_missing(
+        self,
+        report: ScrubReport,
+        partition: TopicIdPartition,
+        whole: Container[UUID],
+        began_ms: int,
+    ) -> None:
+        if not self._metadata.is_ready(partition):
+            return
+        for segment in self._metadata.segments(partition):
+            # What was told after the listing began may have been written after its page.
+            is_told = segment.state is SegmentState.COPY_SEGMENT_FINISHED
+            if not is_told or segment.id in whole or segment.event_timestamp_ms >= began_ms:
+                continue
+            async with self._deadline(2, f"look at {segment.id}"):
+                if await self._tier.is_complete(segment):
+                    continue
+            if not self._metadata.is_ready(partition):
+                return
+            present = self._metadata.known_of(partition).segment(segment.id)
+            if present is not None and present.state is SegmentState.COPY_SEGMENT_FINISHED:
+                report.missing_segments += 1
+                if len(report.missing) < MISSING_MAX:
+                    report.missing.append(segment)
+
+    # -- uploads -----------------------------------------------------------------------------
+
+    async def _scrub_uploads(self, report: ScrubReport, limit_ms: int, removes: bool) -> None:
+        async with self._deadline(2, "listing unfinished uploads"):
+            uploads = await self._tier.list_uploads("")
+        for upload in uploads:
+            if upload.started_ms > limit_ms or not self._is_abandoned(upload):
+                continue
+            if removes:
+                async with self._deadline(1, "aborting an upload"):
+                    await self._tier.abort_upload(upload)
+            report.aborted_uploads += 1
+
+    def _is_abandoned(self, upload: PendingUpload) -> bool:
+        """Nobody goes on with an upload that began long ago."""
+        history = self._keys.parse_history(upload.key)
+        if history is not None:
+            # It is written within seconds, or anew.
+            return self._owned(history) is not None
+        key = self._keys.parse(upload.key)
+        if key is None:
+            return False
+        segment_id = key.segment_id
+        owned = self._owned(segment_id.partition)
+        # One that the metadata knows is under way, here or elsewhere, or goes with its segment.
+        return (
+            owned is not None
+            and segment_id.id not in owned
+            and segment_id.id not in self._in_flight
+        )
+
+
+class _Owned:
+    """Ids of the segments of one partition, without a list of them all."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self, known: PartitionSegments) -> None:
+        self._known = known
+
+    def __contains__(self, segment_id: object) -> bool:
+        return isinstance(segment_id, UUID) and self._known.segment(segment_id) is not None
+
+
+class _Pass:
+    """Where one pass is.
+
+    Attributes:
+        limit_ms, began_ms, removes: Garbage is older; when it began; whether it removes.
+        present: The partition it is in.
+        owned: What the metadata knows of it; None: not looked up, or not known here.
+        whole: Its copies of which all objects were seen.
+        has_unknown: A copy of it that the metadata has never heard of was found.
+        partitions: All that were seen.
+        garbage: To be removed.
+        histories: Of deleted partitions, to be removed after it.
+    """
+
+    __slots__ = (
+        "began_ms",
+        "garbage",
+        "has_unknown",
+        "histories",
+        "limit_ms",
+        "owned",
+        "partitions",
+        "present",
+        "removes",
+        "whole",
+    )
+
+    def __init__(self, *, limit_ms: int, began_ms: int, removes: bool) -> None:
+        self.limit_ms = limit_ms
+        self.began_ms = began_ms
+        self.removes = removes
+        self.present: TopicIdPartition | None = None
+        self.owned: Container[UUID] | None = None
+        self.whole: set[UUID] = set()
+        self.has_unknown = False
+        self.partitions: set[TopicIdPartition] = set()
+        self.garbage: list[ObjectGroup] = []
+        self.histories: list[ObjectInfo] = []
+
+    def enter(self, partition: TopicIdPartition) -> None:
+        """The next partition begins."""
+        self.present = partition
+        self.partitions.add(partition)
+        self.owned = None
+        self.whole = set()
+        self.has_unknown = False

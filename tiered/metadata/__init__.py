@@ -1,0 +1,1 @@
+"""RemoteLogMetadataManager (KIP-405): which segment in remote storage holds what."""

@@ -1,0 +1,432 @@
+"""Reads one partition of `__remote_log_metadata`, keeps its state, and answers who waits for it.
+
+    opening ──snapshot──> replaying ──end of the topic as it was──> following
+       ^                      │                                        │
+       └──the log was cut back, or a snapshot's block is malformed─────┘
+
+A user partition that is wanted becomes visible once the reader follows, has read up to the end the
+topic had after the wish, and has its block decoded. One that is wanted late needs nothing else: the
+state has all user partitions of the metadata partition, wanted or not.
+
+Only what is read here changes the state, in the order of the topic: whoever tells something waits
+until it has been read back (`tell`), and learns then whether the state machine took it. With
+several writers, the order in the topic is the one all brokers see, so the one who comes second with
+a contradicting step is refused everywhere, whatever it believed when it wrote.
+
+Everything runs on the loop in slices: there is no lock that could be waited for.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from protocol.errors import DecodeError
+from protocol.internal.remote_log_metadata import PartitionDeleteMetadataRecord
+from storage.environment.clock import Clock
+from storage.environment.timer import Timer
+from storage.errors import StorageError
+from tiered.errors import (
+    InvalidTransitionError,
+    RemoteOffsetNotFoundError,
+    RemoteStorageError,
+    RemoteStorageNotReadyError,
+    TieredError,
+)
+from tiered.metadata.log import LogPage, MetadataLog
+from tiered.metadata.partition_state import MetadataPartitionState, key_of
+from tiered.metadata.read_back import ReadBack
+from tiered.metadata.records import EventRecord, decode_event
+from tiered.metadata.settings import MetadataSettings
+from tiered.metadata.snapshot import SnapshotError
+from tiered.metadata.snapshotter import Snapshotter, gap_text
+from tiered.metadata.stats import MetadataStats
+from tiered.metadata.wanted_partitions import WantedPartition, WantedPartitions
+from tiered.segment_metadata import TopicIdPartition
+from tiered.turns import Turns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tiered.segment_metadata import RemotePartitionDelete
+
+LOGGER = logging.getLogger(__name__)
+
+READ_BYTES = 32 * 1024
+"""Bytes of the topic that are taken apart at a time: about a millisecond."""
+
+TELLING_MAX = 10_000
+"""Events of this broker that may be on their way into a metadata partition."""
+
+COMPLAINTS_MAX = 10
+"""Events found wrong that are logged one by one; then only every thousandth."""
+
+
+class MetadataReader:
+    """See the module."""
+
+    def __init__(
+        self,
+        partition: int,
+        log: MetadataLog,
+        snapshotter: Snapshotter,
+        *,
+        clock: Clock,
+        timer: Timer,
+        settings: MetadataSettings,
+        stats: MetadataStats,
+        turns: Turns,
+        on_deleted: Callable[[TopicIdPartition], None],
+    ) -> None:
+        self.partition = partition
+        self.is_loaded = False
+        self.wanted = WantedPartitions()
+        self._log = log
+        self._snapshotter = snapshotter
+        self._clock = clock
+        self._timer = timer
+        self._settings = settings
+        self._stats = stats
+        self._on_deleted = on_deleted
+        self._turns = turns
+        self._state: MetadataPartitionState | None = None
+        self._ignore_snapshots = False
+        self._snapshot_offset = 0
+        # Where the next one is due, so that one that fails is not tried again at every event.
+        self._snapshot_due = settings.snapshot_events
+        self._snapshot_task: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
+        self._read_back = ReadBack(timer, settings.read_back_max_ms)
+        self._complaints = 0
+        # Noticed, and not yet remembered.
+        self._loss = ""
+
+    # -- who wants what --------------------------------------------------------------------------
+
+    def want(self, partition: TopicIdPartition) -> None:
+        """Make it visible as soon as possible."""
+        if self.wanted.want(partition):
+            self._wake.set()
+
+    def release(self, partition: TopicIdPartition) -> None:
+        """It is not asked for any more; its state stays, as that of all others here."""
+        self.wanted.forget(key_of(partition))
+
+    def deletions(self) -> "Iterator[RemotePartitionDelete]":
+        """Of all user partitions; none before it is loaded."""
+        return self._state.deletions() if self.is_loaded and self._state is not None else iter(())
+
+    def known(self) -> "Iterator[TopicIdPartition]":
+        """User partitions that have segments, wanted here or not; none before it is loaded."""
+        if not self.is_loaded or self._state is None:
+            return iter(())
+        return (
+            user.partition
+            for user in self._state.users()
+            if user.block is not None or len(user.cache)
+        )
+
+    def may_have(self, partition: TopicIdPartition) -> bool:
+        """Whether any of its segments is known; also before it is loaded."""
+        if not self.is_loaded or self._state is None:
+            return True
+        user = self._state.user(key_of(partition))
+        return user is not None and (user.block is not None or len(user.cache) > 0)
+
+    @property
+    def lost(self) -> str:
+        """What is known to be lost of the metadata partition; empty: nothing."""
+        return "" if self._state is None else self._state.lost
+
+    def note_loss(self, text: str) -> None:
+        """Somebody has noticed that events are lost; it is remembered as soon as possible."""
+        if not self.lost:
+            self._loss = text
+            self._wake.set()
+
+    async def lose(self, text: str) -> None:
+        """Remember that something is lost, before this returns; raises RemoteStorageError."""
+        if self._state is not None and not self._state.lost:
+            await self._snapshotter.lose(
+                self._state, f"__remote_log_metadata-{self.partition} has lost events: {text}"
+            )
+
+    async def found(self) -> None:
+        """What was lost has been told again, or is given up; raises RemoteStorageError."""
+        self._loss = ""
+        if self._state is not None:
+            await self._snapshotter.found(self._state)
+
+    @property
+    def segments(self) -> int:
+        """Segments that are decoded here, of all user partitions."""
+        return 0 if self._state is None else self._state.segments
+
+    # -- telling ---------------------------------------------------------------------------------
+
+    async def tell(self, *values: bytes) -> None:
+        """Write events, all or none, and wait until they have been read back.
+
+        Raises:
+            InvalidTransitionError: Somebody else's event came first, and contradicts it.
+            RemoteStorageError: It could not be written, or was not read back in time.
+            RemoteStorageNotReadyError: The metadata partition is not served here (any more).
+        """
+        if self._read_back.telling >= TELLING_MAX:
+            raise RemoteStorageError(f"{TELLING_MAX} events are being told already")
+        self._read_back.begin()
+        try:
+            first = await self._log.append(self.partition, *values)
+            last = first + len(values) - 1
+            state = self._state
+            if state is None or state.next_offset <= last:
+                self._wake.set()
+                await self._read_back.expect(last)
+            self._stats.events_told += len(values)
+            for offset in range(first, last + 1):
+                self._read_back.check(offset)
+        except (RemoteStorageError, RemoteStorageNotReadyError):
+            self._stats.tell_failures += 1
+            raise
+        finally:
+            self._read_back.end()
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """There may be more to read."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Read until cancelled; trouble is waited out."""
+        delay_ms = self._settings.retry_ms
+        while True:
+            try:
+                if self.is_loaded:
+                    await self._follow()
+                else:
+                    await self._load()
+                delay_ms = self._settings.retry_ms
+                continue
+            except RemoteStorageNotReadyError:
+                # Its log is not open yet, or was deleted; `wake` says when to look again.
+                pass
+            except RemoteOffsetNotFoundError as error:
+                if await self._mend(error):
+                    continue
+            except SnapshotError as error:
+                LOGGER.error("metadata snapshots malformed, reading the topic instead %s", error)
+                self._stats.snapshots_ignored += 1
+                self._ignore_snapshots = True
+                self._reset()
+                continue
+            except (TieredError, StorageError, DecodeError) as error:
+                self._stats.read_failures += 1
+                LOGGER.warning(
+                    "metadata cannot be read, trying again partition=%d retry_ms=%d error=%s",
+                    self.partition,
+                    delay_ms,
+                    error,
+                )
+            except Exception:
+                self._stats.read_failures += 1
+                LOGGER.exception("metadata reader failed partition=%d", self.partition)
+            await self._pause(delay_ms)
+            delay_ms = min(2 * delay_ms, self._settings.retry_max_ms)
+
+    async def _pause(self, delay_ms: float) -> None:
+        """Until `wake`, or until time is up."""
+        self._wake.clear()
+        handle = self._timer.call_later_ms(delay_ms, self._wake.set)
+        try:
+            await self._wake.wait()
+        finally:
+            handle.cancel()
+
+    async def _load(self) -> None:
+        started_ms = self._clock.monotonic_ms()
+        offsets = await self._log.offsets(self.partition)
+        state = self._state
+        if state is None:
+            state = await self._snapshotter.load(
+                self.partition, self._log.topic_id, offsets, ignore=self._ignore_snapshots
+            )
+            self._snapshot_offset = state.next_offset
+            self._snapshot_due = state.next_offset + self._settings.snapshot_events
+            self._state = state
+        first = state.next_offset
+        await self._read_until(state, offsets.end)
+        self.is_loaded = True
+        took_ms = self._clock.monotonic_ms() - started_ms
+        self._stats.loaded += 1
+        self._stats.loading_ms = max(self._stats.loading_ms, took_ms)
+        if offsets.end:
+            LOGGER.info(
+                "remote log metadata loaded partition=%d events=%d of=%d elapsed_ms=%d",
+                self.partition,
+                state.next_offset - first,
+                state.next_offset,
+                took_ms,
+            )
+        self._snapshot_if_many()
+
+    async def _follow(self) -> None:
+        """One step: make visible what is wanted, or read what is new, or wait."""
+        state = self._state
+        assert state is not None
+        self._wake.clear()
+        if self._loss:
+            text, self._loss = self._loss, ""
+            await self.lose(text)
+        new = self.wanted.invisible()
+        if new:
+            await self._show(state, new)
+            return
+        page = await self._log.read(self.partition, state.next_offset, READ_BYTES)
+        if page.next_offset > state.next_offset:
+            await self._apply_page(state, page)
+            self._snapshot_if_many()
+        else:
+            await self._wake.wait()
+
+    async def _show(self, state: MetadataPartitionState, new: list[WantedPartition]) -> None:
+        offsets = await self._log.offsets(self.partition)
+        await self._read_until(state, offsets.end)
+        await self._turns.pause()
+        for wanted in new:
+            user = state.ensure(wanted.partition)
+            if user.block is not None:
+                await self._turns.go_through(user.reading_block())
+            self.wanted.show(wanted, user)
+            await self._turns.worked(4)
+
+    async def _read_until(self, state: MetadataPartitionState, end: int) -> None:
+        while state.next_offset < end:
+            await self._turns.pause()
+            page = await self._log.read(self.partition, state.next_offset, READ_BYTES)
+            if page.next_offset <= state.next_offset:
+                raise RemoteStorageError(f"nothing to read at {state.next_offset}, end is {end}")
+            await self._apply_page(state, page)
+
+    async def _apply_page(self, state: MetadataPartitionState, page: LogPage) -> None:
+        applied = self._read_back.applied
+        for offset, value in page.records:
+            if offset < state.next_offset:
+                continue
+            await self._apply(state, offset, value)
+            # Now, not at the page's end: whoever gets a turn in between sees what is true.
+            state.next_offset = offset + 1
+            applied(offset)
+            await self._turns.worked(1)
+        state.next_offset = page.next_offset
+        self._stats.events_read += len(page.records)
+        # Taking a page apart has cost about as much as applying it.
+        await self._turns.worked(1 + len(page.records))
+
+    async def _apply(self, state: MetadataPartitionState, offset: int, value: bytes) -> None:
+        try:
+            record = decode_event(value)
+            user = state.user((record.topic_id, record.partition))
+            if user is not None and user.block is not None:
+                await self._turns.go_through(user.reading_block())
+            state.apply(record)
+        except DecodeError as error:
+            self._stats.events_undecodable += 1
+            self._refuse(offset, RemoteStorageError(f"event {offset} is malformed: {error}"))
+        except InvalidTransitionError as error:
+            self._stats.events_refused += 1
+            self._refuse(offset, error)
+        else:
+            if type(record) is PartitionDeleteMetadataRecord:
+                self._after_deletion(state, record)
+
+    def _after_deletion(self, state: MetadataPartitionState, record: EventRecord) -> None:
+        key = (record.topic_id, record.partition)
+        if state.user(key) is None:
+            partition = self.wanted.forget(key)
+            if partition is not None:
+                self._on_deleted(partition)
+
+    def _refuse(self, offset: int, error: TieredError) -> None:
+        self._read_back.refused(offset, error)
+        self._complaints += 1
+        if self._complaints <= COMPLAINTS_MAX or self._complaints % 1000 == 0:
+            LOGGER.warning(
+                "remote log metadata event ignored partition=%d offset=%d count=%d reason=%s",
+                self.partition,
+                offset,
+                self._complaints,
+                error,
+            )
+
+    async def _mend(self, error: RemoteOffsetNotFoundError) -> bool:
+        """The topic does not go on where we are; False: try again later."""
+        state = self._state
+        try:
+            offsets = await self._log.offsets(self.partition)
+        except TieredError:
+            return False
+        if state is None or offsets.start <= state.next_offset <= offsets.end:
+            return False
+        if state.next_offset < offsets.start:
+            try:
+                await self._snapshotter.lose(state, gap_text(state, offsets.start))
+            except TieredError:
+                return False
+            state.next_offset = offsets.start
+        else:
+            LOGGER.error(
+                "__remote_log_metadata was cut back, reading it again partition=%d at=%d end=%d",
+                self.partition,
+                error.offset,
+                offsets.end,
+            )
+            self._reset()
+        return True
+
+    def _reset(self) -> None:
+        """Begin anew; nothing is visible until that is done."""
+        self._state = None
+        self.is_loaded = False
+        self.wanted.hide_all()
+
+    # -- snapshots -------------------------------------------------------------------------------
+
+    @property
+    def events_since_snapshot(self) -> int:
+        """Events a start would have to read besides the newest snapshot."""
+        return 0 if self._state is None else self._state.next_offset - self._snapshot_offset
+
+    def _snapshot_if_many(self) -> None:
+        if self._state is not None and self._state.next_offset >= self._snapshot_due:
+            self.begin_snapshot()
+
+    def begin_snapshot(self) -> None:
+        """Write one in the background, if there is anything new and none is being written."""
+        state = self._state
+        if state is None or not self.is_loaded or not self.events_since_snapshot:
+            return
+        if self._snapshot_task is None:
+            self._snapshot_due = state.next_offset + self._settings.snapshot_events
+            self._snapshot_task = asyncio.get_running_loop().create_task(self._snapshot())
+
+    async def last_snapshot(self) -> None:
+        """Wait for the one that is being written, then write what is new; `run` has ended."""
+        if self._snapshot_task is not None:
+            await self._snapshot_task
+        if self.is_loaded and self.events_since_snapshot:
+            await self._snapshot()
+
+    async def _snapshot(self) -> None:
+        try:
+            if self._state is not None:
+                written = await self._snapshotter.write(self._state, self._log.topic_id)
+                if written is not None:
+                    self._snapshot_offset = max(self._snapshot_offset, written)
+        finally:
+            self._snapshot_task = None
+
+    def close(self) -> None:
+        """Let nobody wait any longer; `run` has been cancelled."""
+        self.wanted.forget_all()
+        self._read_back.close()

@@ -1,0 +1,1 @@
+"""Restoring topics and metadata from what a bucket holds."""

@@ -1,0 +1,273 @@
+"""Telling `__remote_log_metadata` again what the bucket's manifests know: after it was lost.
+
+    list the bucket ─> whole copies that the metadata does not know, partition by partition
+    ─> read their manifests ─> tell each begun and finished, in one batch of the topic
+    ─> what was lost is found: partitions that waited are looked at again, garbage is collected
+
+A manifest is written last and removed first, so it says that its copy was finished and not given
+up, and has all that the topic's records had, leader epochs included. Not told are copies
+
+    of partitions this broker has no metadata of    their topic is not here, or is not tiered
+    of topics that were deleted here                their removal goes on
+    that are below the log start offset             they were given up; told again they would be
+                                                    removed at once, so that is only done when asked
+
+It may be stopped and begun again at any time: what was told is known from then on, and passed over.
+Copies that overlap, or are of another history, are told too: which of them is read follows from
+their leader epochs, as it did before.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from storage.environment.clock import Clock
+from storage.environment.timer import Timer
+from tiered.deadline import Deadline, call_deadline_ms
+from tiered.errors import (
+    CorruptRemoteDataError,
+    ObjectNotFoundError,
+    RemoteStorageError,
+    TieredError,
+)
+from tiered.format.manifest import SegmentManifest
+from tiered.format.object_keys import ObjectKeys
+from tiered.maintenance.object_groups import ObjectGroup, ObjectGrouping
+from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
+from tiered.settings import TierSettings
+from tiered.tasks.manager import RemoteLogManager
+from tiered.tier import Tier
+
+SEGMENTS_PER_BATCH: Final = 100
+"""Told together: one batch of the topic, one sync."""
+
+READS_AT_A_TIME: Final = 16
+"""Manifests that are read together."""
+
+PROBLEMS_MAX: Final = 1_000
+
+
+@dataclass(slots=True)
+class RebuildReport:
+    """What was found and told.
+
+    Attributes:
+        told_segments, told_bytes: Told again (with `dry_run`: what would be); bytes of logs.
+        partitions: Of how many partitions.
+        known_segments: Whole copies that the metadata knew.
+        hidden_segments: Of partitions this broker has no metadata of.
+        deleted_segments: Of topics that were deleted here.
+        below_log_start: Wholly below their log's start, and left alone.
+        problems: Sentences about copies that could not be told; the first of them.
+        problem_count: How many those are.
+        held_back: Partitions that wait still, and why.
+        found: What was lost counts as found.
+    """
+
+    told_segments: int = 0
+    told_bytes: int = 0
+    partitions: int = 0
+    known_segments: int = 0
+    hidden_segments: int = 0
+    deleted_segments: int = 0
+    below_log_start: int = 0
+    problems: list[str] = field(default_factory=list)
+    problem_count: int = 0
+    held_back: dict[str, str] = field(default_factory=dict)
+    found: bool = False
+
+    def add_problem(self, text: str) -> None:
+        """One more copy that cannot be told."""
+        self.problem_count += 1
+        if len(self.problems) < PROBLEMS_MAX:
+            self.problems.append(text)
+
+
+class RebuildBusyError(RemoteStorageError):
+    """One is under way already."""
+
+
+class MetadataRebuild:
+    """See the module. One for the broker; runs on its loop."""
+
+    def __init__(
+        self,
+        *,
+        metadata: RemoteLogMetadataManager,
+        manager: RemoteLogManager,
+        tier: Tier,
+        clock: Clock,
+        timer: Timer,
+        broker_id: int,
+        settings: Callable[[], TierSettings],
+        is_deleted: Callable[[UUID], bool],
+        log_start_of: Callable[[TopicIdPartition], int | None],
+    ) -> None:
+        """Nothing runs before `run`.
+
+        Args:
+            metadata: Is told.
+            manager: Whose partitions wait.
+            tier: The bucket.
+            clock: Times of the events.
+            timer: Deadlines.
+            broker_id: Of this broker.
+            settings: The present ones.
+            is_deleted: Whether a topic was deleted here, by its id.
+            log_start_of: The log start offset of a partition; None: it has no log here.
+        """
+        self._metadata = metadata
+        self._manager = manager
+        self._tier = tier
+        self._clock = clock
+        self._timer = timer
+        self._broker_id = broker_id
+        self._settings = settings
+        self._is_deleted = is_deleted
+        self._log_start_of = log_start_of
+        self._keys = ObjectKeys()
+        self._is_running = False
+
+    async def run(
+        self, *, dry_run: bool = False, below_log_start: bool = False, accept_loss: bool = False
+    ) -> RebuildReport:
+        """Do it; see the module.
+
+        Args:
+            dry_run: Tell nothing, only say what would be.
+            below_log_start: Also copies below the log start offset, which expire then.
+            accept_loss: What cannot be told is given up: partitions that would wait still begin
+                where they have records, and what is unknown counts as not there.
+
+        Raises:
+            RebuildBusyError: One is under way.
+            TieredError: It could not be finished; what was told stays told.
+        """
+        if self._is_running:
+            raise RebuildBusyError("the metadata is being rebuilt already")
+        self._is_running = True
+        try:
+            return await self._run(dry_run, below_log_start, accept_loss)
+        finally:
+            self._is_running = False
+
+    async def _run(self, dry_run: bool, below_log_start: bool, accept_loss: bool) -> RebuildReport:
+        report = RebuildReport()
+        if not dry_run:
+            await self._metadata.accept_partitions()
+        present: TopicIdPartition | None = None
+        keys: list[str] = []
+        known: frozenset[UUID] = frozenset()
+        async for group in self._whole_copies():
+            if group.partition != present:
+                await self._tell_all(report, present, keys, dry_run, below_log_start)
+                present, keys = group.partition, []
+                known = self._known(present)
+            if self._is_wanted(report, group, known):
+                keys.append(self._keys.keys_of(*group.key[:2]).manifest)
+        await self._tell_all(report, present, keys, dry_run, below_log_start)
+        for partition in self._metadata.partitions():
+            if not self._metadata.is_ready(partition):
+                report.add_problem(f"metadata of {partition} is still being read: run it again")
+        if not dry_run and (accept_loss or not report.problem_count):
+            await self._metadata.found()
+            report.found = True
+            if accept_loss:
+                self._manager.accept_losses()
+            self._manager.look_again()
+        report.held_back = {str(who): why for who, why in self._manager.held_back.items()}
+        return report
+
+    def _deadline(self, calls: int, what: str) -> Deadline:
+        timeout_ms = self._settings().store.call_timeout_ms
+        return Deadline(self._timer, call_deadline_ms(timeout_ms, calls), what)
+
+    async def _whole_copies(self) -> AsyncIterator[ObjectGroup]:
+        grouping = ObjectGrouping()
+        continuation: str | None = None
+        while True:
+            async with self._deadline(1, "listing the bucket"):
+                page = await self._tier.list_objects("", continuation)
+            for found in page.objects:
+                key = self._keys.parse(found.key)
+                group = None if key is None else grouping.add(key, found)
+                if group is not None and group.is_whole:
+                    yield group
+            continuation = page.continuation
+            if continuation is None:
+                break
+        last = grouping.finish()
+        if last is not None and last.is_whole:
+            yield last
+
+    def _known(self, partition: TopicIdPartition) -> frozenset[UUID]:
+        if not self._metadata.is_ready(partition):
+            return frozenset()
+        return frozenset(one.id for one in self._metadata.segments(partition))
+
+    def _is_wanted(self, report: RebuildReport, group: ObjectGroup, known: frozenset[UUID]) -> bool:
+        partition = group.partition
+        if partition in self._manager.gone or self._is_deleted(partition.topic_id):
+            report.deleted_segments += 1
+        elif not self._metadata.is_ready(partition):
+            report.hidden_segments += 1
+        elif group.key.segment_id.id in known or group.key.segment_id.id in self._manager.in_flight:
+            report.known_segments += 1
+        else:
+            return True
+        return False
+
+    async def _tell_all(
+        self,
+        report: RebuildReport,
+        partition: TopicIdPartition | None,
+        keys: list[str],
+        dry_run: bool,
+        below_log_start: bool,
+    ) -> None:
+        if partition is None or not keys:
+            return
+        found: list[SegmentManifest] = []
+        for start in range(0, len(keys), READS_AT_A_TIME):
+            part = keys[start : start + READS_AT_A_TIME]
+            read = await asyncio.gather(*(self._read(report, key) for key in part))
+            found += [one for one in read if one is not None]
+        log_start = 0 if below_log_start else (self._log_start_of(partition) or 0)
+        wanted = [one for one in found if one.metadata.end_offset >= log_start]
+        report.below_log_start += len(found) - len(wanted)
+        # The later copy of the same offsets takes the place of the earlier one, as it did then.
+        wanted.sort(key=lambda one: one.created_ms)
+        report.partitions += bool(wanted)
+        for start in range(0, len(wanted), SEGMENTS_PER_BATCH):
+            some = [one.metadata for one in wanted[start : start + SEGMENTS_PER_BATCH]]
+            if not dry_run:
+                await self._metadata.restore([self._finished(one) for one in some])
+            report.told_segments += len(some)
+            report.told_bytes += sum(one.segment_size_bytes for one in some)
+
+    async def _read(self, report: RebuildReport, key: str) -> SegmentManifest | None:
+        try:
+            async with self._deadline(1, f"reading {key}"):
+                manifest = SegmentManifest.from_json(await self._tier.get_object(key), key)
+            async with self._deadline(2, f"look at {key}"):
+                if await self._tier.is_complete(manifest.metadata):
+                    return manifest
+            report.add_problem(f"{key}: its objects are not of the sizes it says")
+        except ObjectNotFoundError:
+            return None  # removed meanwhile
+        except CorruptRemoteDataError as error:
+            report.add_problem(f"{error.key}: {error.problem}")
+        except TieredError as error:
+            report.add_problem(f"{key}: {error}")
+        return None
+
+    def _finished(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
+        return metadata.in_state(
+            SegmentState.COPY_SEGMENT_FINISHED,
+            self._broker_id,
+            self._clock.now_ms(),
+            metadata.custom_metadata,
+        )

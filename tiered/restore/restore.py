@@ -1,0 +1,300 @@
+"""Finding out what a bucket can give back, from its manifests alone.
+
+    list all objects ─> manifests of the topics wanted ─> read each, compare with what is listed
+    ─> their histories (`tiered.metadata.history`): where logs start, which topics were being
+    deleted
+    ─> per partition: the newest decides, its leader epochs and producer snapshot are read
+    ─> `tiered.restore.restore_plan` chooses
+
+Nothing is written here, neither in the bucket nor anywhere else. A manifest of which one bit has
+flipped is put right (`tiered.format.manifest_repair`); whoever restores writes it back. What cannot
+be read is a problem that is told, and the rest goes on without it: what is left out stays in the
+bucket.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from storage.checkpoints.checkpoint_files import decode_epochs
+from storage.errors import CorruptFileError
+from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
+from tiered.format.manifest import SegmentManifest
+from tiered.format.manifest_repair import repair_manifest
+from tiered.format.object_keys import ObjectKeys, ObjectSuffix
+from tiered.metadata.history import HistoryState, HistorySummary
+from tiered.metadata.history_reader import histories_among, read_histories
+from tiered.restore.restore_plan import LeftOut, PartitionPlan, newest_first, plan_partition
+from tiered.segment_metadata import TopicIdPartition
+from tiered.tier import SideFile, Tier, TopicFacts
+
+READS_AT_A_TIME: Final = 16
+"""Manifests that are read together."""
+
+_KEYS: Final = ObjectKeys()
+
+
+@dataclass(slots=True)
+class RestoredPartition:
+    """A partition and what its local log begins with.
+
+    Attributes:
+        plan: Its segments.
+        producer_snapshot: As of their end.
+        history_epoch: The latest leader epoch that its history knows of; -1: none.
+    """
+
+    plan: PartitionPlan[SegmentManifest]
+    producer_snapshot: bytes
+    history_epoch: int = -1
+
+
+@dataclass(slots=True)
+class RestoredTopic:
+    """One topic of the bucket.
+
+    Attributes:
+        name, topic_id: Which incarnation.
+        facts: As the latest manifest has them.
+        partitions: Those that have segments.
+    """
+
+    name: str
+    topic_id: UUID
+    facts: TopicFacts
+    partitions: dict[int, RestoredPartition] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class BucketContent:
+    """What a bucket can give back.
+
+    Attributes:
+        topics: By name.
+        cluster_ids: Of all manifests read.
+        problems: Sentences about what cannot be given back.
+        notes: Sentences about what is given back, but otherwise than it was.
+        repaired: Manifests that were damaged, by name: as they were before.
+    """
+
+    topics: dict[str, RestoredTopic] = field(default_factory=dict)
+    cluster_ids: set[str] = field(default_factory=set)
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    repaired: dict[str, bytes] = field(default_factory=dict)
+
+
+async def read_manifests(
+    tier: Tier,
+    problems: list[str],
+    topics: Collection[str] | None = None,
+    repaired: dict[str, bytes] | None = None,
+    objects: dict[str, int] | None = None,
+) -> list[SegmentManifest]:
+    """Manifests of whole segments, in the order of their names.
+
+    Args:
+        tier: Reads the bucket.
+        problems: Is told of those that are damaged, and of segments that are not whole.
+        topics: Only these; None: all.
+        repaired: Is given those that could be put right, by name; None: they are problems.
+        objects: Is given the size of every object that was listed, by name.
+
+    Raises:
+        RemoteStorageError: The bucket cannot be listed, or an object not be read now.
+    """
+    sizes: dict[str, int] = {}
+    names: list[str] = []
+    async for key, size in _listing(tier, topics):
+        if objects is not None:
+            objects[key] = size
+        parsed = _KEYS.parse(key)
+        if parsed is None or (
+            topics is not None and parsed.segment_id.partition.topic not in topics
+        ):
+            continue
+        if parsed.suffix is ObjectSuffix.MANIFEST:
+            names.append(key)
+        else:
+            sizes[key] = size
+    found: list[SegmentManifest] = []
+    for start in range(0, len(names), READS_AT_A_TIME):
+        part = names[start : start + READS_AT_A_TIME]
+        read = await asyncio.gather(
+            *(_read_manifest(tier, key, problems, repaired) for key in part)
+        )
+        found += [one for one in read if one is not None and _is_whole(one, sizes, problems)]
+    return found
+
+
+async def _listing(tier: Tier, topics: Collection[str] | None) -> AsyncIterator[tuple[str, int]]:
+    prefixes = [""] if topics is None else sorted(f"{topic}-" for topic in topics)
+    for prefix in prefixes:
+        continuation: str | None = None
+        while True:
+            page = await tier.list_objects(prefix, continuation)
+            for one in page.objects:
+                yield one.key, one.size
+            continuation = page.continuation
+            if continuation is None:
+                break
+
+
+async def _read_manifest(
+    tier: Tier, key: str, problems: list[str], repaired: dict[str, bytes] | None
+) -> SegmentManifest | None:
+    try:
+        data = await tier.get_object(key)
+    except ObjectNotFoundError:
+        return None  # deleted meanwhile
+    try:
+        return SegmentManifest.from_json(data, key)
+    except CorruptRemoteDataError as error:
+        mended = None if repaired is None else repair_manifest(data, key)
+        if mended is None or repaired is None:
+            problems.append(f"{error.key}: {error.problem}")
+            return None
+        manifest, repaired[key] = mended
+        return manifest
+
+
+def _is_whole(one: SegmentManifest, sizes: dict[str, int], problems: list[str]) -> bool:
+    keys = _KEYS.segment_keys(one.metadata)
+    for key, size in ((keys.log, one.log_size), (keys.indexes, one.indexes_size)):
+        listed = sizes.get(key)
+        if listed != size:
+            there = "is missing" if listed is None else f"has {listed} bytes"
+            problems.append(f"{key} {there}, its manifest says {size}")
+            return False
+    return True
+
+
+async def read_bucket(
+    tier: Tier, *, topics: Collection[str] | None = None, allow_gaps: bool = False
+) -> BucketContent:
+    """See the module.
+
+    Args:
+        tier: Reads the bucket.
+        topics: Only these; None: all.
+        allow_gaps: See `plan_partition`.
+
+    Raises:
+        RemoteStorageError: The bucket cannot be read now.
+    """
+    content = BucketContent()
+    objects: dict[str, int] = {}
+    manifests = await read_manifests(tier, content.problems, topics, content.repaired, objects)
+    histories = await read_histories(tier, histories_among(objects, topics), content.problems)
+    manifests = _without_deleted(manifests, histories.values(), content.notes)
+    # Another program's manifests do not tell whose they are.
+    content.cluster_ids = {one.topic.cluster_id for one in manifests} - {""}
+    for topic in _latest_incarnations(manifests, content.problems, content.notes):
+        content.topics[topic.name] = topic
+    by_partition: dict[TopicIdPartition, list[SegmentManifest]] = {}
+    for one in manifests:
+        partition = one.metadata.partition
+        kept = content.topics[partition.topic]
+        if kept.topic_id == partition.topic_id:
+            by_partition.setdefault(partition, []).append(one)
+    for partition, segments in sorted(by_partition.items(), key=lambda item: item[0][1:]):
+        restored = await _partition(
+            tier, segments, histories.get(partition), content.problems, allow_gaps=allow_gaps
+        )
+        if restored is not None:
+            content.topics[partition.topic].partitions[partition.partition] = restored
+    for name in set(topics or ()) - content.topics.keys():
+        content.problems.append(f"topic {name} is not in the bucket")
+    return content
+
+
+def _latest_incarnations(
+    manifests: Iterable[SegmentManifest], problems: list[str], notes: list[str]
+) -> list[RestoredTopic]:
+    """Of topics that were deleted and made again, the one that was written to last."""
+    latest: dict[tuple[str, UUID], SegmentManifest] = {}
+    for one in manifests:
+        partition = one.metadata.partition
+        key = (partition.topic, partition.topic_id)
+        if key not in latest or one.created_ms > latest[key].created_ms:
+            latest[key] = one
+    chosen: dict[str, SegmentManifest] = {}
+    for (name, _), one in latest.items():
+        other = chosen.get(name)
+        if other is None:
+            chosen[name] = one
+            continue
+        older, newer = sorted((one, other), key=lambda manifest: manifest.created_ms)
+        chosen[name] = newer
+        problems.append(
+            f"topic {name} is in the bucket twice: {older.metadata.partition.topic_id} is left out"
+        )
+    # What is known of a topic's settings is in the latest manifest of ours.
+    facts: dict[tuple[str, UUID], SegmentManifest] = {}
+    for one in manifests:
+        partition = one.metadata.partition
+        key = (partition.topic, partition.topic_id)
+        if one.has_sums and (key not in facts or one.created_ms > facts[key].created_ms):
+            facts[key] = one
+    topics = []
+    for name, one in chosen.items():
+        topic_id = one.metadata.partition.topic_id
+        known = facts.get((name, topic_id))
+        if known is None:
+            notes.append(
+                f"topic {name}: another program copied it, and its settings are not known: nothing "
+                "of it expires (retention.ms=-1, retention.bytes=-1) until they are given"
+            )
+        topics.append(RestoredTopic(name, topic_id, (known or one).topic))
+    return topics
+
+
+def _without_deleted(
+    manifests: list[SegmentManifest], histories: Iterable[HistorySummary], notes: list[str]
+) -> list[SegmentManifest]:
+    """Leave out topics that were being deleted: somebody has said that they are to go."""
+    deleting = {
+        one.partition.topic_id: one.partition.topic
+        for one in histories
+        if one.state is HistoryState.DELETING
+    }
+    notes += [
+        f"topic {topic} ({topic_id}) was being deleted: what is left of it is not restored"
+        for topic_id, topic in deleting.items()
+    ]
+    return [one for one in manifests if one.metadata.partition.topic_id not in deleting]
+
+
+async def _partition(
+    tier: Tier,
+    segments: list[SegmentManifest],
+    history: HistorySummary | None,
+    problems: list[str],
+    *,
+    allow_gaps: bool,
+) -> RestoredPartition | None:
+    waiting = newest_first(segments)
+    unusable: list[LeftOut] = []
+    while waiting:
+        newest = waiting.pop(0)
+        try:
+            data = await tier.fetch_side_file(newest.metadata, SideFile.LEADER_EPOCH)
+            epochs = decode_epochs(data, "leader epochs")
+            snapshot = await tier.fetch_side_file(newest.metadata, SideFile.PRODUCER_SNAPSHOT)
+        except (CorruptRemoteDataError, CorruptFileError, ObjectNotFoundError) as error:
+            problems.append(f"{newest.metadata.partition}: {error}")
+            unusable.append(LeftOut(newest.metadata, "its side files cannot be read"))
+            continue
+        log_start = 0 if history is None else history.log_start_offset
+        plan = plan_partition(
+            newest, waiting, epochs, allow_gaps=allow_gaps, log_start_offset=log_start
+        )
+        plan = plan._replace(left_out=(*plan.left_out, *unusable))
+        problems += [
+            f"{plan.partition}: offsets {gap.start} to {gap.end - 1} are missing"
+            for gap in plan.gaps
+        ]
+        return RestoredPartition(plan, snapshot, -1 if history is None else history.leader_epoch)
+    return None

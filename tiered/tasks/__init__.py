@@ -1,0 +1,1 @@
+"""RemoteLogManager (KIP-405): copying, expiration and deletion for each partition."""

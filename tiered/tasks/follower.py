@@ -1,0 +1,239 @@
+"""A follower that is told OFFSET_MOVED_TO_TIERED_STORAGE: what it needs comes from remote storage.
+
+The leader has the wanted offsets in remote storage only. The follower does not download records: it
+begins where the leader's local log begins, and takes over what the records before would have
+taught it (leader epochs and producers):
+
+    Fetch answers 109 ──> ask the leader for its earliest local offset L, of epoch E
+                      ──> ask which epoch wrote L - 1: the end of epoch E - 1 tells
+                      ──> find the remote segment that holds (epoch, L - 1); it ends at N - 1
+                      ──> fetch its leader epochs and its producer snapshot
+                      ──> empty the log; it begins at N; put both in place
+                      ──> go on fetching from N
+
+Both files are fetched and checked before the log is emptied, so that a failure leaves it as it was.
+A segment that is not known yet is a reason to try again, not an error of the log.
+
+Source: Kafka, TierStateMachine.java; KIP-405.
+"""
+
+from typing import NamedTuple, Protocol
+
+from storage.checkpoints.checkpoint_files import decode_epochs
+from storage.environment.clock import Clock
+from storage.environment.timer import Timer
+from storage.errors import CorruptFileError
+from storage.log.log import Log
+from storage.producers.snapshot import decode_snapshot
+from tiered.deadline import Deadline, call_deadline_ms
+from tiered.errors import (
+    CorruptRemoteDataError,
+    RemoteStorageError,
+    RemoteStorageNotReadyError,
+    TieredError,
+)
+from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
+from tiered.tasks.task_counters import TaskCounters
+from tiered.tier import SideFile, Tier
+
+
+class EpochOffset(NamedTuple):
+    """An offset, and the leader epoch that goes with it."""
+
+    epoch: int
+    offset: int
+
+
+class LeaderEndpoint(Protocol):
+    """What a follower asks its leader. Each call ends; errors are RemoteStorageError's."""
+
+    async def earliest_local_offset(
+        self, partition: TopicIdPartition, leader_epoch: int
+    ) -> EpochOffset:
+        """The first offset in the leader's local log, and its epoch (ListOffsets, -4)."""
+        ...
+
+    async def epoch_end_offset(
+        self, partition: TopicIdPartition, leader_epoch: int, epoch: int
+    ) -> EpochOffset:
+        """The greatest epoch not above `epoch`, and its end, exclusive (OffsetForLeaderEpoch)."""
+        ...
+
+
+class AuxiliaryState(NamedTuple):
+    """What comes with a remote segment's end.
+
+    Attributes:
+        next_offset: The first offset after the segment.
+        epochs: (epoch, start offset) of all below it.
+        snapshot: The producer snapshot as of it, as a file.
+    """
+
+    next_offset: int
+    epochs: list[tuple[int, int]]
+    snapshot: bytes
+
+
+async def fetch_auxiliary_state(
+    segment: RemoteLogSegmentMetadata, tier: Tier, timer: Timer, call_timeout_ms: int
+) -> AuxiliaryState:
+    """Fetch and check both side files of a segment.
+
+    Raises:
+        RemoteStorageError: They could not be fetched.
+        CorruptRemoteDataError: They do not parse.
+    """
+    next_offset = segment.end_offset + 1
+    async with Deadline(timer, call_deadline_ms(call_timeout_ms, 2), f"side files of {segment.id}"):
+        checkpoint = await tier.fetch_side_file(segment, SideFile.LEADER_EPOCH)
+        snapshot = await tier.fetch_side_file(segment, SideFile.PRODUCER_SNAPSHOT)
+    name = f"leader epochs of {segment.id}"
+    try:
+        epochs = decode_epochs(checkpoint, name)
+        name = f"producer snapshot of {segment.id}"
+        decode_snapshot(snapshot, name)
+    except CorruptFileError as error:
+        raise CorruptRemoteDataError(name, -1, str(error)) from error
+    epochs = [entry for entry in epochs if entry[1] < next_offset]
+    if not epochs:
+        raise CorruptRemoteDataError(f"leader epochs of {segment.id}", -1, "there are none")
+    return AuxiliaryState(next_offset, epochs, snapshot)
+
+
+def install_auxiliary_state(
+    log: Log, state: AuxiliaryState, *, log_start_offset: int, now_ms: int
+) -> None:
+    """Empty a log and let it begin at `state.next_offset`. Blocks for the disk.
+
+    Args:
+        log: Loses all its records; its next one gets `state.next_offset`.
+        state: See there.
+        log_start_offset: Of the leader: what lies between it and the new start is remote.
+        now_ms: Wall clock; producers that are silent too long are left out.
+
+    Raises:
+        DiskError: The disk refused; the log may be empty, which is tried again in the same way.
+    """
+    log.truncate_fully_and_start_at(state.next_offset)
+    log.leader_epochs.replace(state.epochs)
+    # Cuts nothing; the log takes notice of its latest epoch.
+    log.truncate_to(state.next_offset)
+    log.producer_state.restore(state.next_offset, state.snapshot, now_ms)
+    log.log_start_offset = min(log_start_offset, state.next_offset)
+    log.leader_epochs.truncate_from_start(log.log_start_offset)
+    log.update_high_watermark(state.next_offset)
+    log.highest_remote_offset = state.next_offset - 1
+
+
+async def rebuild_auxiliary_state(
+    log: Log,
+    segment: RemoteLogSegmentMetadata,
+    tier: Tier,
+    *,
+    log_start_offset: int,
+    clock: Clock,
+    timer: Timer,
+    call_timeout_ms: int,
+) -> int:
+    """Let an (emptied) log go on after a remote segment; for followers and for a restore.
+
+    Returns:
+        The first offset after the segment, where the log begins now.
+
+    Raises:
+        TieredError: Nothing was changed.
+        DiskError: See `install_auxiliary_state`.
+    """
+    state = await fetch_auxiliary_state(segment, tier, timer, call_timeout_ms)
+    install_auxiliary_state(log, state, log_start_offset=log_start_offset, now_ms=clock.now_ms())
+    return state.next_offset
+
+
+class TierStateMachine:
+    """See the module."""
+
+    __slots__ = ("_call_timeout_ms", "_clock", "_counters", "_metadata", "_tier", "_timer")
+
+    def __init__(
+        self,
+        *,
+        metadata: RemoteLogMetadataManager,
+        tier: Tier,
+        clock: Clock,
+        timer: Timer,
+        counters: TaskCounters,
+        call_timeout_ms: int,
+    ) -> None:
+        self._metadata = metadata
+        self._tier = tier
+        self._clock = clock
+        self._timer = timer
+        self._counters = counters
+        self._call_timeout_ms = call_timeout_ms
+
+    async def start(
+        self,
+        partition: TopicIdPartition,
+        log: Log,
+        leader: LeaderEndpoint,
+        *,
+        leader_epoch: int,
+        leader_log_start_offset: int,
+    ) -> int:
+        """Build the state; the partition's metadata must be assigned.
+
+        Args:
+            partition: Whose.
+            log: Of the follower; nothing else changes it meanwhile.
+            leader: Of the partition.
+            leader_epoch: The present one.
+            leader_log_start_offset: As the Fetch answer said.
+
+        Returns:
+            The offset to fetch from next.
+
+        Raises:
+            TieredError: To be tried again after a while; the log is as it was.
+            DiskError: The disk refused.
+        """
+        counters = self._counters.of(partition.topic)
+        counters.build_aux_requests += 1
+        try:
+            if not log.remote_storage:
+                raise RemoteStorageError(f"{partition} has no remote storage here, so far")
+            if not self._metadata.is_ready(partition):
+                raise RemoteStorageNotReadyError(f"metadata of {partition} is still being read")
+            epoch, offset = await self._last_remote(partition, leader, leader_epoch)
+            segment = self._metadata.find(partition, epoch, offset)
+            if segment is None:
+                raise RemoteStorageError(
+                    f"{partition}: no remote segment is known with offset {offset} of epoch {epoch}"
+                )
+            return await rebuild_auxiliary_state(
+                log,
+                segment,
+                self._tier,
+                log_start_offset=leader_log_start_offset,
+                clock=self._clock,
+                timer=self._timer,
+                call_timeout_ms=self._call_timeout_ms,
+            )
+        except TieredError:
+            counters.build_aux_errors += 1
+            raise
+
+    async def _last_remote(
+        self, partition: TopicIdPartition, leader: LeaderEndpoint, leader_epoch: int
+    ) -> EpochOffset:
+        """The offset before the leader's first local one, and the epoch that wrote it."""
+        async with Deadline(
+            self._timer, call_deadline_ms(self._call_timeout_ms, 2), f"the leader of {partition}"
+        ):
+            epoch, first_local = await leader.earliest_local_offset(partition, leader_epoch)
+            if epoch > 0:
+                earlier = await leader.epoch_end_offset(partition, leader_epoch, epoch - 1)
+                # Epochs that wrote nothing are passed over: the leader names the one that did.
+                if earlier.offset > first_local - 1:
+                    epoch = earlier.epoch
+        return EpochOffset(epoch, first_local - 1)

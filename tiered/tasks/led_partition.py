@@ -1,0 +1,138 @@
+"""What the copier and the expirer know of one partition that is led here."""
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from itertools import islice
+
+from storage.segment.segment import Segment
+from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.metadata.lineage import find_highest_remote_offset, find_log_start_offset
+from tiered.metadata.readable_bytes import ReadableBytes
+from tiered.tasks.segment_deletion import SegmentDeletion
+from tiered.tasks.tiered_partition import TieredPartition
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedSegment:
+    """A local segment that must not be copied; copying stops before it.
+
+    Attributes:
+        base_offset, path, problem: Which, and why.
+        retry_at_ms: On the monotonic clock: when it is looked at again.
+    """
+
+    base_offset: int
+    path: str
+    problem: str
+    retry_at_ms: float
+
+
+@dataclass(slots=True)
+class LedPartition:
+    """One leadership.
+
+    Attributes:
+        tiered: What the broker gave.
+        is_active: The leadership lasts; False: whoever still works for it must stop.
+        is_settled: `log.highest_remote_offset` agrees with the metadata; False after a copy whose
+            outcome is not known.
+        purge_wanted: Remote storage was switched off, and what it has there is to go: that was said
+            once, whatever is set since.
+        blocked: The segment that copying stops before, None: there is none.
+        stopped_copying: Why nothing is copied any more in this leadership; empty: it is.
+        delete_lag_segments, delete_lag_bytes: What retention has given up and is still there.
+        unreferenced_segments: Finished segments outside the lineage that are kept, as their offsets
+            are not below the log start.
+        size_computation_ms: How long it took to add up the partition's size
+            (RemoteLogSizeComputationTime).
+        readable: Sums of its remote segments.
+    """
+
+    tiered: TieredPartition
+    is_active: bool = True
+    is_settled: bool = False
+    purge_wanted: bool = False
+    blocked: BlockedSegment | None = None
+    stopped_copying: str = ""
+    delete_lag_segments: int = 0
+    delete_lag_bytes: int = 0
+    unreferenced_segments: int = 0
+    size_computation_ms: float = 0.0
+    readable: ReadableBytes = field(default_factory=ReadableBytes)
+
+    def settle(
+        self, metadata: RemoteLogMetadataManager, deletion: SegmentDeletion, *, fresh: bool = False
+    ) -> None:
+        """Bring the log's two remote offsets in agreement with the metadata.
+
+        The log start goes up to the first offset that can be had, the highest remote offset up to
+        what is copied. Segments whose removal was begun and may be told any moment do not count.
+
+        Args:
+            metadata: What is copied.
+            deletion: What is being removed.
+            fresh: A leadership begins: what the log knew of remote storage counts for nothing.
+
+        Raises:
+            RemoteStorageNotReadyError: Metadata is still being read.
+        """
+        log, partition = self.tiered.log, self.tiered.partition
+        highest = find_highest_remote_offset(metadata, partition, log)
+        doubtful = deletion.first_doubtful_offset(partition, log.log_start_offset)
+        if doubtful is not None:
+            highest = min(highest, doubtful - 1)
+        log.highest_remote_offset = highest if fresh else max(highest, log.highest_remote_offset)
+        self.is_settled = True
+        self.raise_log_start(find_log_start_offset(metadata, partition, log))
+
+    def raise_log_start(self, offset: int) -> None:
+        """Move the log start up, and say so to who waits."""
+        if self.tiered.log.raise_log_start(offset):
+            self.tiered.on_log_start_moved()
+
+
+def uncopied_segments(led: LedPartition, most: int | None = None) -> list[tuple[Segment, int]]:
+    """Closed segments that remote storage does not have whole, and their ends (exclusive).
+
+    Segments wholly below the log start are not among them, once a crash could not bring it down
+    again: they only wait for their removal. One of which a past leader has copied a part is:
+    replicas roll at different offsets. Those without a record are not: compaction has left them, or
+    `varve tier skip`; there is nothing to copy, and what follows need not wait for it.
+
+    Args:
+        led: Whose.
+        most: So many of the oldest; a log may have thousands when its copying begins.
+    """
+    log = led.tiered.log
+    segments = log.segment_facts()
+    first_wanted = max(log.highest_remote_offset + 1, log.durable_log_start_offset)
+    first = max(bisect_right(segments, first_wanted, key=_base_offset) - 1, 0)
+    waiting = (
+        (segments[at], segments[at + 1].base_offset)
+        for at in range(first, len(segments) - 1)
+        if segments[at].size
+    )
+    return list(waiting if most is None else islice(waiting, most))
+
+
+def _base_offset(segment: Segment) -> int:
+    return segment.base_offset
+
+
+def copy_lag(led: LedPartition) -> tuple[int, int]:
+    """(segments, bytes) that are closed and not copied: RemoteCopyLagSegments and -Bytes.
+
+    Zero while copying is disabled for the topic, as in Kafka; not while it is paused or blocked.
+    """
+    if not led.tiered.log.copies_to_remote:
+        return 0, 0
+    waiting = uncopied_segments(led)
+    return len(waiting), sum(segment.size for segment, _ in waiting)
+
+
+def only_local_bytes(led: LedPartition) -> int:
+    """Bytes of the segments that remote storage has nothing of, the active one included."""
+    highest = led.tiered.log.highest_remote_offset
+    return sum(
+        segment.size for segment in led.tiered.log.segment_facts() if segment.base_offset > highest
+    )

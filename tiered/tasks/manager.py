@@ -1,0 +1,626 @@
+"""The remote log of all partitions of this broker: who copies, who expires, who only looks on.
+
+    broker (elections, topics, settings)
+        │ on_leadership, on_follower, on_stop, on_config_change, update
+        v
+    RemoteLogManager ──per partition──> PartitionTasks (`tiered.tasks.partition_tasks`)
+        │                                   what runs in which role: `tiered.tasks.partition_roles`
+    ├── pool "scrubber": Scrubber (garbage), Verifier (content)
+    └── HistoryKeeper: what the bucket says of each partition led here
+
+An idle partition costs two timers per `task_interval_ms` and no asyncio task: whether there is
+anything to do is looked up on the loop, and only then a job goes to a pool. Partitions that change
+their role are advanced together by one timer, a few at a time, so that thousands of them do not
+hold up the loop. Nothing waits for one partition's metadata: what is not ready is looked at again.
+
+Source: Kafka, RemoteLogManager.java (onLeadershipChange, stopPartitions).
+"""
+
+import logging
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Container, Iterator
+from typing import Final
+from uuid import UUID
+
+from storage.environment.alerts import AlertKind, Alerts
+from storage.environment.clock import Clock
+from storage.environment.filesystem import Filesystem
+from storage.environment.randomness import Randomness
+from storage.environment.timer import Timer, TimerHandle
+from storage.errors import StorageError
+from tiered.deadline import Deadline
+from tiered.errors import RemoteStorageError, TieredError
+from tiered.maintenance.bucket_ownership import Claim, IncarnationMemory
+from tiered.maintenance.garbage_collector import Scrubber
+from tiered.maintenance.lost_metadata import HOW_TO_GO_ON, head_in_doubt, learn_epochs
+from tiered.maintenance.verifier import Verifier
+from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
+from tiered.settings import TierSettings
+from tiered.tasks.copier import Run
+from tiered.tasks.copy_quota import CopyQuota
+from tiered.tasks.history_keeper import HistoryKeeper
+from tiered.tasks.history_writer import HistoryWriter
+from tiered.tasks.led_partition import LedPartition
+from tiered.tasks.partition_gauges import PartitionGauges, gauges_of
+from tiered.tasks.partition_roles import PartitionRoles
+from tiered.tasks.partition_tasks import PartitionState, PartitionTasks
+from tiered.tasks.skip import SkippedSegment, blocked_segment, skip_blocked
+from tiered.tasks.task_counters import TaskCounters
+from tiered.tasks.task_pool import TaskPool
+from tiered.tasks.tiered_partition import TieredPartition
+from tiered.tier import Tier
+
+_log = logging.getLogger(__name__)
+
+METADATA_TOPIC: Final = "__remote_log_metadata"
+
+TICK_MS: Final = 100.0
+"""Between two looks at partitions that wait for something: their metadata, the end of a job."""
+
+ADVANCES_PER_TICK: Final = 200
+"""Partitions that take up a role at a time; each may read an index or two."""
+
+WORK_PER_TICK_MS: Final = 5.0
+"""No further partition after so long: with 10,000 segments, one is looked at for that time."""
+
+RELEASE_DEADLINE_MS: Final = 2_000
+"""For one small object when the broker stops."""
+
+HISTORY_DEADLINE_MS: Final = 3_000
+"""For the histories that have changed since they were written, when the broker stops."""
+
+STOP_DEADLINE_MS: Final = 10_000
+"""For cancelled jobs to end when the broker stops."""
+
+
+class RemoteLogManager:
+    """See the module. Touched on the loop's thread only; none of the `on_...` raises.
+
+    Attributes:
+        settings: The present ones; see `update`.
+        counters: Per topic.
+        copier_pool, expiration_pool, follower_pool, scrubber_pool: For their gauges. The follower
+            pool is for whoever rebuilds followers (`tiered.tasks.follower`).
+        claim, scrubber, verifier, history: See there.
+        gone: Partitions whose deletion was finished here, newest last.
+        held_back: Partitions that are not taken up, as their metadata is lost, and why.
+    """
+
+    def __init__(
+        self,
+        *,
+        metadata: RemoteLogMetadataManager,
+        tier: Tier,
+        clock: Clock,
+        timer: Timer,
+        randomness: Randomness,
+        filesystem: Filesystem,
+        broker_id: int,
+        cluster_id: str,
+        settings: TierSettings,
+        run_blocking: Run,
+        progress: Callable[[UUID], int] | None = None,
+        on_segment_deleted: Callable[[RemoteLogSegmentMetadata], None] | None = None,
+        is_deleted: Callable[[UUID], bool] = lambda _topic_id: False,
+        alerts: Alerts | None = None,
+        incarnations: IncarnationMemory | None = None,
+    ) -> None:
+        """Nothing runs before `start`.
+
+        Args:
+            metadata: Started and stopped by its owner.
+            tier: The same.
+            clock: Time.
+            timer: Time.
+            randomness: Ids and jitter.
+            filesystem: Of the logs.
+            broker_id: Of this broker.
+            cluster_id: For the bucket's claim.
+            settings: To begin with.
+            run_blocking: See `tiered.tasks.copier.Run`.
+            progress: See `tiered.tasks.copier.Copier`.
+            on_segment_deleted: The removal of a segment has begun: caches forget it.
+            is_deleted: Whether a topic was deleted here, by its id, and may have left objects.
+            alerts: Where it is said that something is lost.
+            incarnations: Of this node in the bucket's claim; None: the cluster's id counts alone.
+        """
+        self.settings = settings
+        self.counters = TaskCounters()
+        self.scrubber_pool = TaskPool("scrubber", 3)
+        self._metadata = metadata
+        self._filesystem = filesystem
+        self._run_blocking = run_blocking
+        self._clock = clock
+        self._timer = timer
+        self._alerts = Alerts() if alerts is None else alerts
+        self._partitions: dict[TopicIdPartition, PartitionTasks] = {}
+        # Those in STARTING or STOPPING, or whose settings have changed.
+        self._moving: OrderedDict[TopicIdPartition, None] = OrderedDict()
+        self._tick_handle: TimerHandle | None = None
+        self._chores_handle: TimerHandle | None = None
+        self._is_started = False
+        self._on_segment_deleted = on_segment_deleted
+        self.held_back: dict[TopicIdPartition, str] = {}
+        self._accepted: set[TopicIdPartition] = set()
+
+        def present() -> TierSettings:
+            return self.settings
+
+        self.claim = Claim(
+            tier=tier,
+            clock=clock,
+            timer=timer,
+            cluster_id=cluster_id,
+            settings=present,
+            randomness=randomness,
+            memory=incarnations,
+            alerts=self._alerts,
+        )
+        self.history = HistoryKeeper(
+            writer=HistoryWriter(
+                metadata=metadata,
+                tier=tier,
+                claim=self.claim,
+                clock=clock,
+                timer=timer,
+                filesystem=filesystem,
+                cluster_id=cluster_id,
+                settings=present,
+                run_blocking=run_blocking,
+            ),
+            metadata=metadata,
+            clock=clock,
+            timer=timer,
+            settings=present,
+        )
+        self._roles = PartitionRoles(
+            claim=self.claim,
+            history=self.history,
+            metadata=metadata,
+            tier=tier,
+            clock=clock,
+            timer=timer,
+            randomness=randomness,
+            filesystem=filesystem,
+            broker_id=broker_id,
+            settings=present,
+            counters=self.counters,
+            run_blocking=run_blocking,
+            progress=progress,
+            alerts=self._alerts,
+            on_deleted=self._forget_segment,
+            on_ended=lambda: self._arm_tick(0.0),
+            on_gone=self._let_go,
+        )
+        self.copier_pool = self._roles.copier_pool
+        self.expiration_pool = self._roles.expiration_pool
+        self.follower_pool = self._roles.follower_pool
+        self.gone = self._roles.gone
+        self._deletion = self._roles.deletion
+        self.scrubber = Scrubber(
+            metadata=metadata,
+            tier=tier,
+            claim=self.claim,
+            clock=clock,
+            timer=timer,
+            settings=present,
+            in_flight=self._roles.copier.in_flight,
+            gone=self.gone,
+            is_deleted=is_deleted,
+            alerts=self._alerts,
+        )
+        self.verifier = Verifier(
+            metadata=metadata,
+            tier=tier,
+            clock=clock,
+            timer=timer,
+            settings=present,
+            led=self.led_partitions,
+        )
+        self._claim_task = self._roles.periodic(
+            "look at the bucket's claim",
+            self.scrubber_pool,
+            is_due=lambda: incarnations is not None,
+            work=self._look_at_claim,
+        )
+        self._scrub_task = self._roles.periodic(
+            "garbage collection",
+            self.scrubber_pool,
+            is_due=lambda: True,
+            work=self._scrub,
+            interval_ms=lambda: float(self.settings.gc_interval_ms),
+        )
+        self._verify_task = self._roles.periodic(
+            "verification",
+            self.scrubber_pool,
+            is_due=lambda: self.settings.verify_bytes_per_second > 0,
+            work=self.verifier.run_once,
+        )
+
+    # -- life --------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin: partitions that were given before are taken up too."""
+        assert not self._is_started
+        self._is_started = True
+        self._do_chores()
+        self._arm_tick(0.0)
+        self._claim_task.start()
+        self.history.start()
+        # Not at once: a start has better things to do than to list the bucket.
+        self._timer.call_later_ms(self.settings.gc_interval_ms, self._start_scrubbing)
+
+    def _start_scrubbing(self) -> None:
+        if self._is_started:
+            self._scrub_task.start()
+            self._verify_task.start()
+
+    async def stop(self) -> None:
+        """Cancel all jobs and wait for their end; the next start finds what is left behind."""
+        self._is_started = False
+        for handle in (self._tick_handle, self._chores_handle):
+            if handle is not None:
+                handle.cancel()
+        self._claim_task.stop()
+        self._scrub_task.stop()
+        self._verify_task.stop()
+        for tasks in self._partitions.values():
+            tasks.retire()
+        try:
+            async with Deadline(self._timer, STOP_DEADLINE_MS, "end of the remote log's tasks"):
+                for pool in self._pools():
+                    await pool.close()
+        except TieredError as error:
+            # The next start waits a little before it removes anything.
+            _log.warning("%s", error)
+        try:
+            await self.history.flush(HISTORY_DEADLINE_MS)
+            async with Deadline(self._timer, RELEASE_DEADLINE_MS, "giving the claim back"):
+                await self.claim.release()
+        except TieredError as error:
+            # The next start waits a little before it removes anything.
+            _log.warning("%s", error)
+
+    def _pools(self) -> tuple[TaskPool, ...]:
+        return (self.copier_pool, self.expiration_pool, self.follower_pool, self.scrubber_pool)
+
+    def update(self, settings: TierSettings) -> None:
+        """New settings: pools, quotas and switches at once, intervals from the next round on."""
+        self.settings = settings
+        self._roles.resize(settings)
+        self.history.update()
+        for tasks in self._partitions.values():
+            if tasks.copy is not None:
+                tasks.copy.kick()
+
+    # -- the broker's calls ------------------------------------------------------------------
+
+    def on_leadership(self, tiered: TieredPartition) -> None:
+        """This broker leads the partition from now on (again, perhaps in a later epoch).
+
+        Also for a partition whose remote storage was switched off with
+        `remote.log.delete.on.disable`: what it has there is removed.
+        """
+        self._take_up(tiered, is_leader=True)
+
+    def on_follower(self, tiered: TieredPartition) -> None:
+        """This broker follows: it only learns how far the leader has copied."""
+        self._take_up(tiered, is_leader=False)
+
+    def _take_up(self, tiered: TieredPartition, *, is_leader: bool) -> None:
+        partition = tiered.partition
+        tasks = self._partitions.get(partition)
+        if tasks is None:
+            tasks = self._partitions[partition] = PartitionTasks(partition)
+        elif tasks.delete_remote:
+            _log.error("%s is being deleted, and cannot be led", partition)
+            return
+        tasks.retire()
+        self.history.drop(partition)
+        self._alerts.clear(AlertKind.TIER_LEFT_BEHIND, str(partition))
+        tasks.move(PartitionState.STARTING)
+        config = tiered.log.config
+        wanted = config.remote_log_delete_on_disable and not config.remote_storage_enable
+        tasks.led = LedPartition(tiered, purge_wanted=wanted)
+        tasks.is_leader = is_leader
+        self._metadata.assign([partition])
+        self._set_moving(partition)
+
+    def on_stop(self, partition: TopicIdPartition, *, delete_remote: bool) -> None:
+        """This broker hosts the partition no more.
+
+        Args:
+            partition: Which; it need not be known here if `delete_remote`.
+            delete_remote: The topic was deleted: what it has in remote storage is removed. Goes on
+                after a restart.
+        """
+        tasks = self._partitions.get(partition)
+        if tasks is None:
+            if not delete_remote:
+                return
+            tasks = self._partitions[partition] = PartitionTasks(partition)
+            self._metadata.assign([partition])
+        elif tasks.state is PartitionState.DELETING:
+            return
+        tasks.delete_remote |= delete_remote
+        self._admit(partition)
+        tasks.retire()
+        self.history.drop(partition)
+        if tasks.state is not PartitionState.STOPPING:
+            tasks.move(PartitionState.STOPPING)
+        self._set_moving(partition)
+
+    def on_config_change(self, partition: TopicIdPartition) -> None:
+        """The topic's settings, or its pause, have changed (the log has the new ones already)."""
+        tasks = self._partitions.get(partition)
+        if tasks is None or tasks.led is None:
+            return
+        purges = tasks.state is PartitionState.PURGING
+        leads = tasks.state is PartitionState.LEADING
+        if (leads or purges) and tasks.led.tiered.log.remote_storage is purges:
+            # It was switched on or off.
+            self._take_up(tasks.led.tiered, is_leader=True)
+            return
+        if tasks.copy is not None and not tasks.led.tiered.log.copies_to_remote:
+            # Not to be finished first, as in Kafka: its segment may be the reason.
+            tasks.copy.interrupt()
+        if purges and tasks.led.tiered.log.config.remote_log_delete_on_disable:
+            tasks.led.purge_wanted = True
+        self.history.touch(partition)
+        tasks.led.stopped_copying = ""
+        self._roles.copier.unblock(tasks.led)
+        # Not now: a change of the broker's settings concerns all partitions at once.
+        self._set_moving(partition)
+
+    async def skip_blocked(
+        self, partition: TopicIdPartition, start_offset: int | None
+    ) -> SkippedSegment:
+        """Give up the corrupt segment that copying stops before; see `tiered.tasks.skip`.
+
+        Args:
+            partition: Led here.
+            start_offset: Of the segment; None: only tell which it is.
+
+        Raises:
+            RemoteStorageError: There is none, it is another one, or it is being read again.
+            StorageError: The disk refused.
+        """
+        tasks = self._partitions.get(partition)
+        if tasks is None or tasks.led is None or tasks.copy is None:
+            raise RemoteStorageError(f"{partition} is not led here")
+        if start_offset is None:
+            return blocked_segment(tasks.led)[1]
+        if tasks.copy.is_busy:
+            raise RemoteStorageError(f"{partition}: a copy is under way; try again in a moment")
+        # Nothing must begin to read the segment while it is replaced.
+        led, copy, stopped = tasks.led, tasks.copy, tasks.led.stopped_copying
+        led.stopped_copying = "a segment is being skipped"
+        try:
+            skipped = await skip_blocked(led, start_offset, self._filesystem, self._run_blocking)
+        finally:
+            led.stopped_copying = stopped
+        self._alerts.clear(AlertKind.TIER_COPY_BLOCKED, str(partition))
+        copy.kick()
+        return skipped
+
+    # -- what there is -----------------------------------------------------------------------
+
+    def led_partitions(self) -> Iterator[TopicIdPartition]:
+        """Partitions that are led here and have begun to be looked after."""
+        for partition, tasks in self._partitions.items():
+            if tasks.state is PartitionState.LEADING:
+                yield partition
+
+    def gauges(self) -> Iterator[PartitionGauges]:
+        """Of all led partitions; costs a look at each one's segments."""
+        for tasks in self._partitions.values():
+            if tasks.led is not None and tasks.state is PartitionState.LEADING:
+                yield gauges_of(tasks.led, self._metadata)
+
+    def tasks_of(self, partition: TopicIdPartition) -> PartitionTasks | None:
+        """For people: state, blocked segment, last errors. Not to be changed."""
+        return self._partitions.get(partition)
+
+    def has_role(self, partition: TopicIdPartition) -> bool:
+        """Whether its metadata has been looked at: its log knows how far it was copied.
+
+        It may be a little behind while the outcome of a copy is not known.
+        """
+        tasks = self._partitions.get(partition)
+        return tasks is not None and tasks.state is not PartitionState.STARTING
+
+    def partition_states(self) -> Counter[PartitionState]:
+        """How many partitions are in each state."""
+        return Counter(tasks.state for tasks in self._partitions.values())
+
+    @property
+    def copies_in_flight(self) -> int:
+        """Copies under way."""
+        return len(self._roles.copier.in_flight)
+
+    @property
+    def stalled_copies(self) -> int:
+        """Copies that have moved nothing for `stalled_copy_ms`."""
+        return self._roles.copier.watch.stalled
+
+    @property
+    def stalls(self) -> int:
+        """Times a copy became stalled."""
+        return self._roles.copier.watch.stalls
+
+    @property
+    def copy_quota(self) -> CopyQuota:
+        """For its throttle times."""
+        return self._roles.copier.quota
+
+    @property
+    def doubtful_removals(self) -> int:
+        """Removals that were begun and are to be tried again."""
+        return self._deletion.doubtful
+
+    # -- from one state to the next ----------------------------------------------------------
+
+    def _set_moving(self, partition: TopicIdPartition) -> None:
+        self._moving[partition] = None
+        self._arm_tick(0.0)
+
+    def _arm_tick(self, delay_ms: float) -> None:
+        if not self._is_started:
+            return
+        if self._tick_handle is not None:
+            self._tick_handle.cancel()
+        self._tick_handle = self._timer.call_later_ms(delay_ms, self._tick)
+
+    def _tick(self) -> None:
+        count = len(self._moving)
+        if count == 0:
+            return
+        self._arm_tick(TICK_MS if count <= ADVANCES_PER_TICK else 0.0)
+        until_ms = self._clock.monotonic_ms() + WORK_PER_TICK_MS
+        for _ in range(min(count, ADVANCES_PER_TICK)):
+            partition, _ = self._moving.popitem(last=False)
+            tasks = self._partitions.get(partition)
+            if tasks is not None and not self._advance(tasks):
+                self._moving[partition] = None
+            if self._clock.monotonic_ms() >= until_ms:
+                self._arm_tick(0.0)
+                break
+
+    def _advance(self, tasks: PartitionTasks) -> bool:
+        """Whether it need not be looked at again."""
+        if not tasks.is_quiet or self.history.is_busy(tasks.partition):
+            return False
+        if tasks.state is PartitionState.STARTING:
+            return self._begin_role(tasks)
+        if tasks.state is PartitionState.STOPPING:
+            if tasks.delete_remote:
+                self._roles.delete(tasks)
+            else:
+                self._let_go(tasks)
+        else:
+            # Its settings have changed.
+            for task in tasks.tasks():
+                task.kick()
+        return True
+
+    def _begin_role(self, tasks: PartitionTasks) -> bool:
+        led = tasks.led
+        assert led is not None
+        if not self._metadata.is_ready(tasks.partition):
+            return False
+        if not tasks.is_leader:
+            tasks.move(PartitionState.FOLLOWING)
+            self._roles.follow(tasks, led)
+        elif not led.tiered.log.remote_storage:
+            tasks.move(PartitionState.PURGING)
+            self.history.keep(led)
+            self._roles.purge(tasks, led)
+        else:
+            try:
+                doubt = self._doubt(tasks.partition, led)
+                if doubt:
+                    # Not looked at at every tick: somebody has to do something first.
+                    self._hold_back(tasks.partition, doubt)
+                    return True
+                led.settle(self._metadata, self._deletion, fresh=True)
+            except (TieredError, StorageError) as error:
+                _log.warning("%s cannot be led yet: %s", tasks.partition, error)
+                return False
+            self._admit(tasks.partition)
+            tasks.move(PartitionState.LEADING)
+            self.history.keep(led)
+            self._roles.lead(tasks, led)
+        return True
+
+    # -- partitions whose metadata is lost ---------------------------------------------------
+
+    def _doubt(self, partition: TopicIdPartition, led: LedPartition) -> str:
+        log = led.tiered.log
+        if learn_epochs(self._metadata, partition, log):
+            _log.warning(
+                "%s: leader epochs learnt from remote segments: %s",
+                partition,
+                log.leader_epochs.entries(),
+            )
+        if partition in self._accepted:
+            return ""
+        lost = self._metadata.lost(partition)
+        if partition in self.held_back:
+            lost = lost or "a part of __remote_log_metadata was lost"
+        return head_in_doubt(self._metadata, partition, log, lost=lost)
+
+    def _hold_back(self, partition: TopicIdPartition, doubt: str) -> None:
+        """It stays as it is, its remote reads wait, and nothing in the bucket is touched."""
+        self.held_back[partition] = doubt
+        self._metadata.withhold(partition, doubt)
+        self._alerts.set(AlertKind.TIER_METADATA_LOST, str(partition), doubt)
+
+    def _admit(self, partition: TopicIdPartition) -> None:
+        self._accepted.discard(partition)
+        if self.held_back.pop(partition, None) is not None:
+            self._metadata.withhold(partition, "")
+            self._alerts.clear(AlertKind.TIER_METADATA_LOST, str(partition))
+
+    def look_again(self) -> None:
+        """What was lost may be back: partitions that are held back are looked at anew."""
+        for partition in list(self.held_back):
+            tasks = self._partitions.get(partition)
+            if tasks is not None and not self._advance(tasks):
+                self._set_moving(partition)
+
+    def _tell_losses(self) -> None:
+        losses = self._metadata.losses()
+        if losses:
+            text = f"{'; '.join(losses)}. No garbage is collected; {HOW_TO_GO_ON}"
+            self._alerts.set(AlertKind.TIER_METADATA_LOST, METADATA_TOPIC, text)
+        else:
+            self._alerts.clear(AlertKind.TIER_METADATA_LOST, METADATA_TOPIC)
+
+    def accept_losses(self) -> None:
+        """Partitions that are held back begin where they have records; for `look_again`."""
+        self._accepted.update(self.held_back)
+
+    @property
+    def in_flight(self) -> Container[UUID]:
+        """Ids of the copies under way."""
+        return self._roles.copier.in_flight
+
+    def _let_go(self, tasks: PartitionTasks) -> None:
+        """Nothing is left to do for it."""
+        partition = tasks.partition
+        self._alerts.clear(AlertKind.TIER_COPY_BLOCKED, str(partition))
+        self._admit(partition)
+        self._alerts.clear(AlertKind.TIER_LEFT_BEHIND, str(partition))
+        tasks.retire()
+        tasks.move(PartitionState.STOPPED)
+        del self._partitions[partition]
+        self._deletion.forget(partition)
+        self._metadata.release([partition])
+        if all(other.topic != partition.topic for other in self._partitions):
+            self.counters.forget(partition.topic)
+
+    # -- chores ------------------------------------------------------------------------------
+
+    def _do_chores(self) -> None:
+        """Take up deletions that a restart, or another broker's end, has left."""
+        self._chores_handle = self._timer.call_later_ms(
+            self.settings.task_interval_ms, self._do_chores
+        )
+        self._tell_losses()
+        self.look_again()
+        for deletion in self._metadata.deletions():
+            partition = deletion.partition
+            if partition not in self._partitions and partition not in self.gone:
+                self.on_stop(partition, delete_remote=True)
+
+    async def _look_at_claim(self) -> None:
+        await self.claim.check()
+
+    async def _scrub(self) -> None:
+        await self.scrubber.run_once()
+
+    def _forget_segment(self, segment: RemoteLogSegmentMetadata) -> None:
+        self.verifier.forget(segment)
+        if self._on_segment_deleted is not None:
+            self._on_segment_deleted(segment)

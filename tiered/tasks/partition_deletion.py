@@ -1,0 +1,214 @@
+"""Removing all that remote storage has of a partition.
+
+When the topic was deleted:
+
+    tell MARKED ──> tell STARTED ──> let the history say so ──> remove every segment
+      ──> sweep ──> remove the history ──> tell FINISHED
+
+The metadata remembers how far it is, so a restart goes on where it stopped
+(`RemoteLogMetadataManager.deletions`); every step may be done twice. The sweep lists the
+partition's own part of the bucket: what a copy that was under way left there has no record any
+more once the metadata forgets the partition, and nobody would find it again.
+
+When only remote storage was switched off (`remote.storage.enable=false` with
+`remote.log.delete.on.disable=true`, KIP-950) the topic lives on, and may be switched on again: the
+log start goes up to what is local, the removal of every segment is told begun, then the segments
+go, and the partition's metadata stays. Told first, as that needs no bucket: from then on the
+metadata alone says what is to go, whatever becomes of the topic's settings. All of it is done
+newest first, unlike with those that expire: should remote storage be switched on again before all
+have gone, copying goes on after those that are left, and what is still local between the log start
+and the first of them is not taken for expired.
+
+Source: Kafka, RemoteLogManager.deleteRemoteLogPartition, RemotePartitionDeleteState.java; KIP-950.
+"""
+
+import logging
+from collections.abc import Callable
+
+from storage.environment.clock import Clock
+from storage.environment.timer import Timer
+from tiered.deadline import METADATA_DEADLINE_MS, Deadline, call_deadline_ms
+from tiered.errors import RemoteStorageNotReadyError, TieredError
+from tiered.format.object_keys import ObjectKeys
+from tiered.maintenance.bucket_ownership import Claim
+from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.segment_metadata import (
+    PartitionDeleteState,
+    RemotePartitionDelete,
+    SegmentState,
+    TopicIdPartition,
+)
+from tiered.settings import TierSettings
+from tiered.tasks.history_writer import HistoryWriter
+from tiered.tasks.led_partition import LedPartition
+from tiered.tasks.segment_deletion import SegmentDeletion
+from tiered.tier import Tier
+
+_log = logging.getLogger(__name__)
+
+
+class RemoteDeletion:
+    """See the module."""
+
+    __slots__ = (
+        "_broker_id",
+        "_claim",
+        "_clock",
+        "_deletion",
+        "_history",
+        "_keys",
+        "_metadata",
+        "_settings",
+        "_tier",
+        "_timer",
+        "swept_objects",
+    )
+
+    def __init__(
+        self,
+        *,
+        metadata: RemoteLogMetadataManager,
+        tier: Tier,
+        deletion: SegmentDeletion,
+        clock: Clock,
+        timer: Timer,
+        broker_id: int,
+        settings: Callable[[], TierSettings],
+        claim: Claim,
+        history: HistoryWriter,
+    ) -> None:
+        """`swept_objects` counts objects that no segment told of."""
+        self._metadata = metadata
+        self._tier = tier
+        self._deletion = deletion
+        self._clock = clock
+        self._timer = timer
+        self._broker_id = broker_id
+        self._settings = settings
+        self._claim = claim
+        self._history = history
+        self._keys = ObjectKeys()
+        self.swept_objects = 0
+
+    async def run(self, partition: TopicIdPartition) -> None:
+        """Remove everything of a deleted topic's partition, from wherever it stopped.
+
+        No copy of the partition may be under way here.
+
+        Raises:
+            TieredError: It is not done; call again.
+        """
+        if not self._metadata.is_ready(partition):
+            if partition in self._metadata.partitions():
+                raise RemoteStorageNotReadyError(f"metadata of {partition} is not there yet")
+            # Its end was told when nobody waited for the answer any more: that has released it.
+            self._deletion.forget(partition)
+            return
+        state = self._state(partition)
+        if state is None:
+            await self._tell(partition, PartitionDeleteState.DELETE_PARTITION_MARKED)
+        if state is not PartitionDeleteState.DELETE_PARTITION_STARTED:
+            await self._tell(partition, PartitionDeleteState.DELETE_PARTITION_STARTED)
+        await self._history.mark_deleting(
+            partition, has_segments=bool(self._metadata.segments(partition))
+        )
+        await self._remove_segments(partition)
+        await self._sweep(partition)
+        # Last: until then a reader is told that the topic was deleted.
+        await self._history.remove(partition)
+        await self._tell(partition, PartitionDeleteState.DELETE_PARTITION_FINISHED)
+        self._deletion.forget(partition)
+        _log.info("%s: all of it is gone from remote storage", partition)
+
+    async def purge(self, led: LedPartition) -> None:
+        """Remove all segments of a partition whose remote storage was switched off.
+
+        If that is not wanted, or not any more, only those whose removal was begun.
+
+        Raises:
+            TieredError: It is not done; call again.
+        """
+        partition = led.tiered.partition
+        if led.purge_wanted:
+            await self._give_up(led)
+        failed: TieredError | None = None
+        for segment in reversed(self._metadata.segments(partition)):
+            if not led.is_active:
+                return
+            if segment.state is not SegmentState.DELETE_SEGMENT_STARTED:
+                continue
+            try:
+                await self._deletion.delete(segment)
+            except TieredError as error:
+                # One that cannot go does not hold up the others; a store that is away does.
+                if failed is not None:
+                    raise
+                failed = error
+        if failed is not None:
+            raise failed
+
+    async def _give_up(self, led: LedPartition) -> None:
+        """Tell of all segments that they go."""
+        partition = led.tiered.partition
+        # Before anything goes: local retention must not believe it once it counts again.
+        led.tiered.log.highest_remote_offset = -1
+        led.raise_log_start(led.tiered.log.local_log_start_offset)
+        for segment in reversed(self._metadata.segments(partition)):
+            if not led.is_active:
+                return
+            if segment.state is not SegmentState.DELETE_SEGMENT_STARTED:
+                await self._deletion.begin(segment)
+
+    def left_of(self, partition: TopicIdPartition) -> tuple[int, int]:
+        """Segments there are, and of these those whose removal was begun."""
+        segments = self._metadata.segments(partition)
+        begun = sum(one.state is SegmentState.DELETE_SEGMENT_STARTED for one in segments)
+        return len(segments), begun
+
+    def _state(self, partition: TopicIdPartition) -> PartitionDeleteState | None:
+        for deletion in self._metadata.deletions():
+            if deletion.partition == partition:
+                return deletion.state
+        return None
+
+    async def _tell(self, partition: TopicIdPartition, state: PartitionDeleteState) -> None:
+        deletion = RemotePartitionDelete(
+            partition=partition,
+            state=state,
+            event_timestamp_ms=self._clock.now_ms(),
+            broker_id=self._broker_id,
+        )
+        async with Deadline(self._timer, METADATA_DEADLINE_MS, f"telling {state.name}"):
+            await self._metadata.delete_partition(deletion)
+
+    async def _remove_segments(self, partition: TopicIdPartition) -> None:
+        failed: TieredError | None = None
+        for segment in self._metadata.segments(partition):
+            try:
+                await self._deletion.delete(segment)
+            except TieredError as error:
+                # The others first; but a store that is away would make each wait for its deadline.
+                if failed is not None:
+                    raise
+                failed = error
+        if failed is not None:
+            raise failed
+
+    async def _sweep(self, partition: TopicIdPartition) -> None:
+        await self._claim.require()
+        prefix = self._keys.partition_prefix(partition)
+        history = self._keys.history_key(partition)
+        deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 2)
+        async with Deadline(self._timer, deadline_ms, f"looking for uploads of {partition}"):
+            for upload in await self._tier.list_uploads(prefix):
+                await self._tier.abort_upload(upload)
+        while True:
+            # Always the first page: what it shows is gone when the next one is asked for.
+            async with Deadline(self._timer, deadline_ms, f"sweep of {partition}"):
+                page = await self._tier.list_objects(prefix, None)
+                keys = [found.key for found in page.objects if found.key != history]
+                if keys:
+                    await self._tier.delete_objects(keys)
+            self.swept_objects += len(keys)
+            if not keys or page.continuation is None:
+                return

@@ -1,0 +1,171 @@
+"""Removing one remote segment, and telling of it.
+
+    tell DELETE_SEGMENT_STARTED ──> the partition's history without it ──> remove the objects
+      ──> tell DELETE_SEGMENT_FINISHED
+
+Wherever this stops it is done again from the start: the state may be told twice, and removing what
+is not there is fine. Who begins a removal never takes it back. Readers of the bucket plan by the
+history (`tiered.metadata.history`): what it names must be there, so it changes before the objects
+go.
+
+A removal that was begun and is not finished is doubtful: the record may be on its way though
+nobody said so, and the segment may look finished a moment longer. `first_doubtful_offset` is for
+those who would build on it.
+
+Source: Kafka, RemoteLogManager.deleteRemoteLogSegment; KAFKA-17428.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+from uuid import UUID
+
+from storage.environment.clock import Clock
+from storage.environment.timer import Timer
+from tiered.deadline import METADATA_DEADLINE_MS, Deadline, call_deadline_ms
+from tiered.errors import TieredError
+from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.segment_metadata import (
+    RemoteLogSegmentMetadata,
+    RemoteLogSegmentMetadataUpdate,
+    SegmentState,
+    TopicIdPartition,
+)
+from tiered.settings import TierSettings
+from tiered.tasks.task_counters import TaskCounters
+from tiered.tier import Tier
+
+_CALLS = 4
+"""To the store: the manifest, the rest, each perhaps after listing."""
+
+Without: TypeAlias = Callable[[RemoteLogSegmentMetadata], Awaitable[None]]
+"""Returns when the partition's history in the bucket has the segment no more; see
+`HistoryKeeper.without`. Raises TieredError: its objects must stay."""
+
+Doubtful = dict[TopicIdPartition, dict[UUID, RemoteLogSegmentMetadata]]
+
+
+class SegmentDeletion:
+    """See the module. Shared by the copier (failed copies), the expirer and topic deletion.
+
+    Attributes:
+        on_deleted: Called when a segment's removal has begun, so that caches forget it.
+    """
+
+    __slots__ = (
+        "_broker_id",
+        "_clock",
+        "_counters",
+        "_doubtful",
+        "_metadata",
+        "_require",
+        "_settings",
+        "_tier",
+        "_timer",
+        "_without",
+        "on_deleted",
+    )
+
+    def __init__(
+        self,
+        *,
+        metadata: RemoteLogMetadataManager,
+        tier: Tier,
+        clock: Clock,
+        timer: Timer,
+        broker_id: int,
+        settings: Callable[[], TierSettings],
+        counters: TaskCounters,
+        require: Callable[[], Awaitable[None]],
+        without: Without,
+        on_deleted: Callable[[RemoteLogSegmentMetadata], None] | None = None,
+    ) -> None:
+        """`require`: may anything be removed; `without`: the bucket's history has it no more."""
+        self._metadata = metadata
+        self._tier = tier
+        self._clock = clock
+        self._timer = timer
+        self._broker_id = broker_id
+        self._settings = settings
+        self._counters = counters
+        self._require = require
+        self._without = without
+        self._doubtful: Doubtful = {}
+        self.on_deleted = on_deleted
+
+    @property
+    def doubtful(self) -> int:
+        """Removals that were begun here and have not been told finished; bounded by the metadata.
+
+        Each of them is tried again by the expirer.
+        """
+        return sum(len(segments) for segments in self._doubtful.values())
+
+    def first_doubtful_offset(self, partition: TopicIdPartition, log_start: int) -> int | None:
+        """The least start offset of the doubtful segments that reach to `log_start` or above."""
+        segments = self._doubtful.get(partition)
+        if not segments:
+            return None
+        known = self._metadata.known_of(partition)
+        for key in [key for key in segments if known.segment(key) is None]:
+            del segments[key]
+        offsets = [s.start_offset for s in segments.values() if s.end_offset >= log_start]
+        return min(offsets, default=None)
+
+    def forget(self, partition: TopicIdPartition) -> None:
+        """The partition is gone from here."""
+        self._doubtful.pop(partition, None)
+
+    async def begin(self, segment: RemoteLogSegmentMetadata) -> None:
+        """Only tell that it is to go: from now on nobody reads it, and `delete` sees it through.
+
+        Raises:
+            TieredError: It is not known whether that was told.
+        """
+        self._doubtful.setdefault(segment.partition, {})[segment.id] = segment
+        await self._tell(segment, SegmentState.DELETE_SEGMENT_STARTED)
+        if self.on_deleted is not None:
+            self.on_deleted(segment)
+
+    async def delete(self, segment: RemoteLogSegmentMetadata, *, own: bool = False) -> None:
+        """Do it; see the module.
+
+        Args:
+            segment: Which.
+            own: A copy of this very process, which nobody else can know of.
+
+        Raises:
+            TieredError: It is not finished; the segment is in the metadata still.
+        """
+        counters = self._counters.of(segment.partition.topic)
+        if not own:
+            await self._require()
+        self._doubtful.setdefault(segment.partition, {})[segment.id] = segment
+        counters.delete_requests += 1
+        try:
+            await self._tell(segment, SegmentState.DELETE_SEGMENT_STARTED)
+            if self.on_deleted is not None:
+                self.on_deleted(segment)
+            await self._without(segment)
+            deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, _CALLS)
+            async with Deadline(self._timer, deadline_ms, f"removal of {segment.id}"):
+                await self._tier.delete_segment(segment)
+            await self._tell(segment, SegmentState.DELETE_SEGMENT_FINISHED)
+        except TieredError:
+            counters.delete_errors += 1
+            raise
+        segments = self._doubtful.get(segment.partition)
+        if segments is not None:
+            segments.pop(segment.id, None)
+            if not segments:
+                del self._doubtful[segment.partition]
+
+    async def _tell(self, segment: RemoteLogSegmentMetadata, state: SegmentState) -> None:
+        update = RemoteLogSegmentMetadataUpdate(
+            segment_id=segment.segment_id,
+            event_timestamp_ms=self._clock.now_ms(),
+            state=state,
+            broker_id=self._broker_id,
+            custom_metadata=segment.custom_metadata,
+        )
+        async with Deadline(self._timer, METADATA_DEADLINE_MS, f"telling {state.name}"):
+            await self._metadata.update(update)

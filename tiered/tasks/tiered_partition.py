@@ -1,0 +1,30 @@
+"""A partition with remote storage, as the remote log sees it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from storage.log.log import Log
+from tiered.segment_metadata import TopicIdPartition
+from tiered.tier import TopicFacts
+
+
+@dataclass(slots=True)
+class TieredPartition:
+    """What the broker hands over when it begins to lead (or follow) a partition.
+
+    Attributes:
+        partition: Whose.
+        log: Touched on the loop's thread only.
+        leader_epoch: Of this leadership.
+        facts: Asked for when a manifest is written.
+        copy_paused: Asked before every segment: the topic's or the cluster's switch.
+        on_log_start_moved: Called after the log start offset was moved, so that who waits looks
+            again.
+    """
+
+    partition: TopicIdPartition
+    log: Log
+    leader_epoch: int
+    facts: Callable[[], TopicFacts]
+    copy_paused: Callable[[], bool]
+    on_log_start_moved: Callable[[], None]
