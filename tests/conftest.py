@@ -17,6 +17,13 @@ settings.register_profile("search", ANY_SPEED, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "settled"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--lake-kills", type=int, default=10, help="of each kind, in slow tests of lake jobs"
+    )
+    parser.addoption("--lake-seed", type=int, default=None, help="of what those tests draw")
+
+
 @pytest.fixture(scope="session")
 def moto_url() -> Iterator[str]:
     """Address of an S3 server that is there for the whole run; buckets are the tests' own."""

@@ -1,10 +1,12 @@
 """Tasks in processes of this machine, without Spark: for tests, and for tables of one machine.
 
 The same tasks, the same commit; only who runs them differs. A worker that dies takes its batch with
-it, which is then repeated.
+it, which is then repeated. A driver that dies takes its workers with it, wherever they are.
 """
 
 import multiprocessing
+import signal
+import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -29,7 +31,9 @@ class LocalRunner:
         if self._pool is None:
             # Not forked: this process may have threads, of which a fork would copy the locks only.
             context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._workers, mp_context=context)
+            self._pool = ProcessPoolExecutor(
+                self._workers, mp_context=context, initializer=_end_with_driver
+            )
         waiting: list[Future[TaskResult]] = []
         try:
             waiting.extend(
@@ -49,3 +53,15 @@ class LocalRunner:
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
+
+
+def _end_with_driver() -> None:
+    """Of a killed driver the pool's workers would wait for work for ever, each with its memory."""
+    driver = multiprocessing.parent_process()
+    assert driver is not None
+
+    def wait() -> None:
+        driver.join()
+        signal.raise_signal(signal.SIGKILL)
+
+    threading.Thread(target=wait, name="end-with-driver", daemon=True).start()
