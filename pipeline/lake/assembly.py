@@ -20,6 +20,7 @@ from pipeline.lake.local_runner import LocalRunner
 from pipeline.lake.locations import OpenTableStore, needed, open_sinks
 from pipeline.lake.log_source import PlannedLog, source_options
 from pipeline.lake.metrics import JobMetrics
+from pipeline.lake.patience import Patience
 from pipeline.lake.service import JobService
 from pipeline.lake.sinks.base import Sink
 from pipeline.lake.task import TableTarget, TaskSpec
@@ -241,9 +242,23 @@ def run_job(
         LakeError: See `pipeline.lake.errors`.
         PlanError, ReadError, TieredError: What the log's bucket or broker did not do.
     """
-    # First without a runner: mistakes are told before a session is started.
-    with open_job(config, new_incarnation=new_incarnation) as opened:
-        opened.job.look()
+    stop = stop or threading.Event()
+    batch = config.batch
+
+    def first_look() -> None:
+        with open_job(config, new_incarnation=new_incarnation) as opened:
+            opened.job.look()
+
+    # First without a runner: mistakes are told before a session is started. Who runs a job once is
+    # told of an outage, too; one that runs for ever begins when it is over.
+    if batch.every_ms == 0:
+        first_look()
+    else:
+        Patience(
+            SystemClock(), stop, retries=batch.retries, give_up_after_ms=batch.give_up_after_ms
+        ).call(first_look)
+    if stop.is_set():
+        return 0
     with ExitStack() as held:
         runner = held.enter_context(open_runner(config, session))
         opened = held.enter_context(open_job(config, runner, new_incarnation=new_incarnation))
@@ -254,8 +269,9 @@ def run_job(
             opened.job,
             metrics,
             SystemClock(),
-            every_ms=config.batch.every_ms,
-            retries=config.batch.retries,
+            every_ms=batch.every_ms,
+            retries=batch.retries,
+            give_up_after_ms=batch.give_up_after_ms if batch.every_ms else 0,
             stop=stop,
             told=told,
         )

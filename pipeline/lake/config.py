@@ -21,7 +21,7 @@
       target_file_bytes: 128 MiB
     mode: append                             # upsert, debezium
     errors: {quarantine: table}              # table, fail
-    batch: {max_bytes: 4 GiB, every: once}   # or 60 s
+    batch: {max_bytes: 4 GiB, every: once}   # or 60 s; retries: 5, give_up_after: 24 h
     runner: {type: spark}                    # or {type: local, workers: 2}
     metrics: {port: 9464}
 
@@ -246,13 +246,21 @@ class ErrorsConfig(_Section):
 
 
 class BatchConfig(_Section):
-    """How much at once, and how often; `every_ms` 0: once."""
+    """How much at once, and how often; `every_ms` 0: once.
+
+    Attributes:
+        retries: Of what failed, in a row.
+        give_up_after_ms: A job that is not run once goes on trying for so long, whatever `retries`.
+    """
 
     max_bytes: Annotated[ByteCount, Field(ge=1)] = 4096 * MIB
     every_ms: Annotated[int, Field(ge=0), BeforeValidator(_every)] = Field(
         default=ONCE, alias="every"
     )
     retries: Annotated[int, Field(ge=0)] = 5
+    give_up_after_ms: Annotated[int, Field(ge=0), BeforeValidator(parse_ms)] = Field(
+        default=24 * 3_600_000, alias="give_up_after"
+    )
 
 
 class RunnerConfig(_Section):

@@ -4,34 +4,21 @@ once         until the table has what the log had when the job began
 every 60 s   a batch; when the table has all, the rest of the time is waited
 
 stop         after the batch under way; what is killed instead is repeated by the next run
-failure      what another try may mend is tried again, `retries` times in a row at most, with a
-pause that doubles; the rest ends the job
+failure      what another try may mend is tried again (`patience`); the rest ends the job
 """
 
 import logging
 import threading
 from collections.abc import Callable
-from typing import Final
 
-from pipeline.lake.errors import CommitConflictError, TableUnavailableError, TaskFailedError
 from pipeline.lake.job import Batch, LakeJob
 from pipeline.lake.log_view import TopicView
 from pipeline.lake.metrics import JobMetrics
+from pipeline.lake.patience import Patience, may_pass
 from pipeline.lake.progress import Progress
 from storage.environment.clock import Clock
-from tiered.errors import StoreUnavailableError
 
 LOGGER = logging.getLogger(__name__)
-
-PAUSE_MS: Final = 500
-PAUSE_MAX_MS: Final = 60_000
-
-WORTH_ANOTHER_TRY: Final = (
-    TableUnavailableError,
-    TaskFailedError,
-    StoreUnavailableError,
-    CommitConflictError,
-)
 
 
 class JobService:
@@ -45,6 +32,7 @@ class JobService:
         *,
         every_ms: int,
         retries: int,
+        give_up_after_ms: float = 0,
         stop: threading.Event | None = None,
         told: Callable[[Batch], None] | None = None,
     ) -> None:
@@ -55,7 +43,8 @@ class JobService:
             metrics: Are told how it goes.
             clock: For when the next batch is due.
             every_ms: 0: once.
-            retries: In a row.
+            retries: In a row; see `Patience`.
+            give_up_after_ms: See there.
             stop: Set by whoever wants it to end (a signal).
             told: Of every batch that was committed.
         """
@@ -63,8 +52,10 @@ class JobService:
         self._metrics = metrics
         self._clock = clock
         self._every_ms = every_ms
-        self._retries = retries
         self.stopped = stop or threading.Event()
+        self._patience = Patience(
+            clock, self.stopped, retries=retries, give_up_after_ms=give_up_after_ms
+        )
         self._told = told
 
     def stop(self) -> None:
@@ -76,10 +67,10 @@ class JobService:
 
         Raises:
             JobStopError: A person has to decide.
-            TableUnavailableError, TaskFailedError, StoreUnavailableError: Still, after all tries.
+            TableUnavailableError, TaskFailedError, StoreUnavailableError, BrokerError: Still,
+                after all tries.
         """
         batches = 0
-        failures = 0
         wanted: TopicView | None = None
         while not self.stopped.is_set():
             began_ms = self._clock.monotonic_ms()
@@ -90,14 +81,13 @@ class JobService:
                 if self._every_ms == 0 and _has(wanted, progress):
                     return batches
                 batch = self._job.step()
-            except WORTH_ANOTHER_TRY as error:
-                failures += 1
-                self._metrics.failed()
-                if failures > self._retries:
+            except Exception as error:
+                if not may_pass(error):
                     raise
-                self._pause(min(PAUSE_MS * 2 ** (failures - 1), PAUSE_MAX_MS), error)
+                self._metrics.failed()
+                self._patience.failed(error)
                 continue
-            failures = 0
+            self._patience.succeeded()
             if batch is not None:
                 batches += 1
                 self._tell(batch, topic)
@@ -122,10 +112,6 @@ class JobService:
             batch.work_ms / 1000,
             batch.commit_ms / 1000,
         )
-
-    def _pause(self, duration_ms: float, error: Exception) -> None:
-        LOGGER.warning("%s; trying again in %.1f s", error, duration_ms / 1000)
-        self._wait(duration_ms)
 
     def _wait(self, duration_ms: float) -> None:
         self.stopped.wait(duration_ms / 1000)

@@ -11,8 +11,9 @@ from pipeline.lake.errors import LostOffsetsError, TableUnavailableError
 from pipeline.lake.job import Batch, LakeJob
 from pipeline.lake.log_view import TopicView
 from pipeline.lake.metrics import JobMetrics
+from pipeline.lake.patience import PAUSE_MS
 from pipeline.lake.progress import Progress
-from pipeline.lake.service import PAUSE_MS, JobService
+from pipeline.lake.service import JobService
 from tests.fakes.clock import ManualClock
 from tests.fakes.lake_jobs import lake_job
 from tests.fakes.lake_log import FakeLog, is_bad, rows_of
