@@ -1,6 +1,7 @@
 """From settings to stores and sinks: the edge at which a job meets disks, networks and catalogs."""
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -64,14 +65,15 @@ def open_sinks(config: JobConfig) -> tuple[Sink, Sink | None]:
     options = config.sink_store
     if sink.type == "iceberg":
         needed("pyiceberg", "lake")
-        catalog = open_catalog(config)
 
         def open_store(location: str) -> TableStore:
             return open_table_store(location, options)
 
         def iceberg(name: str, *, quarantine: bool) -> Sink:
             fields = () if quarantine else sink.partition_by
-            return IcebergSink(catalog, name, config.job_name, open_store, fields)
+            return IcebergSink(
+                lambda: open_catalog(config), name, config.job_name, open_store, fields
+            )
 
         return _both(config, sink.table, iceberg)
     location = sink.table.rstrip("/")
@@ -82,7 +84,7 @@ def open_sinks(config: JobConfig) -> tuple[Sink, Sink | None]:
             return ParquetSink(store, config.job_name, SystemRandomness())
         needed("deltalake", "lake")
         fields = () if quarantine else sink.partition_by
-        return DeltaSink(store, config.job_name, fields, storage_options(name, options))
+        return DeltaSink(store, config.job_name, fields, partial(storage_options, name, options))
 
     return _both(config, location, plain)
 

@@ -26,6 +26,9 @@ ATTEMPTS: Final = 4
 DELETE_MAX: Final = 1000
 """Keys of one DeleteObjects."""
 
+REFUSED: Final = ("400", "401", "403")
+"""Of who asks: credentials that are wrong, denied or over."""
+
 PRECONDITION_FAILED: Final = "412"
 RANGE_BEYOND_END: Final = "416"
 CONFLICT: Final = "409"
@@ -58,7 +61,14 @@ class S3Store:
         self._prefix = f"{prefix}/" if prefix else ""
         self._filesystem = filesystem
         self._randomness = randomness
-        self._client = _client(options)
+        self._options = options
+        self._known_client: Any = None
+
+    @property
+    def _client(self) -> Any:
+        if self._known_client is None:
+            self._known_client = _client(self._options)
+        return self._known_client
 
     def scratch_path(self, key: str) -> str:
         """In the machine's folder for temporary files."""
@@ -187,11 +197,16 @@ class S3Store:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
+        """Errors as ours; behind a refusal credentials are looked for anew: they may have ended."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
             yield
-        except (BotoCoreError, ClientError, DiskError, OSError) as error:
+        except ClientError as error:
+            if _status(error) in REFUSED:
+                self._known_client = None
+            raise TableUnavailableError(f"{self.uri}: {error}") from error
+        except (BotoCoreError, DiskError, OSError) as error:
             raise TableUnavailableError(f"{self.uri}: {error}") from error
 
 

@@ -55,7 +55,7 @@ def open_sink(
         return DeltaSink(open_directory(f"{root}/{name}"), job, fields)
     if kind == "parquet":
         return ParquetSink(open_directory(f"{root}/{name}"), job, SystemRandomness())
-    return IcebergSink(open_catalog(root), f"lake.{name}", job, open_directory, fields)
+    return IcebergSink(lambda: open_catalog(root), f"lake.{name}", job, open_directory, fields)
 
 
 def read_table(kind: str, root: Path, name: str = "orders") -> pa.Table:

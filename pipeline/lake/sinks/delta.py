@@ -15,7 +15,7 @@ its log. A version of 0 is a number like others: None means that there is none.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 from uuid import UUID
@@ -53,15 +53,15 @@ class DeltaSink:
         store: TableStore,
         job: str,
         partition_by: Sequence[PartitionField] = (),
-        options: Mapping[str, str] | None = None,
+        options: Callable[[], Mapping[str, str]] = dict,
         clock: Clock | None = None,
     ) -> None:
-        """`options`: of deltalake for the store, see `storage_options`."""
+        """`options`: of deltalake for the store, asked for at every look: see `storage_options`."""
         self.name = store.uri
         self.store = store
         self._job = job
         self._partition_by = tuple(partition_by)
-        self._options = dict(options or {})
+        self._options = options
         self._clock = SystemClock() if clock is None else clock
 
     # -- looking ---------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ class DeltaSink:
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
         try:
-            return DeltaTable(self.name, storage_options=self._options)
+            return DeltaTable(self.name, storage_options=dict(self._options()))
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as error:
@@ -145,7 +145,7 @@ class DeltaSink:
                     partition_by=[field.name for field in self._partition_by],
                     configuration=properties,
                     raise_if_key_not_exists=False,
-                    storage_options=self._options,
+                    storage_options=dict(self._options()),
                     commit_properties=self._commit(),
                 )
             return

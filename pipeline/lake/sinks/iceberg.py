@@ -57,7 +57,7 @@ class IcebergSink:
 
     def __init__(
         self,
-        catalog: Any,
+        open_catalog: Callable[[], Any],
         identifier: str,
         job: str,
         open_store: Callable[[str], TableStore],
@@ -66,19 +66,37 @@ class IcebergSink:
         """Nothing is asked of the catalog yet.
 
         Args:
-            catalog: Of pyiceberg.
+            open_catalog: Opens one of pyiceberg's; again after a failure, since credentials and
+                tokens may be others then.
             identifier: namespace.table.
             job: Name of the job.
             open_store: Opens the store at the table's location.
             partition_by: Of a table that is made.
         """
         self.name = f"iceberg:{identifier}"
-        self._catalog = catalog
+        self._open_catalog = open_catalog
+        self._known_catalog: Any = None
         self._identifier = identifier
         self._job = job
         self._open_store = open_store
         self._partition_by = tuple(partition_by)
         self._store: TableStore | None = None
+
+    @property
+    def _catalog(self) -> Any:
+        if self._known_catalog is None:
+            self._known_catalog = self._open_catalog()
+        return self._known_catalog
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Errors as ours; behind one of the catalog's it is opened again."""
+        try:
+            with refusals(self.name):
+                yield
+        except TableUnavailableError:
+            self._known_catalog = None
+            raise
 
     @property
     def store(self) -> TableStore:
@@ -106,7 +124,7 @@ class IcebergSink:
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
         try:
-            with refusals(self.name):
+            with self._told():
                 return self._catalog.load_table(self._identifier)
         except (NoSuchTableError, NoSuchNamespaceError):
             return None
@@ -138,7 +156,7 @@ class IcebergSink:
         assert isinstance(view.state, IcebergState)
         table = view.state.table
         base = f"{str(table.location()).rstrip('/')}/"
-        with refusals(self.name):
+        with self._told():
             return tuple(
                 str(task.file.file_path).removeprefix(base) for task in table.scan().plan_files()
             )
@@ -152,7 +170,7 @@ class IcebergSink:
         table = self._load()
         if table is None:
             namespace = self._identifier.rpartition(".")[0]
-            with refusals(self.name):
+            with self._told():
                 with suppress(NamespaceAlreadyExistsError):
                     self._catalog.create_namespace(namespace)
                 try:
@@ -164,7 +182,7 @@ class IcebergSink:
         known = self._progress(table)
         if known is not None and known.topic_id == progress.topic_id:
             return
-        with refusals(self.name), table.transaction() as transaction:
+        with self._told(), table.transaction() as transaction:
             self._part(transaction, table, known)
             transaction.set_properties(
                 {
@@ -214,7 +232,7 @@ class IcebergSink:
         if _head(table) != view.state.snapshot_id:
             # The library's table has followed a commit that was made with this look.
             raise CommitConflictError(f"{self.name}: this look has been committed on")
-        with refusals(self.name), table.transaction() as transaction:
+        with self._told(), table.transaction() as transaction:
             if set(schema.names) - set(table.schema().column_names) or (
                 _arrow_schema(table) != schema
             ):

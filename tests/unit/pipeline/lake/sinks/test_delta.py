@@ -91,6 +91,8 @@ def test_a_store_is_reached_as_the_settings_say(tmp_path: Path) -> None:
 
 
 def test_secrets_are_in_no_text_of_a_sink(tmp_path: Path) -> None:
-    sink = DeltaSink(open_directory(str(tmp_path)), "job", (), {"AWS_SECRET_ACCESS_KEY": "hush"})
+    sink = DeltaSink(
+        open_directory(str(tmp_path)), "job", (), lambda: {"AWS_SECRET_ACCESS_KEY": "hush"}
+    )
     assert "hush" not in repr(sink)
     assert "hush" not in sink.name
