@@ -5,7 +5,7 @@ settings are told before any of it is asked for anything.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -106,10 +106,9 @@ def open_job(
 
 def job_settings(config: JobConfig, *, new_incarnation: bool = False) -> JobSettings:
     """What of the settings decides how batches are made."""
-    start: str | Mapping[int, int] = config.source.start
     return JobSettings(
         config.job_name,
-        start,
+        config.source.start,
         config.batch.max_bytes,
         config.sink.target_file_bytes,
         config.source.fail_on_data_loss,

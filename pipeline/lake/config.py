@@ -8,7 +8,7 @@
       topic_id: ...                          # an incarnation; default: the latest
       bootstrap: host:9092                   # none: bucket only
       isolation: read_committed
-      start: earliest                        # or latest, or {0: 120, 1: 77}
+      start: earliest                        # or latest, offsets, times: see `start`
       fail_on_data_loss: true
       key_pairs: {id: private.pem}
       headers: false                         # a column of them
@@ -40,6 +40,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainValidator,
     SecretStr,
     ValidationError,
     model_validator,
@@ -48,6 +49,7 @@ from typing_extensions import override
 
 from pipeline.lake.errors import JobConfigError
 from pipeline.lake.quantities import parse_bytes, parse_ms
+from pipeline.lake.start import Start, parse_start
 from pipeline.lake.values.spec import MAX_VALUE_BYTES
 
 MIB: Final = 1024 * 1024
@@ -95,7 +97,7 @@ class SourceConfig(_Section):
     bootstrap: str = ""
     kafka: dict[str, str] = {}
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
-    start: Literal["earliest", "latest"] | dict[int, Annotated[int, Field(ge=0)]] = "earliest"
+    start: Annotated[Start, PlainValidator(parse_start)] = "earliest"
     fail_on_data_loss: bool = True
     key_pairs: dict[str, str] = {}
     headers: bool = False
@@ -341,10 +343,6 @@ def _mistakes(error: ValidationError) -> Iterator[str]:
                 message += f"; meant: {meant}"
         elif mistake["type"] == "missing":
             message = "is needed"
-        elif path and path[0] == "source" and "start" in path:
-            # One of two kinds; pydantic tells of both.
-            path = path[:2]
-            message = "earliest, latest or a mapping of partitions to offsets is expected"
         line = f"{'.'.join(path)}: {message}" if path else message
         if line not in told:
             told.add(line)

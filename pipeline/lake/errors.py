@@ -8,6 +8,7 @@ LakeError
 ├── TaskFailedError         a task or its process ended early; worth another try
 └── JobStopError            goes on only when a person has decided something
 ├── TopicReplacedError  the topic was made anew; the table holds rows of the one before
+├── StartError          the log has nothing where the table should begin
 ├── LostOffsetsError    offsets the table still needs are gone from the log
 ├── LogBehindTableError the log ends below what the table has: a restored node
 └── ForeignTableError   the table is not this job's, or not what it was
@@ -70,6 +71,10 @@ class TopicReplacedError(JobStopError):
             f"the log is of {found}. With --new-incarnation the job goes on with the new one, "
             "from its start, and keeps the rows of the old one"
         )
+
+
+class StartError(JobStopError):
+    """The log has nothing where `source.start` lets the table begin."""
 
 
 class LostOffsetsError(JobStopError):

@@ -25,11 +25,12 @@ import pyarrow as pa
 from pipeline.lake.batch_plan import BatchPlan, TaskRange
 from pipeline.lake.data_file import FileNames
 from pipeline.lake.errors import CommitConflictError, ForeignTableError
+from pipeline.lake.first_offsets import FirstOffsets
 from pipeline.lake.job_parts import Columns, JobSettings, Runner
 from pipeline.lake.leftovers import clean_up
 from pipeline.lake.log_view import LogSource, TopicView
 from pipeline.lake.opening import TableOpener
-from pipeline.lake.planning import BatchPlanner, FirstOffsets
+from pipeline.lake.planning import BatchPlanner
 from pipeline.lake.progress import Progress
 from pipeline.lake.quarantine_commit import BatchQuarantine
 from pipeline.lake.sinks.base import Sink, TableView
@@ -86,7 +87,7 @@ class LakeJob:
             runner: Runs tasks.
             clock: For durations.
         """
-        first = FirstOffsets(settings.start)
+        first = FirstOffsets(settings.start, source, fail_on_data_loss=settings.fail_on_data_loss)
         self._source = source
         self._sink = sink
         self._quarantine = BatchQuarantine(quarantine)

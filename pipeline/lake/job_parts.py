@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
+from pipeline.lake.start import Start
 from pipeline.lake.task import Task, TaskResult, TaskSpec
 from pipeline.lake.values.spec import ConverterSpec
 
@@ -14,8 +15,7 @@ class JobSettings(NamedTuple):
 
     Attributes:
         name: Of the job.
-        start: Where partitions begin of which the table has nothing: "earliest", "latest", or
-            offsets per partition (others: earliest).
+        start: Where partitions begin of which the table has nothing.
         max_bytes: Of a batch, in the log.
         task_bytes: Of a task, in the log.
         fail_on_data_loss: Offsets that are gone end the job.
@@ -24,7 +24,7 @@ class JobSettings(NamedTuple):
     """
 
     name: str
-    start: str | Mapping[int, int] = "earliest"
+    start: Start = "earliest"
     max_bytes: int = 4 << 30
     task_bytes: int = 128 << 20
     fail_on_data_loss: bool = True

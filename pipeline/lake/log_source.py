@@ -89,6 +89,11 @@ class PlannedLog:
             for task in tasks
         ]
 
+    def offset_for_time(self, partition: int, time_ms: int) -> int | None:
+        """By the segments' times and their time indexes, or by the broker where one is given."""
+        view = self._views[TopicPartition(next(iter(self._views)).topic, partition)]
+        return self._planner.offset_for_time(view, time_ms)
+
     def _pieces(self, tasks: Sequence[TaskRange]) -> Sequence[Piece]:
         topic = next(iter(self._views)).topic
         spans: dict[TopicPartition, OffsetSpan] = {}

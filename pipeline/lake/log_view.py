@@ -46,3 +46,10 @@ class LogSource(Protocol):
     def pieces(self, tasks: Sequence[TaskRange]) -> Sequence[tuple[Piece, ...]]:
         """For each range what to read, of the log as `look` found it last."""
         ...
+
+    def offset_for_time(self, partition: int, time_ms: int) -> int | None:
+        """The first offset whose record is of a time or later, of the log as `look` found it last.
+
+        None: no record is.
+        """
+        ...

@@ -10,9 +10,9 @@ TopicReplacedError, or with `new_incarnation` goes on with the new one
 from typing import NamedTuple
 
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TopicReplacedError
+from pipeline.lake.first_offsets import FirstOffsets
 from pipeline.lake.job_parts import Columns, JobSettings
 from pipeline.lake.log_view import LogSource, TopicView
-from pipeline.lake.planning import FirstOffsets
 from pipeline.lake.progress import Progress
 from pipeline.lake.quarantine_commit import BatchQuarantine
 from pipeline.lake.sinks.base import Sink, TableView

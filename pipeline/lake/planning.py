@@ -4,9 +4,8 @@ A log that does not continue the table is told here, before anything is read.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
-from uuid import UUID
 
 import pyarrow as pa
 
@@ -19,6 +18,7 @@ from pipeline.lake.batch_plan import (
     fingerprint_of,
 )
 from pipeline.lake.errors import ForeignTableError, LogBehindTableError, LostOffsetsError
+from pipeline.lake.first_offsets import FirstOffsets
 from pipeline.lake.job_parts import JobSettings
 from pipeline.lake.log_view import LogSource, PartitionView, TopicView
 from pipeline.lake.progress import Progress
@@ -29,33 +29,6 @@ LOGGER = logging.getLogger(__name__)
 
 WRITER_VERSION: Final = 1
 """Goes up when the same rows would become other bytes: part of the fingerprint."""
-
-
-class FirstOffsets:
-    """Where a table begins that has nothing of its topic; what is the latest is found once."""
-
-    def __init__(self, start: str | Mapping[int, int]) -> None:
-        """`start`: as `JobSettings.start`."""
-        self._start = start
-        self._found: tuple[UUID, Mapping[int, int]] | None = None
-
-    def of(self, topic: TopicView) -> Mapping[int, int]:
-        """Per partition; one that came later begins with all it has."""
-        if self._found is None or self._found[0] != topic.topic_id:
-            start = self._start
-            offsets = {}
-            for number, partition in topic.partitions.items():
-                offsets[number] = partition.end if start == "latest" else partition.start
-                if isinstance(start, Mapping):
-                    wanted = start.get(number, partition.start)
-                    offsets[number] = min(max(wanted, partition.start), partition.end)
-            self._found = (topic.topic_id, offsets)
-        first = self._found[1]
-        return {n: max(first.get(n, p.start), p.start) for n, p in topic.partitions.items()}
-
-    def forget(self, topic: TopicView) -> None:
-        """Of this incarnation nothing is left out, whatever the job began with."""
-        self._found = (topic.topic_id, {})
 
 
 class BatchPlanner:

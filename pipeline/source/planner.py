@@ -129,6 +129,10 @@ class Planner:
         ending = self._run(ending_offsets(views, self._options.ending, self._offset_for_time))
         return spans_between(views, starting, ending, losses or self._losses())
 
+    def offset_for_time(self, view: PartitionView, time_ms: int) -> int | None:
+        """The first offset whose record is of a time or later; None: no record is."""
+        return self._run(self._offset_for_time(view, time_ms))
+
     def since(
         self, views: Views, spans: Mapping[TopicPartition, OffsetSpan], time_ms: int
     ) -> dict[TopicPartition, OffsetSpan]:

@@ -14,6 +14,8 @@ TOPIC_ID = UUID("6f2b5a52-7b9b-4d6c-8d36-0b57f0d2a111")
 
 RECORD_BYTES = 100
 
+HOUR_MS = 3_600_000
+
 
 class FakeLog:
     """Partitions by number with (start, end); offsets that are a marker's have no row."""
@@ -60,6 +62,12 @@ class FakeLog:
             )
             for task in tasks
         ]
+
+    def offset_for_time(self, partition: int, time_ms: int) -> int | None:
+        """A record's time is its offset in hours, see `read_rows`."""
+        start, end = self.partitions[partition]
+        first = max(start, -(-time_ms // HOUR_MS))
+        return first if first < end else None
 
 
 def is_marker(offset: int) -> bool:

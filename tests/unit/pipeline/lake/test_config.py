@@ -72,7 +72,7 @@ def test_every_mistake_is_told_at_once() -> None:
     text = "\n".join(found)
     assert "source.topic: is needed" in text
     assert "source.locaton: is no setting; meant: location" in text
-    assert "source.start: earliest, latest or a mapping" in text
+    assert "source.start: earliest, latest, a mapping" in text
     assert (
         "value.format: Input should be 'raw', 'string', 'json', 'avro', 'protobuf' or 'none'"
         in text

@@ -23,12 +23,13 @@ from pipeline.lake.job import CONFLICTS_MAX
 from pipeline.lake.local_runner import LocalRunner
 from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink, TableView
+from pipeline.lake.start import StartTimes
 from pipeline.lake.table_store import TableStore
 from pipeline.lake.task import QuarantinedError, Task, TaskResult, TaskSpec
 from pipeline.lake.values.spec import ConverterSpec, FieldSpec
 from pipeline.plan.piece import Piece
 from tests.fakes.lake_jobs import SPEC, lake_job, run
-from tests.fakes.lake_log import FakeLog, is_bad, read_rows, rows_of
+from tests.fakes.lake_log import HOUR_MS, FakeLog, is_bad, read_rows, rows_of
 from tests.fakes.lake_tables import KINDS, coordinates, open_directory, open_sink, read_table
 
 LOG = {0: (0, 60), 1: (5, 33)}
@@ -138,11 +139,22 @@ def test_another_topic_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_table_may_begin_at_offsets(kind: str, tmp_path: Path) -> None:
-    """A partition that is not named begins at its start, an offset below the log there, too."""
+    """A partition that is not named begins at its start."""
     log = FakeLog({0: (0, 20), 1: (5, 20)})
     run(lake_job(kind, tmp_path, log, start={0: 12}))
     found = coordinates(read_table(kind, tmp_path))
     rows = rows_of({0: (12, 20), 1: (5, 20)})
+    assert found == [one for one in rows if not is_bad(one[1])]
+
+
+def test_a_table_may_begin_at_a_time(kind: str, tmp_path: Path) -> None:
+    """Once: what is older stays out, also of later runs and with other settings."""
+    log = FakeLog({0: (0, 20), 1: (5, 20)})
+    run(lake_job(kind, tmp_path, log, start=StartTimes(12 * HOUR_MS, {1: 7 * HOUR_MS})))
+    log.partitions = {0: (0, 30), 1: (5, 20), 2: (0, 4)}
+    run(lake_job(kind, tmp_path, log))
+    found = coordinates(read_table(kind, tmp_path))
+    rows = rows_of({0: (12, 30), 1: (7, 20), 2: (0, 4)})
     assert found == [one for one in rows if not is_bad(one[1])]
 
 

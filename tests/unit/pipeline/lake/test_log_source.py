@@ -12,6 +12,8 @@ from pipeline.source.partition_view import PartitionView
 from pipeline.source.planner import Planner
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.lake_bucket import orders_bucket
+from tests.fakes.lake_log import HOUR_MS
+from tests.unit.storage.log_model import NOW_MS
 
 NAME = PartitionName("t", UUID(int=1), 0)
 CONFIG = parse_job(
@@ -100,6 +102,25 @@ async def test_a_bucket_tells_bytes_and_times(tmp_path: Path) -> None:
     assert [span.start for span in view.spans[1:]] == [span.end for span in view.spans[:-1]]
     assert all(span.size > 0 for span in view.spans)
     assert view.newest_ms == view.spans[-1].newest_ms > 0
+
+
+async def test_a_bucket_tells_where_a_time_begins(tmp_path: Path) -> None:
+    """By segments' times, then the time index, then the records."""
+    await orders_bucket(tmp_path)
+    config = parse_job(
+        f"source: {{location: {tmp_path}, topic: t}}\nsink: {{type: delta, table: /t}}"
+    )
+    options = source_options(config)
+    with Planner(options) as planner:
+        log = PlannedLog(options, planner)
+        topic = log.look()
+        (view,) = topic.partitions.values()
+        first = NOW_MS - 1000 * HOUR_MS
+        assert log.offset_for_time(0, 0) == 0
+        assert log.offset_for_time(0, first) == 0
+        assert log.offset_for_time(0, first + 1) == 7
+        assert log.offset_for_time(0, first + 7 * HOUR_MS) == 7
+        assert log.offset_for_time(0, view.newest_ms + 1) is None
 
 
 def test_of_a_partition_that_the_bucket_lacks_nothing_is_said() -> None:
