@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.lake.errors import TableUnavailableError
+from pipeline.lake.errors import ForeignTableError, TableUnavailableError
 from pipeline.lake.table_store import StoredFile
 from storage.environment.filesystem import Filesystem
 from storage.environment.randomness import Randomness
@@ -31,6 +31,7 @@ REFUSED: Final = ("400", "401", "403")
 
 PRECONDITION_FAILED: Final = "412"
 RANGE_BEYOND_END: Final = "416"
+NOT_IMPLEMENTED: Final = "501"
 CONFLICT: Final = "409"
 CONFLICT_ATTEMPTS: Final = 5
 """Of a conditional put while another one of the same key is under way."""
@@ -109,6 +110,11 @@ class S3Store:
                     status = _status(error)
                     if status == PRECONDITION_FAILED:
                         return self.get(key) == data
+                    if status == NOT_IMPLEMENTED:
+                        raise ForeignTableError(
+                            f"{self.uri}: the store does not know If-None-Match, by which of two "
+                            "jobs one commits; keep the table in another store"
+                        ) from error
                     if status != CONFLICT or attempt + 1 == CONFLICT_ATTEMPTS:
                         raise
                 else:

@@ -27,8 +27,10 @@ from pipeline.lake.data_file import DataFile
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
 from pipeline.lake.progress import KEY, Progress, encode_progress
 from pipeline.lake.sinks.base import TableView
+from pipeline.lake.sinks.fence import check_fence
 from pipeline.lake.table_store import TableStore
 from storage.environment.clock import Clock, SystemClock
+from storage.environment.randomness import Randomness, SystemRandomness
 
 JOB: Final = "varve.job"
 TOPIC: Final = "varve.topic"
@@ -55,6 +57,7 @@ class DeltaSink:
         partition_by: Sequence[PartitionField] = (),
         options: Callable[[], Mapping[str, str]] = dict,
         clock: Clock | None = None,
+        randomness: Randomness | None = None,
     ) -> None:
         """`options`: of deltalake for the store, asked for at every look: see `storage_options`."""
         self.name = store.uri
@@ -63,6 +66,9 @@ class DeltaSink:
         self._partition_by = tuple(partition_by)
         self._options = options
         self._clock = SystemClock() if clock is None else clock
+        self._randomness = SystemRandomness() if randomness is None else randomness
+        # On a disk the library has a way of its own.
+        self._fenced = not store.uri.startswith("s3://")
 
     # -- looking ---------------------------------------------------------------------------------
 
@@ -134,6 +140,7 @@ class DeltaSink:
             TOPIC: progress.topic,
             TOPIC_ID: str(progress.topic_id),
         }
+        self._check_fence()
         table = self._open()
         if table is None:
             columns = [c for f in self._partition_by if (c := partition_column(f)) is not None]
@@ -157,6 +164,11 @@ class DeltaSink:
                     properties, raise_if_not_exists=False, commit_properties=self._commit()
                 )
 
+    def _check_fence(self) -> None:
+        if not self._fenced:
+            check_fence(self.store, self._randomness)
+            self._fenced = True
+
     def _check_parting(self, table: Any) -> None:
         wanted = [field.name for field in self._partition_by]
         if list(table.metadata().partition_columns) != wanted:
@@ -177,6 +189,7 @@ class DeltaSink:
         from deltalake.transaction import Transaction
 
         table: Any = view.state
+        self._check_fence()
         self._check_parting(table)
         self._add_columns(table, schema)
         app = self._app(progress.topic_id)

@@ -24,6 +24,7 @@ from pipeline.lake.data_file import DataFile, data_file_from_json
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
 from pipeline.lake.progress import Progress, decode_progress, encode_progress
 from pipeline.lake.sinks.base import TableView
+from pipeline.lake.sinks.fence import check_fence
 from pipeline.lake.table_store import TableStore
 from storage.environment.randomness import Randomness
 
@@ -31,7 +32,6 @@ VERSION: Final = 1
 
 COMMITS: Final = "_varve/commits/"
 CHECKPOINTS: Final = "_varve/checkpoints/"
-PROBE: Final = "_varve/probe"
 
 CHECKPOINT_EVERY: Final = 50
 """Commits from one checkpoint to the next."""
@@ -58,7 +58,7 @@ class ParquetSink:
         self._job = job
         self._randomness = randomness
         self._known: TableView | None = None
-        self._probed = False
+        self._fenced = False
 
     def look(self) -> TableView:
         """The last commit, from the last checkpoint or the last look on."""
@@ -72,23 +72,10 @@ class ParquetSink:
 
     def create(self, schema: pa.Schema, progress: Progress) -> None:
         """A commit without files."""
-        self._probe()
         view = self.look()
         if view.progress is not None and view.progress.topic_id == progress.topic_id:
             return
         self.commit(view, _widened(view.schema, schema), (), progress)
-
-    def _probe(self) -> None:
-        """A store that takes a second put would let two jobs commit at once."""
-        if self._probed:
-            return
-        self.store.put_if_absent(PROBE, b"the first put")
-        if self.store.put_if_absent(PROBE, b"a second put, which a commit relies on to fail"):
-            raise ForeignTableError(
-                f"{self.name}: the store ignores If-None-Match, so commits of two jobs could not "
-                "be told apart; take Delta or Iceberg there"
-            )
-        self._probed = True
 
     def commit(
         self,
@@ -101,6 +88,9 @@ class ParquetSink:
         """Put the next number, if it is absent. Objects of removed files stay."""
         state = view.state
         assert isinstance(state, ParquetState)
+        if not self._fenced:
+            check_fence(self.store, self._randomness)
+            self._fenced = True
         number = state.number + 1
         commit = {
             "version": VERSION,

@@ -6,7 +6,6 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
-from typing_extensions import override
 
 from pipeline.lake.data_file import DataFile
 from pipeline.lake.directory_store import DirectoryStore
@@ -21,7 +20,7 @@ from pipeline.lake.sinks.parquet import (
 )
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
-from tests.fakes.lake_tables import open_directory
+from tests.fakes.lake_tables import ForgetfulStore, open_directory
 
 BEGUN = Progress("job", "orders", UUID(int=7), 0, {})
 SCHEMA = pa.schema([("offset", pa.int64())])
@@ -69,15 +68,6 @@ def test_a_damaged_commit_is_told(tmp_path: Path, data: bytes) -> None:
     store.put(f"{COMMITS}{2:020d}.json", data)
     with pytest.raises(ForeignTableError, match=r"damaged|version 2"):
         ParquetSink(store, "job", SystemRandomness()).look()
-
-
-class ForgetfulStore(DirectoryStore):
-    """Takes every put, as S3-like servers do that know nothing of If-None-Match."""
-
-    @override
-    def put_if_absent(self, key: str, data: bytes) -> bool:
-        self.put(key, data)
-        return True
 
 
 def test_a_store_that_ignores_conditions_is_refused(tmp_path: Path) -> None:
