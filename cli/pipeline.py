@@ -7,6 +7,7 @@
                   try records again that did not fit, after a fix
     reconcile JOB
                   compare the table with its log, range by range
+    maintain JOB  put small files together, end old snapshots, remove what nobody has
 
 JOB is a file; `pipeline.lake.config` has its form. SIGTERM and Ctrl-C end a job after the batch
 under way, a second one at once: what was not committed is made again by the next run.
@@ -31,6 +32,7 @@ from cli.table import Cell, format_json, format_size, format_table
 if TYPE_CHECKING:
     from pipeline.lake.config import JobConfig
     from pipeline.lake.log_view import TopicView
+    from pipeline.lake.maintain.upkeep import Maintained
     from pipeline.lake.progress import Progress
 
 OPTIONAL = {
@@ -329,6 +331,53 @@ def _reconcile(args: argparse.Namespace) -> int:
     return 0 if found.equal else FAILED
 
 
+# -- maintain --------------------------------------------------------------------------------------
+
+
+def _maintain_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="tell what would be done, do none")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _maintain(args: argparse.Namespace) -> int:
+    from pipeline.lake.maintain.run import maintain_job
+
+    config = _load(args.job)
+    done = maintain_job(config, dry_run=args.dry_run)
+    if args.json:
+        tables = [{**one._asdict(), "compacted": one.compacted._asdict()} for one in done]
+        print(format_json({"job": config.job_name, "dry_run": args.dry_run, "tables": tables}))
+        return 0
+    for one in done:
+        for line in maintained_lines(one, dry_run=args.dry_run):
+            print(line)
+    return 0
+
+
+def maintained_lines(one: "Maintained", *, dry_run: bool) -> Iterator[str]:
+    """What was done to a table, or would be, for people."""
+    would = "would be " if dry_run else ""
+    if dry_run:
+        yield f"{one.table}: {one.groups} groups of small files would be put together"
+    else:
+        made = one.compacted
+        yield (
+            f"{one.table}: {made.replaced} files ({format_size(made.replaced_bytes)}) put together "
+            f"into {made.made} ({format_size(made.made_bytes)})"
+        )
+        if made.dropped:
+            yield f"  {made.dropped} groups dropped: somebody else had replaced their files"
+    yield f"  {one.states} old states {would}ended, {one.folded} objects of metadata {would}removed"
+    yield (
+        f"  {would}removed: {one.expired} expired files, {one.orphans} orphans, {one.plans} old "
+        f"plans, {format_size(one.removed_bytes)}"
+    )
+    for sentence in one.compacted.left_out:
+        yield f"  left as it is: {sentence}"
+    for name in one.others:
+        yield f"  not a file of the table's, left alone: {name}"
+
+
 ACTIONS = {
     "run": Action("keep the table behind its topic", _run_arguments, _run_job),
     "plan": Action("show what the next batch would read", _plan_arguments, _plan),
@@ -337,5 +386,10 @@ ACTIONS = {
         "try records again that did not fit", _plan_arguments, _replay_quarantine
     ),
     "reconcile": Action("compare the table with its log", _plan_arguments, _reconcile),
+    "maintain": Action(
+        "put small files together, end old snapshots, remove what nobody has",
+        _maintain_arguments,
+        _maintain,
+    ),
 }
 """In the order of the help."""

@@ -133,6 +133,18 @@ TESTED_ELSEWHERE = {
     "pipeline/lake/directory_store.py": "tests/contract/test_table_store.py",
     "pipeline/lake/s3_store.py": "tests/contract/test_table_store.py",
     "pipeline/lake/sinks/base.py": "tests/contract/test_table_sink.py",
+    "pipeline/lake/sinks/iceberg_replace.py": "tests/contract/test_table_sink.py",
+    # What ends a table's states and removes files, with tables of each kind.
+    **dict.fromkeys(
+        (
+            "pipeline/lake/maintain/delta_history.py",
+            "pipeline/lake/maintain/history.py",
+            "pipeline/lake/maintain/iceberg_history.py",
+            "pipeline/lake/maintain/left_over.py",
+            "pipeline/lake/maintain/parquet_history.py",
+        ),
+        "tests/unit/pipeline/lake/maintain/test_upkeep.py",
+    ),
     # Parts of a job, which needs all of them to do anything.
     **dict.fromkeys(
         (

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+    from pipeline.lake.spark_runner import SparkRunner
+
 SAMPLE_RECORDS: Final = 2_000
 """Of each partition, until there are enough to infer columns from."""
 
@@ -173,7 +175,9 @@ class _Sample:
 
 
 @contextmanager
-def open_runner(config: JobConfig, session: "SparkSession | None" = None) -> Iterator[Runner]:
+def open_runner(
+    config: JobConfig, session: "SparkSession | None" = None
+) -> Iterator["LocalRunner | SparkRunner"]:
     """Where tasks run: on Spark, in a session that is there or is made, or in processes here.
 
     Raises:

@@ -24,6 +24,13 @@
     batch: {max_bytes: 4 GiB, every: once}   # or 60 s; retries: 5, give_up_after: 24 h
     runner: {type: spark}                    # or {type: local, workers: 2}
     metrics: {port: 9464}
+    maintain:                                # of `varve pipeline maintain`
+      sort_by: timestamp                     # key, offset
+      small_file_bytes: 64 MiB               # default: half of sink.target_file_bytes
+      min_files: 5
+      max_bytes: 4 GiB
+      keep_snapshots: 7 d
+      orphans_older_than: 3 d
 
 Every mistake is told in one error, with the names that are meant. Secrets are not repeated.
 """
@@ -53,6 +60,8 @@ from pipeline.lake.start import Start, parse_start
 from pipeline.lake.values.spec import MAX_VALUE_BYTES
 
 MIB: Final = 1024 * 1024
+
+DAY_MS: Final = 86_400_000
 
 ONCE: Final = 0
 """`batch.every: once`: until the table has what the log had at the start, and no longer."""
@@ -280,6 +289,32 @@ class MetricsConfig(_Section):
     port: Annotated[int, Field(ge=0, le=65535)] = 0
 
 
+class MaintainConfig(_Section):
+    """What `varve pipeline maintain` does with the table.
+
+    Attributes:
+        sort_by: Order of rows in files that are put together.
+        small_file_bytes: A file below it is put together with others; 0: half of the sink's
+            `target_file_bytes`.
+        min_files: Fewer of them are left as they are, unless they make a whole file.
+        max_bytes: Of the files that are replaced between two commits.
+        keep_snapshots_ms: For how long a state of the table can still be read.
+        orphans_older_than_ms: A file that no state of the table has is removed at that age; it has
+            to be longer than any batch, or any commit to a table, may take.
+    """
+
+    sort_by: Literal["timestamp", "key", "offset"] = "timestamp"
+    small_file_bytes: Annotated[ByteCount, Field(ge=0)] = 0
+    min_files: Annotated[int, Field(ge=2)] = 5
+    max_bytes: Annotated[ByteCount, Field(ge=1)] = 4096 * MIB
+    keep_snapshots_ms: Annotated[int, Field(ge=0), BeforeValidator(parse_ms)] = Field(
+        default=7 * DAY_MS, alias="keep_snapshots"
+    )
+    orphans_older_than_ms: Annotated[int, Field(ge=DAY_MS // 24), BeforeValidator(parse_ms)] = (
+        Field(default=3 * DAY_MS, alias="orphans_older_than")
+    )
+
+
 class JobConfig(_Section):
     """A whole job; see the module."""
 
@@ -293,11 +328,14 @@ class JobConfig(_Section):
     batch: BatchConfig = BatchConfig()
     runner: RunnerConfig = RunnerConfig()
     metrics: MetricsConfig = MetricsConfig()
+    maintain: MaintainConfig = MaintainConfig()
 
     @model_validator(mode="after")
     def _has_values(self) -> "JobConfig":
         if self.value.format == "none":
             raise ValueError("value: none is for keys")
+        if self.key.format == "none" and self.maintain.sort_by == "key":
+            raise ValueError("maintain.sort_by: the table has no key to sort by")
         return self
 
     @property

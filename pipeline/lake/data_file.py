@@ -18,6 +18,13 @@ and of a table that is kept by key, which has files per key bucket and each of t
     bucket        5 digits
     batch         that wrote all files of the bucket anew, 20 digits
     n             ascending: the keys of a file are above those of the one before
+
+Files that `varve pipeline maintain` has put together hold rows of many tasks and are named
+
+        compact-<topic>-<topic id>-<attempt>-<n>.parquet
+
+    attempt       32 hexadecimal digits, another one each time: a name that was ever left behind
+                  is never taken again, so removing what was left cannot meet a new file
 """
 
 import re
@@ -27,6 +34,9 @@ from uuid import UUID
 
 TOPIC_CHARACTERS: Final = 100
 """Of a name, which must fit the 255 bytes of a file system."""
+
+SEVERAL: Final = -1
+"""For a partition, of a file with rows of more than one."""
 
 NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 
@@ -153,6 +163,45 @@ class BucketNames(NamedTuple):
         )
 
 
+_COMPACTED: Final = re.compile(r"compact-.+-(?P<id>[0-9a-f]{8})-[0-9a-f]{32}-\d+\.parquet")
+
+
+def incarnation_of(key: str) -> str | None:
+    """The first 8 digits of the id of the topic that a file has rows of; None: not a job's file."""
+    match = _COMPACTED.fullmatch(key.rpartition("/")[2])
+    if match is not None:
+        return match["id"]
+    named = range_of(key) or bucket_of(key)
+    return None if named is None else named.topic_id_start
+
+
+def is_compacted(key: str) -> bool:
+    """Whether a file was put together of others."""
+    return _COMPACTED.fullmatch(key.rpartition("/")[2]) is not None
+
+
+def folders_of(folder: str, values: tuple[tuple[str, str], ...]) -> str:
+    """In front of a file's name: the table's folder, and one per value it is parted by."""
+    return folder + "".join(f"{name}={value or NO_VALUE}/" for name, value in values)
+
+
+class CompactedNames(NamedTuple):
+    """`Names` of the files that one task of `maintain` writes."""
+
+    folder: str
+    topic: str
+    topic_id_start: str
+    attempt: str
+    partition: int = SEVERAL
+
+    def key(self, values: tuple[tuple[str, str], ...], number: int) -> str:
+        """Of the task's file `number`, in the folder of the values it is parted by."""
+        return (
+            f"{folders_of(self.folder, values)}compact-{self.topic[:TOPIC_CHARACTERS]}"
+            f"-{self.topic_id_start}-{self.attempt}-{number:03d}.parquet"
+        )
+
+
 class FileNames(NamedTuple):
     """`Names` of the files of one task."""
 
@@ -166,9 +215,8 @@ class FileNames(NamedTuple):
 
     def key(self, values: tuple[tuple[str, str], ...], number: int) -> str:
         """Of the task's file `number`, in the folder of the values it is parted by."""
-        parts = "".join(f"{name}={value or NO_VALUE}/" for name, value in values)
         return (
-            f"{self.folder}{parts}part-{self.topic[:TOPIC_CHARACTERS]}-{self.topic_id.hex[:8]}"
-            f"-{self.partition}-{self.start:020d}-{self.end:020d}-{self.fingerprint}"
-            f"-{number:03d}.parquet"
+            f"{folders_of(self.folder, values)}part-{self.topic[:TOPIC_CHARACTERS]}"
+            f"-{self.topic_id.hex[:8]}-{self.partition}-{self.start:020d}-{self.end:020d}"
+            f"-{self.fingerprint}-{number:03d}.parquet"
         )

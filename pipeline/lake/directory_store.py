@@ -127,6 +127,12 @@ class DirectoryStore:
             finally:
                 file.close()
 
+    @contextmanager
+    def local(self, key: str) -> Iterator[str | None]:
+        """The file itself."""
+        path = self._path(key)
+        yield None if self.size(key) is None else path
+
     def size(self, key: str) -> int | None:
         """Of the file."""
         with _told():
@@ -143,15 +149,23 @@ class DirectoryStore:
         with _told():
             for key, size in self._walk(folder):
                 if key.startswith(prefix) and key > after:
-                    try:
-                        modified_ms = self._filesystem.mtime_ms(self._path(key))
-                    except DiskError as error:
-                        if error.errno in _MISSING:
-                            continue
-                        raise
-                    yield StoredFile(key, size, modified_ms)
+                    yield from self._stored(key, size)
 
-    def _walk(self, folder: str) -> Iterator[tuple[str, int]]:
+    def scratch_files(self) -> Iterator[StoredFile]:
+        """Files that were begun and neither published nor discarded."""
+        with _told():
+            for key, size in self._walk("", scratch=True):
+                yield from self._stored(key, size)
+
+    def _stored(self, key: str, size: int) -> Iterator[StoredFile]:
+        """One, or none where it has just gone."""
+        try:
+            yield StoredFile(key, size, self._filesystem.mtime_ms(self._path(key)))
+        except DiskError as error:
+            if error.errno not in _MISSING:
+                raise
+
+    def _walk(self, folder: str, *, scratch: bool = False) -> Iterator[tuple[str, int]]:
         try:
             entries = self._filesystem.list_directory(self._path(folder).rstrip("/"))
         except DiskError as error:
@@ -161,8 +175,8 @@ class DirectoryStore:
         base = f"{folder}/" if folder else ""
         for entry in sorted(entries, key=lambda e: f"{e.name}/" if e.is_directory else e.name):
             if entry.is_directory:
-                yield from self._walk(base + entry.name)
-            elif not (entry.name.startswith(".") and entry.name.endswith(SUFFIX)):
+                yield from self._walk(base + entry.name, scratch=scratch)
+            elif _is_scratch(entry.name) == scratch:
                 yield base + entry.name, entry.size
 
     def delete(self, keys: Sequence[str]) -> None:
@@ -170,6 +184,10 @@ class DirectoryStore:
         with _told():
             for key in keys:
                 self._filesystem.unlink(self._path(key), missing_ok=True)
+
+
+def _is_scratch(name: str) -> bool:
+    return name.startswith(".") and name.endswith(SUFFIX)
 
 
 @contextmanager

@@ -11,7 +11,8 @@ LakeError
 ├── StartError          the log has nothing where the table should begin
 ├── LostOffsetsError    offsets the table still needs are gone from the log
 ├── LogBehindTableError the log ends below what the table has: a restored node
-└── ForeignTableError   the table is not this job's, or not what it was
+├── ForeignTableError   the table is not this job's, or not what it was
+└── NothingRemovedError it is not known what the table has, so nothing was removed
 """
 
 from collections.abc import Sequence
@@ -102,3 +103,7 @@ class LogBehindTableError(JobStopError):
 
 class ForeignTableError(JobStopError):
     """The table is another job's, or not in a state this job left it in."""
+
+
+class NothingRemovedError(JobStopError):
+    """Upkeep does not know all that a table has, so it has removed nothing."""

@@ -7,12 +7,17 @@ it, which is then repeated. A driver that dies takes its workers with it, wherev
 import multiprocessing
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from typing import TypeVar
 
 from pipeline.lake.errors import TaskFailedError
 from pipeline.lake.task import ReadPiece, Task, TaskResult, TaskSpec, run_task
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class LocalRunner:
@@ -26,19 +31,26 @@ class LocalRunner:
 
     def run(self, tasks: Sequence[Task], spec: TaskSpec) -> Sequence[TaskResult]:
         """In any order; the results are in that of the tasks."""
+        return self.map(partial(run_task, spec=spec, read_piece=self._read_piece), tasks)
+
+    def map(self, work: Callable[[T], R], items: Sequence[T]) -> Sequence[R]:
+        """`work` of each item, in any order; the results are in that of the items.
+
+        Raises:
+            TaskFailedError: A process is gone.
+            Exception: Whatever `work` raises.
+        """
         if self._workers == 0:
-            return [run_task(task, spec, self._read_piece) for task in tasks]
+            return [work(item) for item in items]
         if self._pool is None:
             # Not forked: this process may have threads, of which a fork would copy the locks only.
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(
                 self._workers, mp_context=context, initializer=_end_with_driver
             )
-        waiting: list[Future[TaskResult]] = []
+        waiting: list[Future[R]] = []
         try:
-            waiting.extend(
-                self._pool.submit(run_task, task, spec, self._read_piece) for task in tasks
-            )
+            waiting.extend(self._pool.submit(work, item) for item in items)
             return [future.result() for future in waiting]
         except BrokenProcessPool as error:
             self._pool.shutdown(wait=False)

@@ -52,6 +52,11 @@ _MARK: Final = "replay-"
 """Before the topic in a file's name: rows that came out of the quarantine."""
 
 
+def is_replayed(key: str) -> bool:
+    """Whether a file of the table came out of the quarantine; replays look for it by its name."""
+    return key.rpartition("/")[2].startswith(f"part-{_MARK}") and range_of(key) is not None
+
+
 class Replayed(NamedTuple):
     """What a replay did.
 

@@ -17,7 +17,7 @@ is read in this process, file by file; hashes are polars' and mean something wit
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -26,16 +26,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.lake.batch_plan import Span, TaskRange, choose_tasks
-from pipeline.lake.data_file import range_of
+from pipeline.lake.data_file import incarnation_of
 from pipeline.lake.errors import ForeignTableError
 from pipeline.lake.job_parts import Columns
 from pipeline.lake.log_view import LogSource, TopicView
 from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink
+from pipeline.lake.table_rows import shaped
 from pipeline.lake.task import ReadPiece
 from pipeline.lake.values.columns import HEADERS, QUARANTINE_SCHEMA
 from pipeline.lake.values.converter import Converter
-from pipeline.lake.values.fitting import fit
 
 RANGE_BYTES: Final = 64 * 1024 * 1024
 """Of the log, in a range that is compared at once."""
@@ -258,31 +258,16 @@ def _rows(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Rows of a table's files of this incarnation, by partition."""
     for key in sink.keys(sink.look()):
-        named = range_of(key)
-        if named is not None and named.topic_id_start != progress.topic_id.hex[:8]:
+        if incarnation_of(key) not in (None, progress.topic_id.hex[:8]):
             continue
         data = sink.store.get(key)
         if data is None:
             raise ForeignTableError(f"{sink.name}: {key} is of the table, and is not there")
         for batch in pq.ParquetFile(pa.BufferReader(data)).iter_batches(ROWS_AT_ONCE):
-            rows = _shaped(batch, schema, _folder_values(key))
+            rows = shaped(batch, schema, _folder_values(key))
             numbers = rows.column("partition").to_numpy()
             for partition in np.unique(numbers).tolist():
                 yield partition, rows.filter(pa.array(numbers == partition))
-
-
-def _shaped(batch: pa.RecordBatch, schema: pa.Schema, folder: Mapping[str, str]) -> pa.RecordBatch:
-    """A file's rows with all columns of the table: later ones are null, a folder's its value."""
-    columns = []
-    for field in schema:
-        if field.name in batch.schema.names:
-            columns.append(fit(batch.column(field.name), field.type))
-        elif field.name in folder:
-            told = pa.array([folder[field.name]]).cast(field.type)[0]
-            columns.append(pa.repeat(told, batch.num_rows))
-        else:
-            columns.append(pa.nulls(batch.num_rows, field.type))
-    return pa.RecordBatch.from_arrays(columns, names=schema.names)
 
 
 def _folder_values(key: str) -> dict[str, str]:

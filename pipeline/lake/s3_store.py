@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_S: Final = 5
 READ_TIMEOUT_S: Final = 30
 ATTEMPTS: Final = 4
+COPY_BYTES: Final = 1024 * 1024
 DELETE_MAX: Final = 1000
 """Keys of one DeleteObjects."""
 
@@ -157,6 +158,30 @@ class S3Store:
                 raise
             return data
 
+    @contextmanager
+    def local(self, key: str) -> Iterator[str | None]:
+        """A copy in the machine's folder for temporary files, `COPY_BYTES` at a time."""
+        path = self.scratch_path(key)
+        try:
+            yield path if self._download(key, path) else None
+        finally:
+            self.discard(path)
+
+    def _download(self, key: str, path: str) -> bool:
+        from botocore.exceptions import ClientError
+
+        with self._told():
+            try:
+                answer = self._client.get_object(Bucket=self._bucket, Key=self._prefix + key)
+            except ClientError as error:
+                if _status(error) == "404" and _code(error) != "NoSuchBucket":
+                    return False
+                raise
+            with open(path, "wb") as file:
+                for part in answer["Body"].iter_chunks(COPY_BYTES):
+                    file.write(part)
+        return True
+
     def size(self, key: str) -> int | None:
         """HeadObject."""
         from botocore.exceptions import ClientError
@@ -185,6 +210,10 @@ class S3Store:
             if not page.get("IsTruncated"):
                 return
             arguments["ContinuationToken"] = page["NextContinuationToken"]
+
+    def scratch_files(self) -> Iterator[StoredFile]:
+        """None: they are not in the bucket, and a PUT is whole or not at all."""
+        return iter(())
 
     def delete(self, keys: Sequence[str]) -> None:
         """One by one where there are few, else 1,000 a call."""

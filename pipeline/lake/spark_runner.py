@@ -9,7 +9,8 @@ attempt, and Spark's own limit of attempts counts.
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 
@@ -27,6 +28,9 @@ _ARROW: Final = pa.schema([pa.field("number", pa.int64()), pa.field("result", pa
 
 REASON_CHARACTERS: Final = 500
 
+T = TypeVar("T")
+R = TypeVar("R")
+
 
 class SparkRunner:
     """`Runner` on a Spark session; see the module."""
@@ -37,7 +41,11 @@ class SparkRunner:
         self._read_piece = read_piece
 
     def run(self, tasks: Sequence[Task], spec: TaskSpec) -> Sequence[TaskResult]:
-        """One Spark job; the results are in the order of the tasks.
+        """One Spark job; the results are in the order of the tasks."""
+        return self.map(partial(run_task, spec=spec, read_piece=self._read_piece), tasks)
+
+    def map(self, work: Callable[[T], R], items: Sequence[T]) -> Sequence[R]:
+        """`work` of each item: one Spark job; the results are in the order of the items.
 
         Raises:
             TaskFailedError: Spark has given up on a task.
@@ -45,38 +53,37 @@ class SparkRunner:
         """
         from pyspark.errors import PySparkException
 
-        frame = self._session.range(0, len(tasks), 1, len(tasks))
-        work = _work(tuple(tasks), spec, self._read_piece)
+        frame = self._session.range(0, len(items), 1, len(items))
         try:
-            rows = frame.mapInArrow(work, RESULT_SCHEMA).collect()
+            rows = frame.mapInArrow(_work(tuple(items), work), RESULT_SCHEMA).collect()
         except PySparkException as error:
             raise TaskFailedError(_reason(str(error))) from error
         except Exception as error:
             if type(error).__module__.startswith("py4j"):
                 raise TaskFailedError(_reason(str(error))) from error
             raise
-        results: dict[int, TaskResult] = {}
+        results: dict[int, R] = {}
         for row in rows:
             # Of our own workers: nobody else's bytes are unpickled.
             found = pickle.loads(bytes(row["result"]))
             if isinstance(found, Exception):
                 raise found
             results[row["number"]] = found
-        return [results[number] for number in range(len(tasks))]
+        return [results[number] for number in range(len(items))]
 
     def close(self) -> None:
         """Nothing is held."""
 
 
 def _work(
-    tasks: tuple[Task, ...], spec: TaskSpec, read_piece: ReadPiece
+    items: tuple[T, ...], do: Callable[[T], R]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a Python worker does; a closure, since Spark calls it with batches only."""
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                data = attempt(tasks[number], spec, read_piece)
+                data = attempted(do, items[number])
                 yield pa.record_batch([pa.array([number]), pa.array([data])], schema=_ARROW)
 
     return work
@@ -84,9 +91,14 @@ def _work(
 
 def attempt(task: Task, spec: TaskSpec, read_piece: ReadPiece) -> bytes:
     """A task's result, or the error that repeating it would give again; pickled."""
-    found: TaskResult | Exception
+    return attempted(partial(run_task, spec=spec, read_piece=read_piece), task)
+
+
+def attempted(do: Callable[[Any], object], item: object) -> bytes:
+    """What `do` makes of an item, or the error that repeating it would give again; pickled."""
+    found: object
     try:
-        found = run_task(task, spec, read_piece)
+        found = do(item)
     except (TableUnavailableError, TaskFailedError):
         raise
     except (LakeError, PlanError, ReadError) as error:

@@ -10,6 +10,7 @@ Names that begin with `_` are nobody's data to Delta, Iceberg and Spark.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 
@@ -58,12 +59,20 @@ class TableStore(Protocol):
         """A part of a file, shorter where the file ends; None when there is no file."""
         ...
 
+    def local(self, key: str) -> AbstractContextManager[str | None]:
+        """A local path at which a file of any size is while the context lasts; None: no such."""
+        ...
+
     def size(self, key: str) -> int | None:
         """Bytes of a file, None when there is none."""
         ...
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[StoredFile]:
         """Files whose key begins with `prefix` and is above `after`, ascending."""
+        ...
+
+    def scratch_files(self) -> Iterator[StoredFile]:
+        """What killed processes left half written beside the table, in no order."""
         ...
 
     def delete(self, keys: Sequence[str]) -> None:

@@ -1,5 +1,6 @@
 """What every table promises a job: files and offsets in one step, or nothing."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
@@ -13,7 +14,7 @@ from pipeline.lake.errors import CommitConflictError, ForeignTableError
 from pipeline.lake.file_writer import FileWriter, WriterOptions
 from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink, offsets_of
-from tests.fakes.lake_tables import KINDS, coordinates, open_sink, read_table
+from tests.fakes.lake_tables import KINDS, coordinates, open_catalog, open_sink, read_table
 
 TOPIC_ID = UUID("6f2b5a52-7b9b-4d6c-8d36-0b57f0d2a111")
 OTHER_ID = UUID("00000000-7b9b-4d6c-8d36-0b57f0d2a111")
@@ -219,6 +220,75 @@ def test_a_file_leaves_in_the_step_in_which_another_comes(
     assert coordinates(read_table(kind, tmp_path)) == [(0, o) for o in range(5)]
     assert list(sink.keys(sink.look())) == [file.key for file in new]
     assert opened().look().progress == progress
+
+
+def test_files_are_replaced_and_rows_and_offsets_stay(
+    opened: Open, kind: str, tmp_path: Path
+) -> None:
+    sink = begun(opened())
+    old = write(sink, 0, 0, 3) + write(sink, 0, 3, 5)
+    after = BEGUN.advanced({0: 5})
+    sink.commit(sink.look(), SCHEMA, old, after)
+    new = write(sink, 0, 0, 5)
+    view = sink.look()
+    sink.replace(view, new, [file.key for file in old])
+    assert coordinates(read_table(kind, tmp_path)) == [(0, o) for o in range(5)]
+    assert opened().look().progress == after
+    with pytest.raises(CommitConflictError):
+        sink.replace(view, new, [file.key for file in old])
+    with pytest.raises(CommitConflictError):
+        sink.commit(view, SCHEMA, write(sink, 0, 5, 7), after.advanced({0: 7}))
+    sink.commit(sink.look(), SCHEMA, write(sink, 0, 5, 7), after.advanced({0: 7}))
+    assert coordinates(read_table(kind, tmp_path)) == [(0, o) for o in range(7)]
+
+
+def test_files_that_are_in_the_table_no_more_are_not_replaced(opened: Open, kind: str) -> None:
+    """Somebody else has: their rows would be there twice."""
+    sink = begun(opened())
+    old = write(sink, 0, 0, 3)
+    sink.commit(sink.look(), SCHEMA, old, BEGUN.advanced({0: 3}))
+    with pytest.raises(CommitConflictError):
+        sink.replace(sink.look(), write(sink, 0, 0, 4), [old[0].key, "part-gone.parquet"])
+
+
+def test_whoever_reads_changes_sees_none_where_files_are_replaced(
+    opened: Open, kind: str, tmp_path: Path
+) -> None:
+    """Streams over the table would otherwise have the rows twice, or stop."""
+    sink = begun(opened())
+    old = write(sink, 0, 0, 3)
+    sink.commit(sink.look(), SCHEMA, old, BEGUN.advanced({0: 3}))
+    sink.replace(sink.look(), write(sink, 0, 0, 4), [old[0].key])
+    if kind == "delta":
+        (log,) = sorted((tmp_path / "orders" / "_delta_log").glob("*.json"))[-1:]
+        actions = [json.loads(line) for line in log.read_text().splitlines()]
+        changed = [one["dataChange"] for a in actions for k, one in a.items() if k != "commitInfo"]
+        assert changed == [False, False]
+    elif kind == "iceberg":
+        snapshot = open_catalog(tmp_path).load_table("lake.orders").current_snapshot()
+        assert snapshot.summary["operation"].value == "replace"
+        assert (snapshot.summary["total-data-files"], snapshot.summary["total-records"]) == (
+            "1",
+            "4",
+        )
+
+
+def test_a_table_tells_its_files(opened: Open) -> None:
+    sink = begun(opened(partition_by=PARTED))
+    written = write(sink, 3, 0, 30, parted=PARTED)
+    sink.commit(sink.look(), SCHEMA, written, BEGUN.advanced({3: 30}))
+    found = {file.key: file for file in sink.files(sink.look())}
+    assert set(found) == set(sink.keys(sink.look())) == {file.key for file in written}
+    for file in written:
+        told = found[file.key]
+        assert (told.size, told.rows, told.first_offset) == (
+            file.size,
+            file.rows,
+            file.first_offset,
+        )
+        assert [name for name, _ in told.values] == ["timestamp_day", "partition"]
+        assert told.sealed == ""
+    assert len({told.values for told in found.values()}) == 2
 
 
 def test_a_table_tells_which_offsets_it_has(opened: Open) -> None:

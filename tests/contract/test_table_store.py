@@ -76,6 +76,33 @@ def test_a_scratch_file_is_in_no_listing(store: TableStore) -> None:
     assert not Path(path).exists()
 
 
+def test_a_file_of_any_size_is_at_a_local_path_for_a_while(store: TableStore) -> None:
+    data = bytes(range(256)) * 20_000
+    store.put("day=1/a.parquet", data)
+    with store.local("day=1/a.parquet") as path:
+        assert path is not None
+        assert Path(path).read_bytes() == data
+    assert store.get("day=1/a.parquet") == data
+    with store.local("nothing") as path:
+        assert path is None
+
+
+def test_scratch_files_of_who_was_killed_can_be_found_and_removed(store: TableStore) -> None:
+    """In a bucket there are none: they are on the machine that was writing."""
+    path = store.scratch_path("day=1/a.parquet")
+    Path(path).write_bytes(b"half")
+    store.put("day=1/b.parquet", b"whole")
+    found = list(store.scratch_files())
+    if isinstance(store, S3Store):
+        assert found == []
+        return
+    assert [file.size for file in found] == [4]
+    assert found[0].key.startswith("day=1/.a.parquet.")
+    store.delete([file.key for file in found])
+    assert not Path(path).exists()
+    assert keys(store.list("")) == ["day=1/b.parquet"]
+
+
 def test_of_two_puts_if_absent_one_is_there(store: TableStore) -> None:
     assert store.put_if_absent("c/1", b"mine")
     assert not store.put_if_absent("c/1", b"yours")

@@ -5,13 +5,14 @@ hook("commit", True)     behind a commit, before anybody is told
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from pipeline.lake.data_file import DataFile
 from pipeline.lake.progress import Progress
-from pipeline.lake.sinks.base import Sink, TableView
+from pipeline.lake.sinks.base import Sink, TableFile, TableView
 from pipeline.lake.table_store import StoredFile, TableStore
 from pipeline.lake.task import OpenStore
 
@@ -57,6 +58,14 @@ class HookedStore:
         self._hook("read", False)
         return self._store.read(key, start, length)
 
+    def local(self, key: str) -> AbstractContextManager[str | None]:
+        self._hook("local", False)
+        return self._store.local(key)
+
+    def scratch_files(self) -> Iterator[StoredFile]:
+        self._hook("list", False)
+        return self._store.scratch_files()
+
     def size(self, key: str) -> int | None:
         return self._store.size(key)
 
@@ -90,6 +99,14 @@ class HookedSink:
 
     def keys(self, view: TableView) -> Sequence[str]:
         return self._sink.keys(view)
+
+    def files(self, view: TableView) -> Sequence[TableFile]:
+        return self._sink.files(view)
+
+    def replace(self, view: TableView, files: Sequence[DataFile], remove: Sequence[str]) -> None:
+        self._hook("commit", False)
+        self._sink.replace(view, files, remove)
+        self._hook("commit", True)
 
     def create(self, schema: pa.Schema, progress: Progress) -> None:
         self._hook("create", False)

@@ -34,6 +34,29 @@ class TableView(NamedTuple):
     state: object
 
 
+class TableFile(NamedTuple):
+    """A file of a table, as the table's own metadata tell it.
+
+    Attributes:
+        key: Below the table's folder.
+        size: Bytes.
+        rows: In it.
+        values: Of the fields the table is parted by, as text; those of two files are equal where
+            the files belong to the same part of the table.
+        first_offset: Least of its rows.
+        time_us: Of its first rows or, where the table does not tell, of its last.
+        sealed: Why nobody but its writer can say what its rows are, a sentence; empty: anybody can.
+    """
+
+    key: str
+    size: int
+    rows: int
+    values: tuple[tuple[str, str], ...]
+    first_offset: int
+    time_us: int
+    sealed: str = ""
+
+
 class Sink(Protocol):
     """A table that a job keeps. Blocking calls.
 
@@ -91,8 +114,21 @@ class Sink(Protocol):
         """
         ...
 
+    def replace(self, view: TableView, files: Sequence[DataFile], remove: Sequence[str]) -> None:
+        """The same rows in other files, in one step; offsets stay as the view has them.
+
+        Raises:
+            CommitConflictError: Somebody committed since; nothing was done.
+            TableUnavailableError: It may or may not be done: look.
+        """
+        ...
+
     def keys(self, view: TableView) -> Sequence[str]:
         """Keys of the files that are the table, in no order."""
+        ...
+
+    def files(self, view: TableView) -> Sequence[TableFile]:
+        """The files that are the table, in no order."""
         ...
 
 

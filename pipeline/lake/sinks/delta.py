@@ -21,12 +21,13 @@ from typing import Any, Final
 from uuid import UUID
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.lake.config import PartitionField, StoreConfig
 from pipeline.lake.data_file import DataFile
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
 from pipeline.lake.progress import KEY, Progress, encode_progress
-from pipeline.lake.sinks.base import TableView
+from pipeline.lake.sinks.base import TableFile, TableView
 from pipeline.lake.sinks.fence import check_fence
 from pipeline.lake.table_store import TableStore
 from storage.environment.clock import Clock, SystemClock
@@ -129,6 +130,31 @@ class DeltaSink:
         table: Any = view.state
         return tuple(pa.table(table.get_add_actions()).column("path").to_pylist())
 
+    def files(self, view: TableView) -> Sequence[TableFile]:
+        """As the version that was looked at has them."""
+        if view.state is None:
+            return ()
+        table: Any = view.state
+        sealed = _sealed(table)
+        parted = [field.name for field in self._partition_by]
+        adds = pa.table(table.get_add_actions(flatten=True))
+        offsets = "min.offset" in adds.column_names
+        wanted = ["path", "size_bytes", "num_records", "modification_time"]
+        wanted += [f"partition.{name}" for name in parted]
+        wanted += ["min.offset"] if offsets else []
+        return [
+            TableFile(
+                add["path"],
+                int(add["size_bytes"]),
+                -1 if add["num_records"] is None else int(add["num_records"]),
+                tuple((name, _text(add[f"partition.{name}"]) or "") for name in parted),
+                int(add.get("min.offset") or 0),
+                int(add["modification_time"]) * 1000,
+                sealed.get(add["path"], sealed.get("", "")),
+            )
+            for add in adds.select(wanted).to_pylist()
+        ]
+
     # -- committing ------------------------------------------------------------------------------
 
     def create(self, schema: pa.Schema, progress: Progress) -> None:
@@ -144,7 +170,7 @@ class DeltaSink:
         table = self._open()
         if table is None:
             columns = [c for f in self._partition_by if (c := partition_column(f)) is not None]
-            with _refusals(self.name):
+            with refusals(self.name):
                 DeltaTable.create(
                     self.name,
                     pa.schema([*schema, *columns]),
@@ -153,15 +179,17 @@ class DeltaSink:
                     configuration=properties,
                     raise_if_key_not_exists=False,
                     storage_options=dict(self._options()),
-                    commit_properties=self._commit(),
+                    commit_properties=self.commit_properties(),
                 )
             return
         known = self._progress(table)
         if known is None or known.topic_id != progress.topic_id:
             self._check_parting(table)
-            with _refusals(self.name):
+            with refusals(self.name):
                 table.alter.set_table_properties(
-                    properties, raise_if_not_exists=False, commit_properties=self._commit()
+                    properties,
+                    raise_if_not_exists=False,
+                    commit_properties=self.commit_properties(),
                 )
 
     def _check_fence(self) -> None:
@@ -203,18 +231,37 @@ class DeltaSink:
         transactions.append(Transaction(f"{app}/partitions", max(progress.offsets, default=-1) + 1))
         actions = [self._add(file) for file in files]
         actions += self._removals(table, remove)
-        with _refusals(self.name):
+        with refusals(self.name):
             table.create_write_transaction(
                 actions,
                 mode="append",
                 schema=table.schema(),
                 partition_by=[field.name for field in self._partition_by],
-                commit_properties=self._commit(
+                commit_properties=self.commit_properties(
                     custom_metadata={KEY: encode_progress(progress)}, app_transactions=transactions
                 ),
             )
 
-    def _commit(self, **more: Any) -> Any:
+    def replace(self, view: TableView, files: Sequence[DataFile], remove: Sequence[str]) -> None:
+        """One version without a change of data: streams that read the table pass it over."""
+        table: Any = view.state
+        assert view.progress is not None
+        self._check_parting(table)
+        actions = [self._add(file, data_change=False) for file in files]
+        actions += self._removals(table, remove, data_change=False)
+        with refusals(self.name):
+            table.create_write_transaction(
+                actions,
+                mode="append",
+                schema=table.schema(),
+                partition_by=[field.name for field in self._partition_by],
+                commit_properties=self.commit_properties(
+                    custom_metadata={KEY: encode_progress(view.progress)}
+                ),
+            )
+
+    def commit_properties(self, **more: Any) -> Any:
+        """Of deltalake, for a commit that nothing repeats by itself."""
         from deltalake import CommitProperties
 
         return CommitProperties(max_commit_retries=0, **more)
@@ -225,10 +272,10 @@ class DeltaSink:
         known = {field.name for field in table.schema().fields}
         new = [field for field in Schema.from_arrow(schema).fields if field.name not in known]
         if new:
-            with _refusals(self.name):
-                table.alter.add_columns(new, commit_properties=self._commit())
+            with refusals(self.name):
+                table.alter.add_columns(new, commit_properties=self.commit_properties())
 
-    def _add(self, file: DataFile) -> Any:
+    def _add(self, file: DataFile, *, data_change: bool = True) -> Any:
         from deltalake.transaction import AddAction
 
         return AddAction(
@@ -236,7 +283,7 @@ class DeltaSink:
             size=file.size,
             partition_values=dict(file.values),
             modification_time=file.max_timestamp_us // 1000,
-            data_change=True,
+            data_change=data_change,
             stats=json.dumps(self._stats(file)),
         )
 
@@ -248,24 +295,42 @@ class DeltaSink:
             least["partition"] = most["partition"] = file.partition
         return {"numRecords": file.rows, "minValues": least, "maxValues": most, "nullCount": {}}
 
-    def _removals(self, table: Any, keys: Sequence[str]) -> list[Any]:
+    def _removals(self, table: Any, keys: Sequence[str], *, data_change: bool = True) -> list[Any]:
         if not keys:
             return []
         from deltalake.transaction import RemoveAction
 
-        gone = set(keys)
-        found = pa.table(table.get_add_actions(flatten=False)).to_pylist()
+        adds = pa.table(table.get_add_actions(flatten=True))
+        parted = {c: c.partition(".")[2] for c in adds.column_names if c.startswith("partition.")}
+        adds = adds.select(["path", "size_bytes", *parted])
+        found = adds.filter(pc.is_in(adds.column("path"), pa.array(keys))).to_pylist()
+        if len(found) != len(set(keys)):
+            raise CommitConflictError(f"{self.name}: files to be removed are not in it any more")
         return [
             RemoveAction(
                 path=add["path"],
-                data_change=True,
+                data_change=data_change,
                 deletion_timestamp=self._clock.now_ms(),
                 size=add["size_bytes"],
-                partition_values={k: _text(v) for k, v in (add.get("partition") or {}).items()},
+                partition_values={name: _text(add[column]) for column, name in parted.items()},
             )
             for add in found
-            if add["path"] in gone
         ]
+
+
+def _sealed(table: Any) -> Mapping[str, str]:
+    """Files, by path, whose rows their bytes alone do not tell, and why; "": all of them."""
+    if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
+        return {"": "the table maps its columns to other names"}
+    if "deletionVectors" not in (table.protocol().reader_features or ()):
+        return {}
+    found = pa.table(table.deletion_vectors()).column("filepath").to_pylist()
+    # What is told are whole addresses.
+    return {
+        str(add): "rows of it are deleted by a deletion vector"
+        for add in pa.table(table.get_add_actions()).column("path").to_pylist()
+        if any(str(path).endswith(str(add)) for path in found)
+    }
 
 
 def _text(value: object) -> str | None:
@@ -273,7 +338,7 @@ def _text(value: object) -> str | None:
 
 
 @contextmanager
-def _refusals(name: str) -> Iterator[None]:
+def refusals(name: str) -> Iterator[None]:
     """Turns deltalake's errors into ours."""
     from deltalake.exceptions import CommitFailedError, DeltaError
 

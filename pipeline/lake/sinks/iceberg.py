@@ -26,7 +26,7 @@ from pipeline.lake.data_file import DataFile
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
 from pipeline.lake.partition_values import iceberg_value
 from pipeline.lake.progress import KEY, Progress, decode_progress, encode_progress
-from pipeline.lake.sinks.base import TableView
+from pipeline.lake.sinks.base import TableFile, TableView
 from pipeline.lake.table_store import TableStore
 
 SEQUENCE: Final = "varve.sequence"
@@ -161,6 +161,30 @@ class IcebergSink:
                 str(task.file.file_path).removeprefix(base) for task in table.scan().plan_files()
             )
 
+    def files(self, view: TableView) -> Sequence[TableFile]:
+        """Of the snapshot that was looked at."""
+        if view.state is None:
+            return ()
+        assert isinstance(view.state, IcebergState)
+        table = view.state.table
+        base = f"{str(table.location()).rstrip('/')}/"
+        with refusals(self.name):
+            tasks = list(table.scan().plan_files())
+        offset, time = (table.schema().find_field(name) for name in (OFFSET, TIMESTAMP))
+        names = [field.name for field in table.spec().fields]
+        return [
+            TableFile(
+                str(task.file.file_path).removeprefix(base),
+                int(task.file.file_size_in_bytes),
+                int(task.file.record_count),
+                tuple((n, str(v)) for n, v in zip(names, task.file.partition, strict=False)),
+                _least(task.file, offset),
+                _least(task.file, time),
+                _why_sealed(task, table),
+            )
+            for task in tasks
+        ]
+
     # -- committing ------------------------------------------------------------------------------
 
     def create(self, schema: pa.Schema, progress: Progress) -> None:
@@ -240,6 +264,16 @@ class IcebergSink:
                     update.union_by_name(schema)
             self._add_snapshot(transaction, table, files, progress, remove)
 
+    def replace(self, view: TableView, files: Sequence[DataFile], remove: Sequence[str]) -> None:
+        """A snapshot of the kind `replace`: whoever reads what was added passes it over."""
+        assert isinstance(view.state, IcebergState)
+        assert view.progress is not None
+        table = view.state.table
+        if _head(table) != view.state.snapshot_id:
+            raise CommitConflictError(f"{self.name}: this look has been committed on")
+        with refusals(self.name), table.transaction() as transaction:
+            self._add_snapshot(transaction, table, files, view.progress, remove, same_rows=True)
+
     def _add_snapshot(
         self,
         transaction: Any,
@@ -247,14 +281,22 @@ class IcebergSink:
         files: Sequence[DataFile],
         progress: Progress,
         remove: Sequence[str] = (),
+        *,
+        same_rows: bool = False,
     ) -> None:
         text = encode_progress(progress)
         transaction.set_properties(
             {KEY: text, SEQUENCE: str(transaction.table_metadata.next_sequence_number())}
         )
-        snapshot = transaction.update_snapshot(snapshot_properties={KEY: text})
         base = str(table.location()).rstrip("/")
-        producer = snapshot.overwrite() if remove else snapshot.fast_append()
+        producer: Any
+        if same_rows:
+            from pipeline.lake.sinks.iceberg_replace import replace_files
+
+            producer = replace_files(transaction, {KEY: text})
+        else:
+            snapshot = transaction.update_snapshot(snapshot_properties={KEY: text})
+            producer = snapshot.overwrite() if remove else snapshot.fast_append()
         with producer as update:
             for file in files:
                 update.append_data_file(_data_file(transaction, f"{base}/{file.key}", file))
@@ -263,6 +305,25 @@ class IcebergSink:
                 for task in table.scan().plan_files():
                     if task.file.file_path in gone:
                         update.delete_data_file(task.file)
+                        gone.discard(task.file.file_path)
+                if gone:
+                    raise CommitConflictError(f"{self.name}: files to be removed are not in it")
+
+
+def _least(file: Any, field: Any) -> int:
+    """The lower bound of a column of whole numbers or times; 0 where the table has none."""
+    from pyiceberg.conversions import from_bytes
+
+    bound = (file.lower_bounds or {}).get(field.field_id)
+    return 0 if bound is None else int(from_bytes(field.field_type, bound))
+
+
+def _why_sealed(task: Any, table: Any) -> str:
+    if task.delete_files:
+        return "rows of it are deleted by delete files"
+    if task.file.spec_id != table.metadata.default_spec_id:
+        return "it is parted as the table was before"
+    return ""
 
 
 def _data_file(transaction: Any, path: str, file: DataFile) -> Any:

@@ -16,6 +16,7 @@ makes the same files; it sees rows of a batch before the batch is committed.
 import base64
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ import pyarrow as pa
 from pipeline.lake.data_file import DataFile, data_file_from_json
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
 from pipeline.lake.progress import Progress, decode_progress, encode_progress
-from pipeline.lake.sinks.base import TableView
+from pipeline.lake.sinks.base import TableFile, TableView
 from pipeline.lake.sinks.fence import check_fence
 from pipeline.lake.table_store import TableStore
 from storage.environment.randomness import Randomness
@@ -37,6 +38,9 @@ CHECKPOINT_EVERY: Final = 50
 """Commits from one checkpoint to the next."""
 
 CHECKPOINTS_KEPT: Final = 2
+
+READS_MAX: Final = 3
+"""Of a table whose commits are folded while they are read."""
 
 
 class ParquetState(NamedTuple):
@@ -88,6 +92,8 @@ class ParquetSink:
         """Put the next number, if it is absent. Objects of removed files stay."""
         state = view.state
         assert isinstance(state, ParquetState)
+        if not state.files.keys() >= frozenset(remove):
+            raise CommitConflictError(f"{self.name}: files to be removed are not in it any more")
         if not self._fenced:
             check_fence(self.store, self._randomness)
             self._fenced = True
@@ -102,18 +108,48 @@ class ParquetSink:
         }
         if not self.store.put_if_absent(_commit_key(number), json.dumps(commit).encode()):
             raise CommitConflictError(f"{self.name}: somebody else made commit {number}")
+        self._check_fence(number)
         after = ParquetState(number, _applied(state.files, files, remove))
         self._known = TableView(progress, schema, after)
         if number % CHECKPOINT_EVERY == 0 and number:
-            self._checkpoint(self._known)
+            with suppress(TableUnavailableError):
+                # It only saves time: one that fails is made with a later commit.
+                self.checkpoint(self._known)
 
     def keys(self, view: TableView) -> Sequence[str]:
         """As the commits say."""
         assert isinstance(view.state, ParquetState)
         return tuple(view.state.files)
 
-    def _checkpoint(self, view: TableView) -> None:
-        """Only saves time: one that fails is made with a later commit."""
+    def _check_fence(self, number: int) -> None:
+        """Numbers below a checkpoint are taken, also where their objects are folded into it.
+
+        Whoever has slept for longer than commits are kept finds its number free again. Nobody
+        reads what it puts there.
+        """
+        last = max((commit_number(file.key) for file in self.store.list(CHECKPOINTS)), default=-1)
+        if number <= last:
+            self._known = None
+            raise CommitConflictError(
+                f"{self.name}: commit {number} is below the checkpoint {last} by now"
+            )
+
+    def replace(self, view: TableView, files: Sequence[DataFile], remove: Sequence[str]) -> None:
+        """A commit with the offsets of the one before."""
+        assert view.schema is not None
+        assert view.progress is not None
+        self.commit(view, view.schema, files, view.progress, remove)
+
+    def files(self, view: TableView) -> Sequence[TableFile]:
+        """As the commits say."""
+        assert isinstance(view.state, ParquetState)
+        return [
+            TableFile(f.key, f.size, f.rows, f.values, f.first_offset, f.min_timestamp_us)
+            for f in view.state.files.values()
+        ]
+
+    def checkpoint(self, view: TableView) -> None:
+        """Put the whole state where looks begin; only saves them time."""
         state, progress = view.state, view.progress
         assert isinstance(state, ParquetState)
         assert progress is not None
@@ -123,12 +159,9 @@ class ParquetSink:
             "schema": _encode_schema(view.schema),
             "files": [file.as_json() for file in state.files.values()],
         }
-        try:
-            self.store.put(_checkpoint_key(state.number), json.dumps(checkpoint).encode())
-            kept = [file.key for file in self.store.list(CHECKPOINTS)]
-            self.store.delete(kept[:-CHECKPOINTS_KEPT])
-        except TableUnavailableError:
-            return
+        self.store.put(_checkpoint_key(state.number), json.dumps(checkpoint).encode())
+        kept = [file.key for file in self.store.list(CHECKPOINTS)]
+        self.store.delete(kept[:-CHECKPOINTS_KEPT])
 
 
 def committed_files(store: TableStore) -> tuple[DataFile, ...]:
@@ -139,9 +172,22 @@ def committed_files(store: TableStore) -> tuple[DataFile, ...]:
 
 
 def read_table(store: TableStore, known: TableView | None = None) -> TableView:
-    """The table as its commits tell; `known` saves reading again what an earlier look has read."""
-    if known is None:
-        known = _last_checkpoint(store)
+    """The table as its commits tell; `known` saves reading again what an earlier look has read.
+
+    Commits may be folded into a checkpoint while they are read, or since `known`: then the newest
+    checkpoint is where to begin.
+    """
+    if known is not None:
+        with suppress(ForeignTableError):
+            return _followed(store, known)
+    for _ in range(READS_MAX - 1):
+        with suppress(ForeignTableError):
+            return _followed(store, _last_checkpoint(store))
+    return _followed(store, _last_checkpoint(store))
+
+
+def _followed(store: TableStore, known: TableView) -> TableView:
+    """With the commits behind `known`."""
     progress, schema, state = known
     assert isinstance(state, ParquetState)
     number, files = state.number, state.files
@@ -167,7 +213,7 @@ def _last_checkpoint(store: TableStore) -> TableView:
         return TableView(None, None, ParquetState(-1, {}))
     found = _read_json(store, keys[-1])
     try:
-        number = int(keys[-1].removeprefix(CHECKPOINTS).removesuffix(".json"))
+        number = commit_number(keys[-1])
         files = [data_file_from_json(file) for file in found["files"]]
         schema = _decode_schema(found["schema"])
         progress = decode_progress(json.dumps(found["progress"]))
@@ -209,6 +255,11 @@ def _read_json(store: TableStore, key: str) -> Mapping[str, Any]:
 
 def _damaged(store: TableStore, key: str, error: Exception) -> ForeignTableError:
     return ForeignTableError(f"{store.uri}: {key} is damaged: {error}")
+
+
+def commit_number(key: str) -> int:
+    """Of a commit's object, or a checkpoint's; ValueError where the name is neither's."""
+    return int(key.rpartition("/")[2].removesuffix(".json"))
 
 
 def _commit_key(number: int) -> str:

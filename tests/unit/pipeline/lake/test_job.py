@@ -22,7 +22,7 @@ from pipeline.lake.errors import (
 from pipeline.lake.job import CONFLICTS_MAX
 from pipeline.lake.local_runner import LocalRunner
 from pipeline.lake.progress import Progress
-from pipeline.lake.sinks.base import Sink, TableView
+from pipeline.lake.sinks.base import Sink, TableFile, TableView
 from pipeline.lake.start import StartTimes
 from pipeline.lake.table_store import TableStore
 from pipeline.lake.task import QuarantinedError, Task, TaskResult, TaskSpec
@@ -222,6 +222,12 @@ class Faulty:
 
     def keys(self, view: TableView) -> Sequence[str]:
         return self.sink.keys(view)
+
+    def files(self, view: TableView) -> Sequence[TableFile]:
+        return self.sink.files(view)
+
+    def replace(self, view: TableView, files: Sequence[DataFile], remove: Sequence[str]) -> None:
+        self.sink.replace(view, files, remove)
 
     def create(self, schema: pa.Schema, progress: Progress) -> None:
         self._fail("create", after=False)

@@ -1,0 +1,1 @@
+"""Upkeep of a job's tables: small files put together, old snapshots and orphans removed."""

@@ -1,0 +1,151 @@
+"""One task of a compaction: the rows of some files in order, in one file or a few.
+
+    file by file ─> rows with all columns of the table ─> sorted (`sorted_runs`) ─> `FileWriter`
+
+Runs in an executor's Python worker, or in a process of this machine. A file is left out, with a
+sentence, where it is not what the table says or has columns that the table has not. What comes out
+is as many rows as went in, or an error.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipeline.lake.data_file import SEVERAL, CompactedNames, DataFile
+from pipeline.lake.errors import LakeError
+from pipeline.lake.file_writer import FileWriter
+from pipeline.lake.maintain.sort_order import SortBy
+from pipeline.lake.maintain.sorted_runs import cut, merged
+from pipeline.lake.sinks.base import TableFile
+from pipeline.lake.table_rows import shaped, without_place
+from pipeline.lake.table_store import TableStore
+from pipeline.lake.task import TableTarget
+
+ROWS_AT_ONCE: Final = 8_192
+
+WRITE_BYTES: Final = 2 * 1024 * 1024
+
+READ_BUFFER: Final = 256 * 1024
+
+
+class RowsLostError(LakeError):
+    """What was put together is not what went in: nothing of it may be committed."""
+
+
+class RewriteTask(NamedTuple):
+    """What one task does. Pickled; holds no secret.
+
+    Attributes:
+        names: Of the new files.
+        values: Of the fields the table is parted by; all rows have them.
+        files: To put together.
+    """
+
+    names: CompactedNames
+    values: tuple[tuple[str, str], ...]
+    files: tuple[TableFile, ...]
+
+
+class RewriteSpec(NamedTuple):
+    """What all tasks have in common. Pickled.
+
+    Attributes:
+        target: Where files are read and written; its writer's target is that of one task's output.
+        schema: Of the table.
+        sort_by: Order of rows.
+    """
+
+    target: TableTarget
+    schema: pa.Schema
+    sort_by: SortBy
+
+
+class Rewritten(NamedTuple):
+    """What a task made.
+
+    Attributes:
+        files: Published, not committed.
+        done: Keys of the files whose rows are in them.
+        left_out: Of each other file a sentence, why.
+    """
+
+    files: tuple[DataFile, ...]
+    done: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def rewrite(task: RewriteTask, spec: RewriteSpec) -> Rewritten:
+    """Do it.
+
+    Raises:
+        RowsLostError: Rows went missing on the way, or are of another part of the table.
+        TableUnavailableError: The store does not answer.
+    """
+    source = _Source(task, spec, spec.target.open_store())
+    writer = FileWriter(source.store, task.names, spec.target.writer)
+    try:
+        with tempfile.TemporaryDirectory(prefix="varve-maintain-") as folder:
+            for batch in merged(source.batches(), spec.sort_by, folder):
+                for part in cut(batch, WRITE_BYTES):
+                    writer.write(part, part.nbytes)
+            files = writer.finish()
+    finally:
+        writer.discard()
+    if sum(file.rows for file in files) != source.rows:
+        raise RowsLostError(f"{task.files[0].key}: {source.rows} rows went in, others came out")
+    if any(len(file.values) != len(task.values) for file in files) or (
+        len({file.values for file in files}) > 1
+    ):
+        raise RowsLostError(f"{task.files[0].key}: its rows are of more than one part of the table")
+    one = source.partitions.pop() if len(source.partitions) == 1 else SEVERAL
+    return Rewritten(
+        tuple(file._replace(partition=one) for file in files),
+        tuple(source.done),
+        tuple(source.left_out),
+    )
+
+
+class _Source:
+    """Rows of a task's files, and what was found of them."""
+
+    def __init__(self, task: RewriteTask, spec: RewriteSpec, store: TableStore) -> None:
+        self.store = store
+        self.rows = 0
+        self.done: list[str] = []
+        self.left_out: list[str] = []
+        self.partitions: set[int] = set()
+        self._task = task
+        self._spec = spec
+        self._told = dict(task.values)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        for file in self._task.files:
+            with self.store.local(file.key) as path:
+                if path is None:
+                    # Somebody has replaced it, and it has expired: the commit would tell as well.
+                    self.left_out.append(f"{file.key} is not there")
+                    continue
+                yield from self._file(file, path)
+
+    def _file(self, file: TableFile, path: str) -> Iterator[pa.RecordBatch]:
+        with pa.OSFile(path, "rb") as source:
+            found = pq.ParquetFile(source, buffer_size=READ_BUFFER, pre_buffer=False)
+            stranger = without_place(found.schema_arrow, self._spec.schema)
+            if stranger is not None:
+                self.left_out.append(f"{file.key} has {stranger}, as the table has not")
+                return
+            if file.rows not in (-1, found.metadata.num_rows):
+                self.left_out.append(
+                    f"{file.key} has {found.metadata.num_rows} rows, the table says {file.rows}"
+                )
+                return
+            for batch in found.iter_batches(ROWS_AT_ONCE, use_threads=False):
+                rows = shaped(batch, self._spec.schema, self._told)
+                self.rows += rows.num_rows
+                self.partitions.update(pc.unique(rows.column("partition")).to_pylist())
+                yield rows
+        self.done.append(file.key)
