@@ -134,6 +134,9 @@ TESTED_ELSEWHERE = {
     "pipeline/lake/s3_store.py": "tests/contract/test_table_store.py",
     "pipeline/lake/sinks/base.py": "tests/contract/test_table_sink.py",
     "pipeline/lake/sinks/iceberg_replace.py": "tests/contract/test_table_sink.py",
+    "pipeline/lake/maintain/sort_order.py": (
+        "tests/unit/pipeline/lake/maintain/test_sorted_runs.py"
+    ),
     # What ends a table's states and removes files, with tables of each kind.
     **dict.fromkeys(
         (
