@@ -588,12 +588,15 @@ class Broker:
 
     def _serving(self, topic_partition: TopicPartition) -> None:
         self._start_background()
+        partition = self.replicas.get_partition(*topic_partition)
+        if partition is None:
+            return
         if self.remote is not None:
-            partition = self.replicas.get_partition(*topic_partition)
-            if partition is not None:
-                self.remote.on_serving(partition)
+            self.remote.on_serving(partition)
         coordinator = self._coordinator_of(topic_partition.topic)
-        if coordinator is not None:
+        if isinstance(coordinator, ShareCoordinator):
+            coordinator.on_elected(topic_partition.partition, partition.leader_epoch)
+        elif coordinator is not None:
             coordinator.on_elected(topic_partition.partition)
 
     def _coordinator_of(
@@ -705,7 +708,7 @@ class Broker:
 
     def _build_metrics(self) -> "MetricsPage":
         # Imported by the first scrape: a start should not wait for what nobody may ask for.
-        from broker.groups.partitioner import remembered_hash
+        from broker.coordinator.partitioner import remembered_hash
         from broker.metrics.alerts import AlertMetrics
         from broker.metrics.cleaning import CleaningMetrics
         from broker.metrics.descriptors import DescriptorMetrics

@@ -19,6 +19,8 @@ from uuid import UUID
 
 from broker.controller.images.features import GROUP_VERSION, SHARE_VERSION
 from broker.controller.images.topic_names import CONSUMER_OFFSETS
+from broker.coordinator.partitioner import partition_for_group
+from broker.coordinator.unavailable_partitions import UnavailablePartitions
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_protocol import ClassicProtocol, Left
 from broker.groups.consumer.backlog import Backlog
@@ -32,7 +34,6 @@ from broker.groups.join_attempt import JoinAttempt
 from broker.groups.loader import LogReader, fill_shard
 from broker.groups.offset_manager import FetchedOffset, OffsetCommit, OffsetManager
 from broker.groups.offsets_log import AtTurnEnd, Done, OffsetsLog
-from broker.groups.partitioner import partition_for_group
 from broker.groups.shard import GroupShard
 from broker.groups.share.share_group import ShareGroup
 from broker.groups.share.share_protocol import ShareProtocol
@@ -43,7 +44,6 @@ from broker.network.request import RequestContext
 from broker.requests.answer import Answer
 from broker.runtime.errors import ApiError
 from broker.runtime.timer import Timer, TimerHandle
-from broker.unavailable_partitions import UnavailablePartitions
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError

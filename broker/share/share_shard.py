@@ -1,4 +1,4 @@
-"""What the share coordinator knows of one partition of `__share_group_state`.
+"""One shard of the share coordinator: the states in one partition of `__share_group_state`.
 
     record            state of a share-partition
     snapshot      ──> replaced as a whole
@@ -12,8 +12,13 @@ of no use to anybody: `redundant_below`.
 Source: Kafka, ShareCoordinatorShard.java, ShareCoordinatorOffsetsManager.java.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from uuid import UUID
 
+from broker.coordinator.outcome import Done
+from broker.coordinator.shard_log import ApplyAt, ShardLog
+from broker.coordinator.topics_change import TopicsChange
 from broker.share.persister import (
     NO_EPOCH,
     UNINITIALIZED_OFFSET,
@@ -21,6 +26,7 @@ from broker.share.persister import (
     SharePartitionKey,
 )
 from broker.share.state_batches import combine
+from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
 from protocol.internal.share_state import (
     SNAPSHOT_KEY_VERSION,
@@ -39,6 +45,9 @@ from protocol.internal.share_state import (
 
 SHARE_PARTITIONS_MAX = 100_000
 """Of one shard; further ones are refused. With 50 partitions this is five million on a broker."""
+
+RECORDS_PER_WRITE = 50
+"""Records of upkeep that are written together before the loop gets its turn."""
 
 Record = tuple[ShareStateKey, ShareSnapshotValue | ShareUpdateValue | None]
 """A record to be written; without a value it is a tombstone."""
@@ -85,27 +94,76 @@ class KeptState:
 
 
 class ShareShard:
-    """The states of one partition; changed by records only, written or loaded."""
+    """The states of one partition; changed by records only, written or loaded.
 
-    __slots__ = ("records_per_snapshot", "skipped_records", "states")
+    Implements `broker.coordinator.shard.Shard`.
+    """
 
-    def __init__(self, *, records_per_snapshot: int) -> None:
+    __slots__ = ("log", "records_per_snapshot", "states")
+
+    def __init__(self, log: ShardLog, *, records_per_snapshot: int) -> None:
+        self.log = log
         self.records_per_snapshot = records_per_snapshot
         self.states: dict[SharePartitionKey, KeptState] = {}
-        self.skipped_records = 0
+
+    # -- life ------------------------------------------------------------------------------------
+
+    async def on_loaded(self) -> None:
+        """See `Shard.on_loaded`; each record was applied when it was replayed."""
+
+    async def on_active(self, deleted_topics: Mapping[UUID, str]) -> None:
+        """Of topics deleted meanwhile nothing is kept."""
+        await self._forget_topics(deleted_topics.keys())
+
+    async def on_topics_changed(self, change: TopicsChange) -> None:
+        """Of a deleted topic nothing is kept."""
+        await self._forget_topics(change.deleted.keys())
+
+    def on_unloaded(self) -> None:
+        """See `Shard.on_unloaded`."""
+        self.log.close()
+
+    def summary(self) -> str:
+        """See `Shard.summary`."""
+        return f"states={len(self.states)}" if self.states else ""
+
+    async def _forget_topics(self, deleted: Collection[UUID]) -> None:
+        if not deleted:
+            return
+        gone = [key for key in self.states if key.topic_id in deleted]
+        for at in range(0, len(gone), RECORDS_PER_WRITE):
+            self.write(
+                [self.deletion(key) for key in gone[at : at + RECORDS_PER_WRITE]], _nobody_asks
+            )
+            await asyncio.sleep(0)
 
     # -- records into states ---------------------------------------------------------------------
 
-    def replay(self, raw_key: bytes, raw_value: bytes | None, offset: int) -> None:
-        """Take in a record of the log; one of a newer release is passed over.
+    def write(self, records: Sequence[Record], done: Done) -> None:
+        """Append the records, whose states others see at once; `done(NONE)` when committed."""
+
+        def apply(base_offset: int) -> None:
+            for place, record in enumerate(records):
+                self.apply(record, base_offset + place)
+
+        self.log.append(
+            [encode_record(record) for record in records], apply, done, apply_at=ApplyAt.APPEND
+        )
+
+    def replay(
+        self, raw_key: bytes, raw_value: bytes | None, offset: int, _producer_id: int
+    ) -> None:
+        """Take in a record of the log.
+
+        An update whose snapshot is not there, which happens below the log start after a prune, is
+        passed over like one that is damaged.
 
         Raises:
-            DecodeError: It is damaged.
+            DecodeError: It is damaged, or of a newer release.
         """
         key = decode_share_state_key(raw_key)
         if key is None:
-            self.skipped_records += 1
-            return
+            raise DecodeError("record of an unknown kind")
         value: ShareSnapshotValue | ShareUpdateValue | None = None
         if raw_value is not None:
             decode = (
@@ -115,6 +173,9 @@ class ShareShard:
             )
             value = decode(raw_value)
         self.apply((key, value), offset)
+
+    def replay_marker(self, producer_id: int, *, commit: bool) -> None:
+        """Nothing of it is transactional."""
 
     def apply(self, record: Record, offset: int) -> None:
         """Take in a record that lies at `offset` of the log."""
@@ -212,6 +273,10 @@ class ShareShard:
     def deletion(key: SharePartitionKey) -> Record:
         """The end."""
         return _snapshot_key(key), None
+
+
+def _nobody_asks(_code: ErrorCode) -> None:
+    return
 
 
 def encode_record(record: Record) -> tuple[bytes, bytes | None]:

@@ -24,12 +24,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.controller.images.topic_names import TRANSACTION_STATE
-from broker.groups.partitioner import partition_for_group
+from broker.coordinator.held_records import HeldRecords
+from broker.coordinator.partitioner import partition_for_group
+from broker.coordinator.unavailable_partitions import UnavailablePartitions
 from broker.runtime.timer import Timer, TimerHandle
 from broker.transactions.completion import Completion
 from broker.transactions.end_transaction import EndTransaction, ProducerDone
 from broker.transactions.expiry import Expiry
-from broker.transactions.held_records import HeldRecords
 from broker.transactions.init_producer_id import InitProducerId
 from broker.transactions.loader import TransactionLoader
 from broker.transactions.partitions import TransactionPartitions
@@ -40,7 +41,6 @@ from broker.transactions.stats import TransactionStats
 from broker.transactions.transaction_log import Done, TransactionLog
 from broker.transactions.transaction_metadata import EPOCH_BUMP_VERSION, TransactionMetadata
 from broker.transactions.transaction_state import TransactionState
-from broker.unavailable_partitions import UnavailablePartitions
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError

@@ -7,12 +7,9 @@ from tests.checker.seeding import RANDOM, replace
 
 def state_not_replayed() -> None:
     """A share coordinator begins with no states after a restart."""
-    from broker.share.share_loader import ShareLoader
+    from broker.share.share_shard import ShareShard
 
-    async def nothing(_loader: Any, _start: int, _end: int) -> None:
-        return
-
-    replace(ShareLoader, "read", nothing)
+    replace(ShareShard, "replay", lambda *_: None)
 
 
 def state_not_written() -> None:

@@ -21,6 +21,7 @@ class _Log:
         self.log_start_offset = 0
         self.log_end_offset = 0
         self.high_watermark = 0
+        self.failure: Exception | None = None
 
     @property
     def next_offset(self) -> int:

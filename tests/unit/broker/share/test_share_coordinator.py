@@ -8,14 +8,15 @@ from uuid import UUID
 import pytest
 
 from broker.controller.images.topic_names import SHARE_GROUP_STATE
-from broker.share import share_coordinator as module
+from broker.coordinator import deferred
+from broker.coordinator.runtime import UNCOMMITTED_DELAY_MS
 from broker.share.persister import (
     SharePartitionKey,
     SharePersister,
     ShareState,
     ShareSummary,
 )
-from broker.share.share_coordinator import UNCOMMITTED_DELAY_MS, ShareCoordinator
+from broker.share.share_coordinator import ShareCoordinator
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode as E
 from protocol.internal.share_state import StateBatch
@@ -60,12 +61,12 @@ class Coordinator:
             cast("Any", self.log),
             cast("Any", self.controller),
         )
-        self.controller.on_created = lambda: self.c.on_elected(0)
+        self.controller.on_created = lambda: self.c.on_elected(0, 0)
 
     async def start(self) -> "Coordinator":
         await self.c.start()
         if SHARE_GROUP_STATE in self.controller.image.topics:
-            self.c.on_elected(0)
+            self.c.on_elected(0, 0)
         await self.settle()
         return self
 
@@ -241,7 +242,7 @@ async def test_a_write_of_which_nobody_knows_has_everything_read_anew(c: Coordin
     c.c.read(KEY, 0, lambda code, state: codes.append((code, state)))
     assert codes == [], "it waits"
     assert c.told(c.c.read, KEY, 0) is None
-    assert c.c._find(0) is E.COORDINATOR_LOAD_IN_PROGRESS
+    assert c.told(c.c.initialize, KEY, 0, 0, wait=False) is E.COORDINATOR_LOAD_IN_PROGRESS
     c.log.commit_held()
     await c.settle()
     c.timer.advance(UNCOMMITTED_DELAY_MS)
@@ -253,7 +254,7 @@ async def test_who_waits_too_long_is_told(c: Coordinator) -> None:
     c.log.hold = True
     c.c.initialize(KEY, 0, 0, lambda code: None)
     c.c.on_resigned(0)
-    c.c.on_elected(0)
+    c.c.on_elected(0, 0)
     await c.settle()
     codes: list[E] = []
     c.c.initialize(KEY, 0, 0, codes.append)
@@ -263,11 +264,11 @@ async def test_who_waits_too_long_is_told(c: Coordinator) -> None:
 
 
 async def test_only_so_many_wait(c: Coordinator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "WAITING_MAX", 1)
+    monkeypatch.setattr(deferred, "DEFERRED_MAX", 1)
     c.log.hold = True
     c.c.initialize(KEY, 0, 0, lambda code: None)
     c.c.on_resigned(0)
-    c.c.on_elected(0)
+    c.c.on_elected(0, 0)
     await c.settle()
     assert c.initialize() is None
     assert c.initialize() is E.COORDINATOR_NOT_AVAILABLE
@@ -310,6 +311,7 @@ async def test_what_no_longer_counts_is_given_up(c: Coordinator) -> None:
     c.timer.advance(299_999)
     assert c.log.logs[0].log_start_offset == 0
     c.timer.advance(1)
+    await c.settle()
     assert c.log.logs[0].log_start_offset == 1, "the other's snapshot is the second record"
     await c.settle()
     c.write(StateBatch(9, 9, 2, 1))
@@ -341,7 +343,7 @@ async def test_records_that_make_no_sense_are_passed_over(c: Coordinator) -> Non
 async def test_partition_that_cannot_be_read(c: Coordinator) -> None:
     c.c.on_resigned(0)
     c.log.is_there = False
-    c.c.on_elected(0)
+    c.c.on_elected(0, 0)
     codes: list[E] = []
     c.c.initialize(KEY, 0, 0, codes.append)
     await c.settle()
@@ -366,12 +368,12 @@ async def test_what_was_read_for_an_earlier_election_never_goes_live(c: Coordina
     c.controller.listeners.clear()
     c.new()
     await c.c.start()
-    c.c.on_elected(0)
+    c.c.on_elected(0, 0)
     await asyncio.sleep(0)
     assert c.c.is_loading
     c.c.on_resigned(0)
     c.log.logs[0] = type(c.log.logs[0])()
-    c.c.on_elected(0)
+    c.c.on_elected(0, 0)
     await c.settle()
     assert not c.c.is_loading
     assert c.summary() == (E.NONE, ShareSummary(0, 0, -1, -1))
@@ -385,7 +387,7 @@ async def test_a_load_that_fails_in_its_own_way_holds_up_nobody(
     c.log = FakeShareStateLog(2)
     c.new()
     await c.start()
-    c.c.on_elected(1)
+    c.c.on_elected(1, 0)
     await c.settle()
     keys = {c.c.partition_for(key.coordinator_key()): key for key in keys_of(100)}
     for key in keys.values():
@@ -405,7 +407,7 @@ async def test_a_load_that_fails_in_its_own_way_holds_up_nobody(
     await c.c.start()
     answers: list[Any] = []
     for partition_index in (0, 1):
-        c.c.on_elected(partition_index)
+        c.c.on_elected(partition_index, 0)
         c.c.read_summary(keys[partition_index], lambda *answer: answers.append(answer[0]))
     await c.settle()
     assert answers == [E.NOT_COORDINATOR, E.NONE]
@@ -414,8 +416,47 @@ async def test_a_load_that_fails_in_its_own_way_holds_up_nobody(
     assert "cannot be loaded" in caplog.text
     # It is mended: led anew, it serves.
     monkeypatch.undo()
-    c.c.on_elected(0)
+    c.c.on_elected(0, 0)
     await c.settle()
     assert c.summary(keys[0])[0] is E.NONE
     assert not c.c.unavailable.reasons
     await c.c.stop()
+
+
+async def test_a_caller_that_fails_holds_up_nobody() -> None:
+    """Neither who waits with it for the same partition nor the partitions behind it."""
+    c = Coordinator(DATA, topic_image(SHARE_GROUP_STATE, 99, 2))
+    c.log = FakeShareStateLog(2)
+    c.new()
+    await c.c.start()
+    keys = {c.c.partition_for(key.coordinator_key()): key for key in keys_of(100)}
+    answers: list[Any] = []
+
+    def failing(*answer: Any) -> None:
+        answers.append(answer[0])
+        raise RuntimeError("bug")
+
+    for partition_index in (0, 1):
+        c.c.on_elected(partition_index, 0)
+    c.c.read_summary(keys[0], failing)
+    for partition_index in (0, 1):
+        c.c.read_summary(keys[partition_index], lambda *answer: answers.append(answer[0]))
+    await c.settle()
+    assert answers.count(E.NONE) == 3
+    assert not c.c.is_loading
+    await c.c.stop()
+
+
+async def test_states_of_a_topic_that_is_deleted_while_they_load_go(c: Coordinator) -> None:
+    c.initialize()
+    c.controller.listeners.clear()
+    c.new()
+    await c.c.start()
+    c.c.on_elected(0, 0)
+    await asyncio.sleep(0)
+    assert c.c.is_loading
+    await c.controller.set_topics(STATE)
+    await c.settle()
+    assert c.c.state_count == 0
+    await c.restart()
+    assert c.c.state_count == 0

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
+from broker.coordinator.held_records import HOLD_MS
 from broker.transactions.completion import RETRY_DELAY_MAX_MS
-from broker.transactions.held_records import HOLD_MS
 from broker.transactions.transaction_state import TransactionState as S
 from protocol.error_codes import ErrorCode
 from tests.unit.broker.transactions.harness import A, B, C, Coordinator

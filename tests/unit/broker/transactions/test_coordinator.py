@@ -5,10 +5,10 @@ from typing import Any, cast
 
 import pytest
 
+from broker.coordinator.held_records import HOLD_MS
 from broker.runtime.errors import ApiError
 from broker.transactions import coordinator
 from broker.transactions.coordinator import TRANSACTION_TOPIC
-from broker.transactions.held_records import HOLD_MS
 from broker.transactions.parts import PartitionRegistrar, ProducerIdAndEpoch
 from broker.transactions.transaction_state import TransactionState as S
 from protocol.error_codes import ErrorCode

@@ -3,7 +3,7 @@
 import pytest
 
 from broker.controller.store.metadata_store import StoreError
-from broker.transactions.held_records import HOLD_MS
+from broker.coordinator.held_records import HOLD_MS
 from broker.transactions.parts import ProducerIdAndEpoch
 from broker.transactions.transaction_metadata import PRODUCER_EPOCH_MAX
 from broker.transactions.transaction_state import TransactionState as S

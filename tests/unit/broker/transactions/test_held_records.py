@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.transactions.held_records import HOLD_MS, HeldRecords
+from broker.coordinator.held_records import HOLD_MS, HeldRecords
 from broker.transactions.transaction_log import HELD_MAX
 from broker.transactions.transaction_state import TransactionState as S
 from protocol.error_codes import ErrorCode

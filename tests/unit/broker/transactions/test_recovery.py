@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from broker.transactions.held_records import HOLD_MS
+from broker.coordinator.held_records import HOLD_MS
 from broker.transactions.parts import ProducerIdAndEpoch
 from broker.transactions.transaction_metadata import PRODUCER_EPOCH_MAX
 from broker.transactions.transaction_state import TransactionState as S

@@ -21,9 +21,9 @@ from typing import Any, cast
 import pytest
 from typing_extensions import override
 
+from broker.coordinator.held_records import HOLD_MS
 from broker.replicas.replica_manager import ReplicaManager
 from broker.transactions.coordinator import TRANSACTION_TOPIC, TransactionCoordinator
-from broker.transactions.held_records import HOLD_MS
 from broker.transactions.markers import LocalMarkerWriter
 from broker.transactions.parts import PartitionErrors, ProducerIdAndEpoch
 from config.broker import BrokerConfig

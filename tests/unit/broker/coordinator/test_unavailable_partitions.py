@@ -1,6 +1,6 @@
 """Partitions that nobody coordinates are told to the operator until somebody does."""
 
-from broker.unavailable_partitions import UnavailablePartitions
+from broker.coordinator.unavailable_partitions import UnavailablePartitions
 from storage.environment.alerts import AlertKind, Alerts
 
 

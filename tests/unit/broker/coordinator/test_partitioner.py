@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.groups.partitioner import (
+from broker.coordinator.partitioner import (
     REMEMBERED_LENGTH_MAX,
     java_string_hash,
     partition_for_group,

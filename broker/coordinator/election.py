@@ -1,0 +1,92 @@
+"""The life cycle of one election to lead a partition of a coordinator's topic.
+
+    INITIAL ──> LOADING ──> ACTIVE ──────> CLOSED     resigned, or elected in a newer epoch
+       │           │           │             ^
+       │           │           └─> FAILED ───┤        given up: memory may not be what the log says
+       │           └─────────────> FAILED ───┤        the partition cannot be read
+       └───────────┴─────────────────────────┘
+
+    state     meaning                                       clients are told
+    INITIAL   elected, waits for its turn to be loaded      COORDINATOR_LOAD_IN_PROGRESS
+    LOADING   the partition is read, or waits for its end   COORDINATOR_LOAD_IN_PROGRESS
+              to be committed
+    ACTIVE    the shard serves                              (answers)
+    FAILED    nobody serves until there is a new election   NOT_COORDINATOR
+    CLOSED    over                                          NOT_COORDINATOR
+
+Each election goes one way only. To be elected again, in the same leader epoch (the log directory
+was moved, the shard was given up) or in a newer one, is another election. So whoever comes back
+after a wait compares the object: what was read for another election never serves.
+
+Source: Kafka, CoordinatorRuntime.java (CoordinatorState), where a context goes back to LOADING.
+"""
+
+from enum import Enum
+from typing import Final
+from uuid import UUID
+
+
+class ElectionState(Enum):
+    """See the module."""
+
+    INITIAL = "initial"
+    LOADING = "loading"
+    ACTIVE = "active"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+TRANSITIONS: Final = {
+    ElectionState.INITIAL: frozenset({ElectionState.LOADING, ElectionState.CLOSED}),
+    ElectionState.LOADING: frozenset(
+        {ElectionState.ACTIVE, ElectionState.FAILED, ElectionState.CLOSED}
+    ),
+    ElectionState.ACTIVE: frozenset({ElectionState.FAILED, ElectionState.CLOSED}),
+    ElectionState.FAILED: frozenset({ElectionState.CLOSED}),
+    ElectionState.CLOSED: frozenset[ElectionState](),
+}
+"""By state, the states that may follow."""
+
+
+class IllegalElectionTransitionError(RuntimeError):
+    """An election was driven where it cannot go; a mistake of the runtime, never of a client."""
+
+
+class Election:
+    """One election, which is its own token.
+
+    Attributes:
+        partition_index: Of the coordinator's topic.
+        leader_epoch: In which this broker leads the partition.
+        deleted_topics: Name by id of the topics that were deleted while it was not yet active.
+    """
+
+    __slots__ = ("_state", "deleted_topics", "leader_epoch", "partition_index")
+
+    def __init__(self, partition_index: int, leader_epoch: int) -> None:
+        self.partition_index = partition_index
+        self.leader_epoch = leader_epoch
+        self.deleted_topics: dict[UUID, str] = {}
+        self._state = ElectionState.INITIAL
+
+    @property
+    def state(self) -> ElectionState:
+        """Where it stands."""
+        return self._state
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether its shard is still to come."""
+        return self._state is ElectionState.LOADING or self._state is ElectionState.INITIAL
+
+    def move_to(self, state: ElectionState) -> None:
+        """Go on.
+
+        Raises:
+            IllegalElectionTransitionError: Not from here.
+        """
+        if state not in TRANSITIONS[self._state]:
+            raise IllegalElectionTransitionError(
+                f"partition {self.partition_index}: {self._state.name} > {state.name}"
+            )
+        self._state = state

@@ -1,0 +1,42 @@
+"""How an append of a coordinator's records ended, and what its clients are told.
+
+    code of the append                         outcome
+    NONE                                       committed
+    REQUEST_TIMED_OUT, KAFKA_STORAGE_ERROR     unknown: the records may be in the log, or come to be
+    any other                                  refused: nothing was written
+
+Source: Kafka, CoordinatorOperationExceptionHelper.java, GroupCoordinatorService.java.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from protocol.error_codes import ErrorCode
+
+KeyValue = tuple[bytes, bytes | None]
+"""A record; without a value it is a tombstone."""
+
+Done = Callable[[ErrorCode], None]
+"""Called once with what the client is to be told."""
+
+OUTCOME_UNKNOWN: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.KAFKA_STORAGE_ERROR})
+
+TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
+"""Told before anything is written, by `max.message.bytes` and `segment.bytes` of the topic."""
+
+_CODES_FOR_CLIENTS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+
+
+def code_for_clients(code: ErrorCode) -> ErrorCode:
+    """What a client of the coordinator is told of a failed append (Kafka's translation)."""
+    return _CODES_FOR_CLIENTS.get(code, code)

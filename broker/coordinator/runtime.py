@@ -1,0 +1,422 @@
+"""The runtime of a coordinator: which shards of its topic serve here, and how they come and go.
+
+    on_elected ──> queue ──> replay ──> on_loaded ──> ACTIVE ──> on_active       (`election`)
+                     ^                                   │
+                     └───────── give up ─────────────────┤    the outcome of an append is unknown
+                                                         └──> on_resigned: on_unloaded
+
+Partitions are loaded one after the other by one task, in slices; a partition whose end is not
+committed is looked at again later, and one that cannot be read is FAILED, with an alert. Whatever
+goes wrong with one of them, the others are loaded.
+
+A leader epoch comes with every election. Elected again in the same or an older epoch while a shard
+loads or serves: nothing is new. In a newer one somebody else may have led in between: the shard is
+unloaded, and the partition is read anew.
+
+Source: Kafka, CoordinatorRuntime.java.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from broker.coordinator.deferred import DeferredCalls, Refuse
+from broker.coordinator.election import TRANSITIONS, Election, ElectionState
+from broker.coordinator.loader import ShardLoader
+from broker.coordinator.partitioner import partition_for_group
+from broker.coordinator.shard import Shard
+from broker.coordinator.slices import Slices
+from broker.coordinator.stats import LoadStats
+from broker.coordinator.topics_change import TopicsChange
+from broker.coordinator.unavailable_partitions import UnavailablePartitions
+from broker.runtime.errors import ApiError
+from broker.runtime.timer import Timer
+from protocol.error_codes import ErrorCode
+from protocol.errors import DecodeError
+from storage.environment.alerts import Alerts
+from storage.environment.clock import Clock
+from storage.errors import StorageError
+from storage.types.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.controller.controller import Controller
+    from broker.controller.images.cluster_image import ClusterImage
+    from broker.replicas.replica_manager import ReplicaManager
+
+logger = logging.getLogger(__name__)
+
+UNCOMMITTED_DELAY_MS = 50.0
+"""How long to wait before looking again whether the end of a log is committed."""
+
+AnyShard = TypeVar("AnyShard", bound=Shard)
+
+GiveUp = Callable[[ErrorCode], None]
+
+Build = Callable[[TopicPartition, int, GiveUp], AnyShard]
+"""Makes an empty shard for a partition and a leader epoch; its log is given what is called when it
+is given up."""
+
+
+class CoordinatorRuntime(Generic[AnyShard]):
+    """See the module. All methods run on the event loop and none blocks.
+
+    Attributes:
+        topic: The coordinator's topic.
+        unavailable: Partitions of it that cannot be read.
+        stats: Counters of loads.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        what: str,
+        build: Build[AnyShard],
+        *,
+        partition_count: int,
+        read_size: int,
+        timeout_ms: float,
+        clock: Clock,
+        timer: Timer,
+        replicas: "ReplicaManager",
+        controller: "Controller",
+        stats: LoadStats,
+        alerts: Alerts | None = None,
+    ) -> None:
+        """A runtime without shards; begins with `start`.
+
+        Args:
+            topic: Whose partitions are loaded.
+            what: What shards hold, in the plural, for the log: `groups`.
+            build: Makes shards.
+            partition_count: Of the topic while it does not exist.
+            read_size: Bytes read from a log at a time.
+            timeout_ms: How long calls wait for a shard (`when_active`).
+            clock: Measures loads and slices.
+            timer: For what waits.
+            replicas: Holds the partitions.
+            controller: Knows the topics, and creates this one.
+            stats: Added to.
+            alerts: Where unavailable partitions are reported.
+        """
+        self.topic = topic
+        self.unavailable = UnavailablePartitions(topic, alerts)
+        self.stats = stats
+        self._what = what
+        self._build = build
+        self._partition_count = partition_count
+        self._read_size = read_size
+        self._clock = clock
+        self._timer = timer
+        self._replicas = replicas
+        self._controller = controller
+        self._is_running = False
+        self._elections: dict[int, Election] = {}
+        # Those of the elections that are ACTIVE.
+        self._active: dict[int, AnyShard] = {}
+        self._given_up: list[AnyShard] = []
+        self._deferred: DeferredCalls[AnyShard] = DeferredCalls(timer, timeout_ms)
+        self._queue: deque[Election] = deque()
+        self._loading: asyncio.Task[None] | None = None
+        self._creation: asyncio.Task[None] | None = None
+
+    # -- life ------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Begin to serve; shards come with `on_elected`."""
+        self._is_running = True
+        self._controller.subscribe(self._on_image)
+        self._load_queued()
+
+    async def stop(self) -> None:
+        """Unload every shard, and refuse whoever waits for one."""
+        self._is_running = False
+        tasks = [task for task in (self._loading, self._creation) if task is not None]
+        self._loading = self._creation = None
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._queue.clear()
+        self._unload_given_up()
+        for partition_index in {*self._elections, *self._deferred.partitions}:
+            self.on_resigned(partition_index)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether requests are served."""
+        return self._is_running
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether some shard is still to come: what it holds is missing from what is seen."""
+        return any(election.is_loading for election in self._elections.values())
+
+    def is_loading_partition(self, partition_index: int) -> bool:
+        """Whether a record appended now may be missed by the shard that is being read."""
+        election = self._elections.get(partition_index)
+        return election is not None and election.is_loading
+
+    def on_elected(self, partition_index: int, leader_epoch: int) -> None:
+        """This broker leads the partition in `leader_epoch`: load it."""
+        known = self._elections.get(partition_index)
+        if known is not None:
+            if leader_epoch < known.leader_epoch or (
+                leader_epoch == known.leader_epoch and known.state is not ElectionState.FAILED
+            ):
+                return
+            self._end(known, ElectionState.CLOSED)
+        self._begin(partition_index, leader_epoch)
+
+    def on_resigned(self, partition_index: int, leader_epoch: int | None = None) -> None:
+        """Another broker leads the partition, in `leader_epoch`, or it was deleted (None)."""
+        election = self._elections.get(partition_index)
+        if election is not None:
+            if leader_epoch is not None and leader_epoch <= election.leader_epoch:
+                return
+            self._end(election, ElectionState.CLOSED)
+        self._deferred.refuse(partition_index, ErrorCode.NOT_COORDINATOR)
+
+    def _begin(self, partition_index: int, leader_epoch: int) -> None:
+        election = Election(partition_index, leader_epoch)
+        self._elections[partition_index] = election
+        self._queue.append(election)
+        self._load_queued()
+
+    def _end(self, election: Election, state: ElectionState) -> AnyShard | None:
+        """The election is over, or has FAILED; its shard, if it has one, serves no more.
+
+        Returns:
+            The shard, which the caller has to unload, where it is FAILED.
+        """
+        election.move_to(state)
+        shard = self._active.pop(election.partition_index, None)
+        if state is ElectionState.FAILED:
+            return shard
+        del self._elections[election.partition_index]
+        if shard is not None:
+            summary = shard.summary()
+            shard.on_unloaded()
+            if summary:
+                logger.info(
+                    "%s unloaded partition=%d %s", self._what, election.partition_index, summary
+                )
+        return None
+
+    def _give_up(self, election: Election, code: ErrorCode) -> None:
+        """Memory may not be what the log says: read it anew, if it is still here and readable."""
+        if ElectionState.FAILED not in TRANSITIONS[election.state]:
+            return
+        shard = self._end(election, ElectionState.FAILED)
+        if shard is not None:
+            # The caller is in the middle of a change of it.
+            self._given_up.append(shard)
+            self._timer.call_later_ms(0, self._unload_given_up)
+        index = election.partition_index
+        partition = self._replicas.get_partition(self.topic, index)
+        if partition is None or partition.log.failure is not None or not self._is_running:
+            # The partition has left, with its topic or its disk: when it is back it is elected.
+            return
+        logger.error(
+            "append failed: reloading shard topic=%s partition=%d error=%s",
+            self.topic,
+            index,
+            code.name,
+        )
+        self.stats.reloads += 1
+        self._end(election, ElectionState.CLOSED)
+        self._begin(index, election.leader_epoch)
+
+    def _unload_given_up(self) -> None:
+        given_up, self._given_up = self._given_up, []
+        for shard in given_up:
+            shard.on_unloaded()
+
+    # -- loading ---------------------------------------------------------------------------------
+
+    def _load_queued(self) -> None:
+        if self._is_running and self._queue and (self._loading is None or self._loading.done()):
+            self._loading = asyncio.get_running_loop().create_task(self._load_all())
+
+    async def _load_all(self) -> None:
+        while self._queue:
+            election = self._queue.popleft()
+            if not election.is_loading:
+                continue
+            if election.state is ElectionState.INITIAL:
+                election.move_to(ElectionState.LOADING)
+            try:
+                shard = await self._load(election)
+                if shard is not None:
+                    await self._activate(election, shard)
+            except Exception as error:  # noqa: BLE001  whatever it is, the others are loaded
+                self._load_failed(election, error)
+
+    async def _load(self, election: Election) -> AnyShard | None:
+        """The shard; None where it is no longer wanted, or the end of its log is not committed."""
+        started_ms = self._clock.monotonic_ms()
+        where = TopicPartition(self.topic, election.partition_index)
+        partition = self._replicas.get_partition(*where)
+        if partition is None:
+            raise KeyError(str(where))
+        log = partition.log
+        end_offset = log.next_offset
+        if log.high_watermark < end_offset:
+            self._timer.call_later_ms(UNCOMMITTED_DELAY_MS, partial(self._look_again, election))
+            return None
+        shard = self._build(where, election.leader_epoch, partial(self._give_up, election))
+        loader = ShardLoader(
+            self._replicas,
+            where,
+            shard,
+            read_size=self._read_size,
+            slices=Slices(self._clock),
+            is_wanted=lambda: election.is_loading,
+        )
+        try:
+            await loader.load(log.log_start_offset, end_offset)
+            self.stats.skipped_records += loader.skipped_records
+            await shard.on_loaded()
+        except BaseException:
+            shard.on_unloaded()
+            raise
+        if not election.is_loading:
+            # Resigned meanwhile: what was read may be of a topic that is gone.
+            shard.on_unloaded()
+            return None
+        took_ms = self._clock.monotonic_ms() - started_ms
+        self.stats.loaded_partitions += 1
+        self.stats.loaded_records += loader.records
+        self.stats.loading_ms += took_ms
+        if loader.records:
+            logger.info(
+                "%s loaded partition=%d %s records=%d elapsed_ms=%d",
+                self._what,
+                election.partition_index,
+                shard.summary(),
+                loader.records,
+                took_ms,
+            )
+        return shard
+
+    def _look_again(self, election: Election) -> None:
+        if election.is_loading:
+            self._queue.append(election)
+            self._load_queued()
+
+    async def _activate(self, election: Election, shard: AnyShard) -> None:
+        election.move_to(ElectionState.ACTIVE)
+        index = election.partition_index
+        self._active[index] = shard
+        self.unavailable.clear(index)
+        self._deferred.serve(index, shard)
+        try:
+            await shard.on_active(election.deleted_topics)
+        except Exception:
+            # It serves all the same.
+            logger.exception("%s do not go on partition=%d", self._what, index)
+
+    def _load_failed(self, election: Election, error: Exception) -> None:
+        """It stays without a coordinator: served empty, it would forget what it holds."""
+        self.stats.load_failures += 1
+        index = election.partition_index
+        is_expected = isinstance(error, (DecodeError, StorageError, OSError, KeyError))
+        logger.error(
+            "%s cannot be loaded partition=%d error=%s",
+            self._what,
+            index,
+            error,
+            exc_info=None if is_expected else error,
+        )
+        if election.is_loading:
+            self._end(election, ElectionState.FAILED)
+            self.unavailable.set(index, f"{self._what} cannot be loaded: {error}")
+            self._deferred.refuse(index, ErrorCode.NOT_COORDINATOR)
+
+    # -- topics ----------------------------------------------------------------------------------
+
+    async def _on_image(self, old: "ClusterImage", new: "ClusterImage") -> None:
+        """With the topic itself all is gone that its shards hold; they are told of other topics.
+
+        What is kept of a deleted topic here would be lost with the next start, and a topic made
+        anew may even spread keys differently.
+        """
+        if old.topics is new.topics:
+            return
+        own = old.topics.get(self.topic)
+        if own is not None and own.topic_id not in new.topics_by_id:
+            for partition_index in list(self._elections):
+                self.on_resigned(partition_index)
+            self.unavailable.clear_all()
+        change = TopicsChange(old, new)
+        for election in self._elections.values():
+            if election.is_loading:
+                election.deleted_topics.update(change.deleted)
+        for shard in list(self._active.values()):
+            await shard.on_topics_changed(change)
+
+    async def ensure_topic(self) -> None:
+        """Create the topic if it is not there.
+
+        Raises:
+            ApiError: It could not be created.
+        """
+        await self._controller.ensure_internal_topic(self.topic)
+
+    # -- which shard -----------------------------------------------------------------------------
+
+    def partition_for(self, key: str) -> int:
+        """The partition of a key, whether the topic exists yet or not."""
+        topic = self._controller.image.topics.get(self.topic)
+        count = len(topic.partitions) if topic is not None else 0
+        return partition_for_group(key, count or self._partition_count)
+
+    def find(self, key: str) -> AnyShard | ErrorCode:
+        """The shard of a key, or why it cannot be served here and now."""
+        partition_index = self.partition_for(key)
+        shard = self._active.get(partition_index)
+        return shard if shard is not None else self._why_not(partition_index)
+
+    def _why_not(self, partition_index: int) -> ErrorCode:
+        if not self._is_running:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        election = self._elections.get(partition_index)
+        if election is not None and election.is_loading:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return ErrorCode.NOT_COORDINATOR
+
+    def shard_at(self, partition_index: int) -> AnyShard | None:
+        """The active shard of a partition."""
+        return self._active.get(partition_index)
+
+    def shards(self) -> Collection[AnyShard]:
+        """The active shards; not to be kept while the loop runs other things."""
+        return self._active.values()
+
+    def when_active(self, key: str, work: Callable[[AnyShard], None], refuse: Refuse) -> None:
+        """Do `work` with the key's shard: now, or when it has been loaded.
+
+        The topic is created where it does not exist. `refuse` is called instead, with the client's
+        error, where there will be no shard, or none in time.
+        """
+        found = self.find(key)
+        if not isinstance(found, ErrorCode):
+            work(found)
+            return
+        is_new = self.topic not in self._controller.image.topics
+        comes = found is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS or (is_new and self._is_running)
+        if not comes:
+            refuse(found)
+            return
+        self._deferred.wait(self.partition_for(key), work, refuse)
+        if is_new and (self._creation is None or self._creation.done()):
+            self._creation = asyncio.get_running_loop().create_task(self._create_topic())
+
+    async def _create_topic(self) -> None:
+        try:
+            await self.ensure_topic()
+        except ApiError as error:
+            logger.warning("topic cannot be created topic=%s error=%s", self.topic, error)
+            for partition_index in self._deferred.partitions:
+                self._deferred.refuse(partition_index, ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -1,0 +1,549 @@
+"""Appends of one shard to its partition.
+
+    append ──────────────────────────────────────────────────> one batch, one append
+                                                                     ^ behind what was gathered
+    gather ──┬─ what else comes in this iteration of the loop ─> one batch, one append
+    gather ──┘  (at most GATHERED_RECORDS_MAX records, GATHERED_BYTES_MAX bytes),
+                until the iteration ends, it is full, or somebody must know (`flush`)
+
+    append_later ──> held (`held_records`) ──> before the next record, in the same batch
+
+Records are in the log in the order of the calls. Those that share a batch share its fate, except
+for its size: where the topic takes no batch as large as all of them, it is split.
+
+How an append ends (`outcome`), and when memory changes (decision 13):
+
+                apply_at=COMMIT                          apply_at=APPEND
+    written     -                                        `apply`: others see it already
+    committed   `apply`, `done(NONE)`                    `done(NONE)`
+    refused     nothing was changed, `done(why)`         nothing was changed, `done(why)`
+    unknown     the shard is given up, `done(why)`       the shard is given up, `done(why)`
+
+What is written and then refused, since the partition has left, is unknown where memory has changed.
+A log that is given up, or closed by a resignation, takes nothing any more: what is in memory may
+not be what the log says, and another shard is, or will be, read from it. Whoever has changed memory
+before the append gives the log up when it is refused (`give_up`).
+
+Source of the idea: Kafka, CoordinatorRuntime.java (adaptive `group.coordinator.append.linger.ms`,
+which waits for what is queued already and for no more).
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Final, NamedTuple, Protocol
+
+from broker.coordinator.outcome import OUTCOME_UNKNOWN, TOO_LARGE, Done, KeyValue, code_for_clients
+from protocol.error_codes import ErrorCode
+from protocol.records.builder import build_batch, build_plain_batch
+from protocol.records.compression import Codec
+from storage.environment.clock import Clock
+from storage.types.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+Apply = Callable[[int], None]
+"""Changes memory as the records say; called with the offset of the first one."""
+
+AtTurnEnd = Callable[[Callable[[], None]], object]
+"""Has something done when the loop's iteration ends (`TurnEnd.call`), or after a linger."""
+
+GATHERED_RECORDS_MAX: Final = 250
+"""Two milliseconds of applying and answering commits of one partition each."""
+
+GATHERED_BYTES_MAX: Final = 128 * 1024
+"""Of keys and values: an eighth of what a topic allows by default."""
+
+HELD_MAX: Final = 100
+HELD_BYTES_MAX: Final = 64 * 1024
+"""Records that are held, and their bytes: far below the size a batch may have."""
+
+
+class ApplyAt(Enum):
+    """When records change memory; see the module."""
+
+    APPEND = "append"
+    COMMIT = "commit"
+
+
+class CoordinatorAppender(Protocol):
+    """The part of the replica manager that coordinators write through."""
+
+    def append_coordinated(
+        self,
+        topic_partition: TopicPartition,
+        batch: bytearray,
+        on_committed: Callable[[ErrorCode, int], None],
+        *,
+        timeout_ms: float,
+    ) -> int:
+        """Append; the base offset, or -1 where nothing was written.
+
+        `on_committed` is called once, perhaps before this returns: with (NONE, base offset) when
+        the batch is committed, else with an error and -1 (`outcome`), REQUEST_TIMED_OUT after
+        `timeout_ms`.
+        """
+        ...
+
+
+class ShardLog:
+    """See the module.
+
+    Attributes:
+        topic_partition: Written to.
+        is_closed: Whether the shard is over: given up, or unloaded.
+    """
+
+    __slots__ = (
+        "_appender",
+        "_at_turn_end",
+        "_clock",
+        "_codec",
+        "_gathered",
+        "_give_up",
+        "_held",
+        "_held_bytes",
+        "_hold",
+        "_is_due",
+        "_timeout_ms",
+        "is_closed",
+        "topic_partition",
+    )
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        *,
+        appender: CoordinatorAppender,
+        clock: Clock,
+        timeout_ms: float,
+        give_up: Callable[[ErrorCode], None],
+        codec: int = 0,
+        at_turn_end: AtTurnEnd | None = None,
+        hold: "Callable[[ShardLog], None] | None" = None,
+    ) -> None:
+        """A log whose shard is about to be, or has been, loaded.
+
+        Args:
+            topic_partition: Written to.
+            appender: Writes batches.
+            clock: For the records' timestamps.
+            timeout_ms: After which the outcome of an append is unknown.
+            give_up: Called at most once, after `is_closed` was set, with why.
+            codec: Of the batches.
+            at_turn_end: Without it nothing is gathered.
+            hold: Called when the log begins to hold records (`append_later`), for it to be called
+                (`write_held`) after a while.
+        """
+        self.topic_partition = topic_partition
+        self.is_closed = False
+        self._appender = appender
+        self._clock = clock
+        self._timeout_ms = timeout_ms
+        self._give_up = give_up
+        self._codec = codec
+        self._at_turn_end = at_turn_end
+        self._is_due = False
+        self._gathered: _Gathered | None = None
+        self._hold = hold
+        self._held: list[KeyValue] = []
+        self._held_bytes = 0
+
+    # -- the end of it ---------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Take nothing any more: another shard has been, or will be, read from the log.
+
+        What was gathered is still written, so that the other one reads it; what is held is dropped,
+        since it follows from what was written before.
+        """
+        self.is_closed = True
+        self._held.clear()
+        self._held_bytes = 0
+        self.flush()
+
+    def give_up(self, code: ErrorCode) -> None:
+        """Memory may not be what the log says: close, and have the shard read anew."""
+        if not self.is_closed:
+            self.close()
+            self._give_up(code)
+
+    # -- writes ----------------------------------------------------------------------------------
+
+    def append(
+        self,
+        records: Sequence[KeyValue],
+        apply: Apply,
+        done: Done,
+        *,
+        apply_at: ApplyAt = ApplyAt.COMMIT,
+        refused: Callable[[], None] | None = None,
+    ) -> None:
+        """Write records as one batch.
+
+        Args:
+            records: Keys and values, all or none of which become part of the log.
+            apply: Called once they are in the log, or committed; see `apply_at`. A log that was
+                closed meanwhile calls it all the same: what the log says is true.
+            done: Called once: with NONE when they are committed, else with the client's error.
+            apply_at: When memory changes.
+            refused: Called before `done` when nothing was written, or nobody knows.
+        """
+        if self._gathered is not None:
+            self.flush()
+        if self.is_closed:
+            done(ErrorCode.NOT_COORDINATOR)
+            return
+        write = _Write(self, apply, done, refused)
+        if apply_at is ApplyAt.APPEND:
+            write.at_append = True
+        self._append(records, write)
+
+    def _append(self, records: Sequence[KeyValue], write: "_Write") -> None:
+        if self._held:
+            self._append_behind_held(records, write)
+        else:
+            self._append_built(self.batch_of(records), write)
+
+    def batch_of(self, records: Sequence[KeyValue], *, codec: int | None = None) -> bytearray:
+        """The batch that records become; may be called on any thread."""
+        now_ms = self._clock.now_ms()
+        if codec is None:
+            codec = self._codec
+        if not codec:
+            return build_plain_batch(records, now_ms)
+        return build_batch([(key, value, (), now_ms) for key, value in records], codec=codec)
+
+    def append_batch(
+        self, batch: bytearray, apply: Apply, done: Done, *, refused: Callable[[], None]
+    ) -> None:
+        """As `append`, of a large batch that was built elsewhere by `batch_of`."""
+        self.flush()
+        if self.is_closed:
+            done(ErrorCode.NOT_COORDINATOR)
+            return
+        self._append_built(batch, _Write(self, apply, done, refused))
+
+    def append_whole(
+        self,
+        records: Sequence[KeyValue],
+        apply: Apply,
+        done: Done,
+        *,
+        refused: Callable[[], None],
+    ) -> bool:
+        """As `append`, of a change so large that it may have to be compressed.
+
+        Returns:
+            False if it is too large for one batch all the same; then nothing has happened.
+        """
+        self.flush()
+        if self.is_closed:
+            done(ErrorCode.NOT_COORDINATOR)
+            return True
+        is_too_large = False
+
+        def too_large() -> None:
+            nonlocal is_too_large
+            is_too_large = True
+
+        for codec in (self._codec, Codec.ZSTD):
+            is_too_large = False
+            write = _Write(self, apply, done, refused, too_large)
+            self._append_built(self.batch_of(records, codec=codec), write)
+            if not is_too_large:
+                return True
+        return False
+
+    def _append_built(self, batch: bytearray, write: "_Write") -> None:
+        if write.at_append:
+            write.early = []
+        base_offset = self._appender.append_coordinated(
+            self.topic_partition, batch, write.complete, timeout_ms=self._timeout_ms
+        )
+        if write.at_append:
+            write.appended(base_offset)
+
+    # -- gathered --------------------------------------------------------------------------------
+
+    def gather(self, records: Sequence[KeyValue], apply: Apply, done: Done) -> None:
+        """Write records in one batch with others that come in this iteration of the loop.
+
+        As `append` at COMMIT otherwise. Nothing of it has happened when this returns.
+        """
+        if self._at_turn_end is None or self.is_closed:
+            self.append(records, apply, done)
+            return
+        size = 0
+        for key, value in records:
+            size += len(key) + (0 if value is None else len(value))
+        gathered = self._gathered
+        if gathered is not None and not gathered.has_room(len(records), size):
+            self.flush()
+            self.gather(records, apply, done)
+            return
+        if gathered is None:
+            gathered = self._gathered = _Gathered()
+            if not self._is_due:
+                self._is_due = True
+                self._at_turn_end(self._turn_ended)
+        gathered.add(records, size, apply, done)
+
+    def _turn_ended(self) -> None:
+        self._is_due = False
+        self.flush()
+
+    def flush(self) -> None:
+        """Append what was gathered: somebody is to see it, or to write behind it."""
+        gathered = self._gathered
+        if gathered is None:
+            return
+        self._gathered = None
+        parts = gathered.parts
+        if len(parts) > 1:
+            self._append_safely(
+                gathered.records,
+                _Write(self, gathered.apply, gathered.done, None, lambda: self._append_each(parts)),
+            )
+        else:
+            self._append_each(parts)
+
+    def _append_each(self, parts: "Sequence[_Part]") -> None:
+        for part in parts:
+            self._append_safely(part.records, _Write(self, part.apply, part.done, None))
+
+    def _append_safely(self, records: Sequence[KeyValue], write: "_Write") -> None:
+        """As `append`, for callers that have left: whatever goes wrong, they are told of it.
+
+        Whoever has them written (`flush`) asked for something else, and must not be told.
+        """
+        try:
+            self._append(records, write)
+        except Exception:
+            logger.exception("gathered records not written partition=%s", self.topic_partition)
+            write.break_off()
+
+    # -- held ------------------------------------------------------------------------------------
+
+    def append_later(self, record: KeyValue) -> None:
+        """Write a record some time, but before the log's next one: no record overtakes another.
+
+        For what a reader of the log would come to without it. A log that refuses it is asked until
+        it does not.
+        """
+        if self.is_closed:
+            return
+        if not self._held:
+            self._hold_on()
+        self._held.append(record)
+        self._held_bytes += _size(record)
+        if len(self._held) >= HELD_MAX or self._held_bytes >= HELD_BYTES_MAX:
+            self.write_held()
+
+    def write_held(self) -> None:
+        """Write what is held, if anything is."""
+        if self._held and not self.is_closed:
+            self._append_behind_held([], _Write(self, _nothing, _nobody_asks, None))
+
+    def _hold_on(self) -> None:
+        assert self._hold is not None, "a log that holds records has somebody to write them"
+        self._hold(self)
+
+    def _append_behind_held(self, records: Sequence[KeyValue], write: "_Write") -> None:
+        if len(records) == 1 and len(records[0][1] or b"") > HELD_BYTES_MAX:
+            # Together they might not fit. If these are refused, so is what comes after them.
+            self.write_held()
+            if self.is_closed:
+                write.complete(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+                return
+        held, self._held, self._held_bytes = self._held, [], 0
+        if held:
+            write.held = held
+            write.records = records
+            records = [*held, *records]
+        self._append_built(self.batch_of(records), write)
+
+    def hold_again(self, held: list[KeyValue], code: ErrorCode) -> None:
+        """What was held is refused: nothing may overtake it."""
+        logger.warning(
+            "records held back partition=%s count=%d error=%s",
+            self.topic_partition,
+            len(held),
+            code.name,
+        )
+        self._held[:0] = held
+        self._held_bytes += sum(map(_size, held))
+        self._hold_on()
+
+    def write_apart(
+        self, held: list[KeyValue], records: Sequence[KeyValue], write: "_Write", code: ErrorCode
+    ) -> None:
+        """Together they are more than the topic's settings allow; each may fit by itself."""
+        middle = len(held) if records else len(held) // 2
+        rest = held[middle:]
+        self._held = held[:middle]
+        self._held_bytes = sum(map(_size, self._held))
+        self.write_held()
+        if self.is_closed:
+            write.complete(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+        elif self._held:
+            # Refused: nothing may pass them.
+            self._held += rest
+            self._held_bytes += sum(map(_size, rest))
+            write.complete(code, -1)
+        else:
+            self._held = rest
+            self._held_bytes = sum(map(_size, rest))
+            if rest or records:
+                self._append_behind_held(records, write)
+
+
+class _Part(NamedTuple):
+    """One caller's share of what is gathered."""
+
+    records: Sequence[KeyValue]
+    apply: Apply
+    done: Done
+
+
+class _Gathered:
+    """Writes that become one batch; a callback that fails keeps no other from being called."""
+
+    __slots__ = ("_size", "parts", "records")
+
+    def __init__(self) -> None:
+        self._size = 0
+        self.records: list[KeyValue] = []
+        self.parts: list[_Part] = []
+
+    def has_room(self, count: int, size: int) -> bool:
+        """Whether so many records of so many bytes may come in, too."""
+        return (
+            len(self.records) + count <= GATHERED_RECORDS_MAX
+            and self._size + size <= GATHERED_BYTES_MAX
+        )
+
+    def add(self, records: Sequence[KeyValue], size: int, apply: Apply, done: Done) -> None:
+        self._size += size
+        self.records.extend(records)
+        self.parts.append(_Part(records, apply, done))
+
+    def apply(self, base_offset: int) -> None:
+        for part in self.parts:
+            try:
+                part.apply(base_offset)
+            except Exception:
+                logger.exception("a gathered write cannot be taken in offset=%d", base_offset)
+            base_offset += len(part.records)
+
+    def done(self, code: ErrorCode) -> None:
+        for part in self.parts:
+            try:
+                part.done(code)
+            except Exception:
+                logger.exception("a gathered write cannot be answered code=%s", code.name)
+
+
+class _Write:
+    """One append under way; `complete` is its callback.
+
+    Attributes:
+        at_append: Whether memory changes at APPEND.
+        early: Outcomes that come before the append returns, where they have to wait for it.
+        held: Held records in front of its own, in the same batch.
+        records: Its own, where there are held ones.
+    """
+
+    __slots__ = (
+        "_apply",
+        "_done",
+        "_log",
+        "_refused",
+        "_too_large",
+        "at_append",
+        "early",
+        "held",
+        "records",
+    )
+
+    def __init__(
+        self,
+        log: ShardLog,
+        apply: Apply,
+        done: Done,
+        refused: Callable[[], None] | None,
+        too_large: Callable[[], None] | None = None,
+    ) -> None:
+        """`too_large` is called instead of all else where the batch is."""
+        self._log = log
+        self._apply: Apply | None = apply
+        self._done: Done | None = done
+        self._refused = refused
+        self._too_large = too_large
+        self.at_append = False
+        self.early: list[tuple[ErrorCode, int]] | None = None
+        self.held: list[KeyValue] | None = None
+        self.records: Sequence[KeyValue] = ()
+
+    def complete(self, code: ErrorCode, base_offset: int) -> None:
+        if self.early is not None:
+            self.early.append((code, base_offset))
+            return
+        if code is ErrorCode.NONE:
+            if self._apply is not None:
+                self._apply(base_offset if self.held is None else base_offset + len(self.held))
+            done, self._done = self._done, None
+            if done is not None:
+                done(code)
+            return
+        self._fail(code)
+
+    def appended(self, base_offset: int) -> None:
+        """With APPEND: the log has the records, or has refused them (-1)."""
+        early, self.early = self.early, None
+        if base_offset >= 0:
+            apply, self._apply = self._apply, None
+            if apply is not None:
+                apply(base_offset if self.held is None else base_offset + len(self.held))
+        for code, offset in early or ():
+            self.complete(code, offset)
+
+    def _fail(self, code: ErrorCode) -> None:
+        log = self._log
+        held, self.held = self.held, None
+        if log.is_closed:
+            code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        elif code in OUTCOME_UNKNOWN or self._apply is None:
+            log.give_up(code)
+        elif held is not None:
+            if code in TOO_LARGE and len(held) + len(self.records) > 1:
+                log.write_apart(held, self.records, self, code)
+                return
+            log.hold_again(held, code)
+        elif code in TOO_LARGE and self._too_large is not None:
+            self._too_large()
+            return
+        if self._refused is not None:
+            self._refused()
+        self._answer(code)
+
+    def break_off(self) -> None:
+        """The append has raised: nobody knows what became of it."""
+        self._answer(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+    def _answer(self, code: ErrorCode) -> None:
+        done, self._done = self._done, None
+        if done is not None:
+            done(code_for_clients(code))
+
+
+def _size(record: KeyValue) -> int:
+    return len(record[0]) + len(record[1] or b"")
+
+
+def _nothing(_base_offset: int) -> None:
+    return
+
+
+def _nobody_asks(_code: ErrorCode) -> None:
+    return

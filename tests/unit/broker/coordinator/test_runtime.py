@@ -1,0 +1,413 @@
+"""Shards that come and go: elections, loads, reloads, and what clients are told meanwhile."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+import pytest
+
+from broker.coordinator.election import ElectionState as S
+from broker.coordinator.runtime import UNCOMMITTED_DELAY_MS
+from broker.coordinator.shard_log import ApplyAt
+from protocol.error_codes import ErrorCode as E
+from protocol.records.builder import build_batch
+from protocol.records.control import build_end_transaction_marker
+from tests.fakes.offsets_partition import topic_image
+from tests.harness.coordinator import TIMEOUT_MS, TOPIC, RuntimeHarness
+
+EPOCH = 3
+
+
+def key_of(h: RuntimeHarness, index: int) -> str:
+    """A key whose partition this is."""
+    return next(k for k in map(str, range(100)) if h.runtime.partition_for(k) == index)
+
+
+@pytest.fixture
+async def h() -> AsyncIterator[RuntimeHarness]:
+    made = await RuntimeHarness().start()
+    yield made
+    await made.runtime.stop()
+
+
+@pytest.fixture
+async def two() -> AsyncIterator[RuntimeHarness]:
+    made = await RuntimeHarness(2).start()
+    yield made
+    await made.runtime.stop()
+
+
+async def test_a_shard_serves_what_its_log_says(h: RuntimeHarness) -> None:
+    assert h.put("a", b"1") == h.put("b", b"2") == [E.NONE]
+    assert h.put("a", None) == [E.NONE]
+    await h.crash()
+    assert h.shard().values == {b"b": b"2"}
+    assert h.shard().leader_epoch == EPOCH
+    assert h.runtime.stats.loaded_records == 3
+
+
+async def test_before_the_start_and_after_the_end() -> None:
+    h = RuntimeHarness()
+    assert h.put("a", b"1") == [E.COORDINATOR_NOT_AVAILABLE]
+    h.runtime.on_elected(0, EPOCH)
+    await h.settle()
+    assert h.state() is S.INITIAL
+    await h.start(elect=False)
+    await h.settle()
+    assert h.state() is S.ACTIVE
+    await h.runtime.stop()
+    assert h.put("a", b"1") == h.call("a") == [E.COORDINATOR_NOT_AVAILABLE]
+    assert h.built[0].calls == ["loaded", "active", "unloaded"]
+    assert not h.runtime.is_running
+    assert not h.runtime.is_loading
+
+
+async def test_resigned(h: RuntimeHarness) -> None:
+    h.runtime.on_resigned(0)
+    assert h.put("a", b"1") == [E.NOT_COORDINATOR]
+    assert h.built[0].calls[-1] == "unloaded"
+    assert h.state() is None
+
+
+async def test_elected_again_in_the_same_or_an_older_epoch_nothing_is_new(
+    h: RuntimeHarness,
+) -> None:
+    for epoch in (EPOCH, EPOCH - 1):
+        h.runtime.on_elected(0, epoch)
+        assert h.state() is S.ACTIVE
+    await h.settle()
+    assert len(h.built) == 1
+
+
+async def test_leader_to_leader_in_a_newer_epoch_is_read_anew(h: RuntimeHarness) -> None:
+    """Another broker may have led, and written, in between."""
+    h.put("a", b"1")
+    h.log.add_batch(0, build_batch([(b"a", b"theirs", (), 0)]))
+    h.runtime.on_elected(0, EPOCH + 2)
+    assert h.put("a", b"2") == [E.COORDINATOR_LOAD_IN_PROGRESS]
+    await h.settle()
+    assert h.shard().values == {b"a": b"theirs"}
+    assert h.shard().leader_epoch == EPOCH + 2
+    assert h.built[0].calls[-1] == "unloaded"
+
+
+async def test_a_newer_epoch_while_loading_begins_the_load_again(h: RuntimeHarness) -> None:
+    h.runtime.on_resigned(0)
+    h.log.add_batch(0, build_batch([(b"a", b"1", (), 0)]))
+    h.runtime.on_elected(0, EPOCH)
+    answers = h.call("a")
+    await h.until(lambda: h.log.reads > 0)
+    h.runtime.on_elected(0, EPOCH + 1)
+    await h.settle()
+    assert h.shard().leader_epoch == EPOCH + 1
+    assert answers == [h.shard()], "who waits, waits for the partition"
+    assert [shard.calls[-1] for shard in h.built] == ["unloaded", "unloaded", "active"]
+
+
+async def test_an_old_resignation_ends_no_newer_election(h: RuntimeHarness) -> None:
+    h.runtime.on_resigned(0, EPOCH)
+    h.runtime.on_resigned(0, EPOCH - 1)
+    assert h.state() is S.ACTIVE
+    h.runtime.on_resigned(0, EPOCH + 1)
+    assert h.state() is None
+
+
+async def test_what_was_read_for_an_earlier_election_never_serves(h: RuntimeHarness) -> None:
+    """The topic is deleted, and made anew with the same epoch, while the partition loads."""
+    h.put("a", b"1")
+    await h.crash()
+    h.runtime.on_resigned(0)
+    reads = h.log.reads
+    h.runtime.on_elected(0, EPOCH)
+    await h.until(lambda: h.log.reads > reads)
+    h.runtime.on_resigned(0)
+    h.log.truncate(0, 0)
+    h.runtime.on_elected(0, EPOCH)
+    await h.settle()
+    assert h.shard().values == {}
+    assert h.runtime.stats.loaded_partitions == 2
+
+
+async def test_nothing_more_is_read_for_an_election_that_is_over(h: RuntimeHarness) -> None:
+    for number in range(20):
+        h.put(str(number), bytes(500))
+    h.runtime.on_resigned(0)
+    h.runtime.on_elected(0, EPOCH)
+    reads = h.log.reads
+    h.log.on_read = lambda _: h.runtime.on_resigned(0)
+    await h.settle()
+    assert h.log.reads == reads + 1
+
+
+async def test_a_log_whose_end_is_not_committed_is_looked_at_again(two: RuntimeHarness) -> None:
+    """And holds up no other."""
+    h = two
+    for index in (0, 1):
+        h.put(key_of(h, index), b"1")
+        h.runtime.on_resigned(index)
+    h.log.committed[0] = 0
+    for index in (0, 1):
+        h.runtime.on_elected(index, EPOCH)
+    await h.settle()
+    assert (h.state(0), h.state(1)) == (S.LOADING, S.ACTIVE)
+    assert h.runtime.is_loading
+    assert h.runtime.is_loading_partition(0)
+    assert not h.runtime.is_loading_partition(1)
+    h.log.commit_all()
+    await h.pass_time(UNCOMMITTED_DELAY_MS)
+    assert h.state(0) is S.ACTIVE
+    assert h.shard(0).values != {}
+
+
+@pytest.mark.parametrize("error", [RuntimeError("bug"), OSError("disk"), MemoryError()])
+@pytest.mark.parametrize("where", ["read", "loaded"])
+async def test_whatever_fails_in_a_load_the_others_are_loaded(
+    two: RuntimeHarness, error: Exception, where: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    h = two
+    for index in (0, 1):
+        h.put(key_of(h, index), b"1")
+        h.runtime.on_resigned(index)
+    if where == "read":
+        h.log.fail_reads[0] = error
+    else:
+        h.fail_on["loaded"] = error
+    for index in (0, 1):
+        h.runtime.on_elected(index, EPOCH)
+    answers = h.call(key_of(h, 0))
+    await h.until(lambda: h.state(0) is S.FAILED)
+    h.fail_on.clear()
+    await h.settle()
+    assert (h.state(0), h.state(1)) == (S.FAILED, S.ACTIVE)
+    assert answers == h.put(key_of(h, 0), b"2") == [E.NOT_COORDINATOR]
+    assert not h.runtime.is_loading
+    assert h.runtime.unavailable.reasons.keys() == {0}
+    assert h.runtime.stats.load_failures == 1
+    assert "values cannot be loaded partition=0" in caplog.text
+    assert h.built[2].calls[-1] == "unloaded"
+    # It is mended: elected again, in the same epoch, it serves.
+    h.log.fail_reads.clear()
+    h.runtime.on_elected(0, EPOCH)
+    await h.settle()
+    assert h.put(key_of(h, 0), b"2") == [E.NONE]
+    assert not h.runtime.unavailable.reasons
+
+
+async def test_a_partition_that_is_not_here_cannot_be_loaded(h: RuntimeHarness) -> None:
+    h.runtime.on_elected(5, EPOCH)
+    await h.settle()
+    assert h.state(5) is S.FAILED
+    assert h.runtime.stats.load_failures == 1
+    h.runtime.on_resigned(5)
+    assert h.state(5) is None
+
+
+async def test_a_shard_that_cannot_go_on_serves_all_the_same(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    h = RuntimeHarness(2)
+    h.fail_on["active"] = RuntimeError("bug")
+    await h.start()
+    assert (h.state(0), h.state(1)) == (S.ACTIVE, S.ACTIVE)
+    assert caplog.text.count("values do not go on") == 2
+    await h.runtime.stop()
+
+
+@pytest.mark.parametrize("apply_at", ApplyAt)
+async def test_an_unknown_outcome_has_the_shard_read_anew(
+    h: RuntimeHarness, apply_at: ApplyAt
+) -> None:
+    """The record is in the log, whatever the client was told."""
+    h.log.time_out = True
+    assert h.put("a", b"1", apply_at) == [E.COORDINATOR_NOT_AVAILABLE]
+    h.log.time_out = False
+    assert h.put("a", b"2") == [E.COORDINATOR_LOAD_IN_PROGRESS]
+    await h.pass_time(0)
+    assert h.built[0].calls[-1] == "unloaded"
+    assert h.state() is S.LOADING, "to read before the end is committed could miss the record"
+    h.log.commit_all()
+    await h.pass_time(UNCOMMITTED_DELAY_MS)
+    assert h.shard().values == {b"a": b"1"}
+    assert h.runtime.stats.reloads == 1
+
+
+async def test_others_under_way_in_a_shard_that_is_given_up(h: RuntimeHarness) -> None:
+    """They hear what the log says of theirs; the shard read anew has what was committed."""
+    h.log.hold = True
+    codes = [h.put(key, b"1") for key in "abc"]
+    held, h.log.held = h.log.held, []
+    h.log.commit_all()
+    held[0].on_committed(E.REQUEST_TIMED_OUT, -1)
+    held[1].on_committed(E.NONE, held[1].base_offset)
+    held[2].on_committed(E.REQUEST_TIMED_OUT, -1)
+    assert codes == [[E.COORDINATOR_NOT_AVAILABLE], [E.NONE], [E.NOT_COORDINATOR]]
+    await h.pass_time(0)
+    assert h.shard().values == dict.fromkeys((b"a", b"b", b"c"), b"1")
+    assert h.runtime.stats.reloads == 1
+
+
+async def test_a_failed_disk_is_not_read_again(h: RuntimeHarness) -> None:
+    h.log.fail_with = E.KAFKA_STORAGE_ERROR
+    assert h.put("a", b"1") == h.put("a", b"1") == [E.NOT_COORDINATOR]
+    await h.pass_time(0)
+    assert h.state() is S.FAILED
+    assert not h.runtime.is_loading
+    # Back on another disk.
+    h.log.fail_with = None
+    h.log.failures.clear()
+    h.runtime.on_elected(0, EPOCH)
+    await h.settle()
+    assert h.put("a", b"1") == [E.NONE]
+
+
+async def test_given_up_when_the_partition_has_left(
+    h: RuntimeHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With its topic or its disk: nobody is alarmed, a resignation is on its way."""
+    batches = h.log.batches.pop(0)
+    h.shard().log.give_up(E.NOT_LEADER_OR_FOLLOWER)
+    assert h.put("a", b"1") == [E.NOT_COORDINATOR]
+    assert not caplog.records
+    assert not len(h.runtime.unavailable)
+    h.log.batches[0] = batches
+    h.runtime.on_resigned(0)
+    h.runtime.on_elected(0, EPOCH)
+    await h.settle()
+    assert h.put("a", b"1") == [E.NONE]
+
+
+async def test_given_up_before_it_serves(h: RuntimeHarness) -> None:
+    h.runtime.on_resigned(0)
+    h.log.add_batch(0, build_batch([(b"a", b"1", (), 0)]))
+    h.runtime.on_elected(0, EPOCH)
+    h.log.on_read = lambda _: h.built[1].log.give_up(E.REQUEST_TIMED_OUT)
+    await h.settle()
+    assert len(h.built) == 3
+    assert h.shard().values == {b"a": b"1"}
+    assert not h.shard().log.is_closed
+
+
+async def test_a_stop_unloads_what_was_given_up_a_moment_before(h: RuntimeHarness) -> None:
+    shard = h.shard()
+    shard.log.give_up(E.REQUEST_TIMED_OUT)
+    await h.runtime.stop()
+    assert shard.calls[-1] == "unloaded"
+    h.timer.advance(10)
+
+
+async def test_a_stop_in_the_middle_of_a_load_unloads_it(h: RuntimeHarness) -> None:
+    h.put("a", b"1")
+    h.runtime.on_resigned(0)
+    h.runtime.on_elected(0, EPOCH)
+    answers = h.call("a")
+    await asyncio.sleep(0)
+    await h.runtime.stop()
+    assert h.built[1].calls == ["unloaded"]
+    assert answers == [E.NOT_COORDINATOR]
+    assert h.timer.pending == 0
+
+
+async def test_damaged_records_are_passed_over_and_counted(h: RuntimeHarness) -> None:
+    h.log.add_batch(0, build_batch([(b"a", b"damaged", (), 0), (None, b"x", (), 0)]))
+    h.log.add_batch(0, build_batch([(b"b", b"2", (), 0)]))
+    marker = build_end_transaction_marker(
+        producer_id=9, producer_epoch=0, commit=True, coordinator_epoch=0, timestamp_ms=1
+    )
+    h.log.add_batch(0, marker)
+    await h.crash()
+    assert h.shard().values == {b"b": b"2"}
+    assert h.shard().markers == [(9, True)]
+    assert h.runtime.stats.skipped_records == 1
+
+
+# -- calls that wait --
+
+
+async def test_calls_wait_for_a_shard_that_loads(h: RuntimeHarness) -> None:
+    h.runtime.on_resigned(0)
+    assert h.call("a") == [E.NOT_COORDINATOR]
+    h.runtime.on_elected(0, EPOCH)
+    answers = h.call("a")
+    assert answers == []
+    await h.settle()
+    assert answers == [h.shard()]
+    assert h.call("a") == [h.shard()]
+    assert h.timer.pending == 0
+
+
+async def test_calls_wait_for_so_long_and_no_longer(h: RuntimeHarness) -> None:
+    h.put("a", b"1")
+    h.runtime.on_resigned(0)
+    h.log.committed[0] = 0
+    h.runtime.on_elected(0, EPOCH)
+    answers = h.call("a")
+    await h.pass_time(TIMEOUT_MS)
+    assert answers == [E.COORDINATOR_NOT_AVAILABLE]
+
+
+async def test_a_call_that_fails_keeps_nobody_from_being_served(two: RuntimeHarness) -> None:
+    h = two
+    for index in (0, 1):
+        h.runtime.on_resigned(index)
+        h.runtime.on_elected(index, EPOCH)
+    codes: list[E] = []
+
+    def fail(_shard: object) -> None:
+        raise RuntimeError("bug")
+
+    h.runtime.when_active(key_of(h, 0), fail, codes.append)
+    others = [h.call(key_of(h, 0)), h.call(key_of(h, 1))]
+    await h.settle()
+    assert others == [[h.shard(0)], [h.shard(1)]]
+    assert codes == [E.UNKNOWN_SERVER_ERROR]
+
+
+async def test_the_topic_is_made_for_whoever_waits() -> None:
+    h = await RuntimeHarness(has_topic=False).start(elect=False)
+    h.controller.on_created = lambda: h.runtime.on_elected(0, 0)
+    answers = h.call("a")
+    assert answers == []
+    await h.settle()
+    assert answers == [h.shard()]
+    await h.runtime.stop()
+
+
+async def test_the_topic_cannot_be_made() -> None:
+    h = await RuntimeHarness(has_topic=False).start(elect=False)
+    h.controller.refuse_with = E.INVALID_REPLICATION_FACTOR
+    answers = h.call("a")
+    await h.settle()
+    assert answers == [E.COORDINATOR_NOT_AVAILABLE]
+    await h.runtime.stop()
+
+
+# -- topics --
+
+
+async def test_shards_are_told_of_other_topics(two: RuntimeHarness) -> None:
+    h = two
+    await h.controller.set_topics(topic_image(TOPIC, 99, 2))
+    for index in (0, 1):
+        (change,) = h.shard(index).changes
+        assert change.deleted == {UUID(int=5): "data"}
+
+
+async def test_a_shard_that_loads_is_told_when_it_is_active(h: RuntimeHarness) -> None:
+    h.runtime.on_resigned(0)
+    h.runtime.on_elected(0, EPOCH)
+    await h.controller.set_topics(topic_image(TOPIC, 99, 1))
+    await h.settle()
+    assert h.shard().deleted_while_loading == {UUID(int=5): "data"}
+    assert h.shard().changes == []
+
+
+async def test_with_the_topic_all_is_gone(two: RuntimeHarness) -> None:
+    h = two
+    h.runtime.unavailable.set(7, "damaged")
+    h.runtime.on_resigned(1)
+    h.runtime.on_elected(1, EPOCH)
+    await h.controller.set_topics(topic_image("data", 5, 2))
+    await h.settle()
+    assert (h.state(0), h.state(1)) == (None, None)
+    assert not len(h.runtime.unavailable)
+    assert h.runtime.partition_for("a") == 0, "as configured, until it is made anew"
