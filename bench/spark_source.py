@@ -1,17 +1,21 @@
-"""What reading a tiered topic in Spark costs: `python -m bench.spark_source [--gib 1] [--pairs 3]`.
+"""What reading a tiered topic in Spark costs: `python -m bench.spark_source [--gib 1] [--pairs 5]`.
 
 The same topic, 16 KiB batches, all but the active segment in the bucket and nothing of it on the
 broker's disk, is counted by one Spark session with one task at a time:
 
     files        `format("varve")`, the bucket as a directory, no broker
+    numpy        the same with the kernel that needs no compiler
     s3           `format("varve")`, the bucket behind versitygw on loopback, no broker
     connector    Spark's own `format("kafka")` through the broker, which reads its tier
     get loop     one aiobotocore loop of 8 MiB ranged GETs over the same objects, no Spark
 
 Spark with all its processes is bound to one core, broker and S3 server to the other. CPU seconds
-are counted apart: the JVM, Python (driver, daemon, workers), the broker or store. Each round runs
-every way once, in turns; the median counts, the spread is shown. The first round warms the JVM up
-and is left out.
+are counted apart (`bench.spark_cost`): the JVM, Python (driver, daemon, workers), the broker or
+store. A JVM compiles for as long as it meets something new, Spark's planning above all: every way
+first does `--warm` queries of a few rows, and a whole round that is left out. Then each round runs
+every way once, in turns; the median counts, the spread is shown.
+
+Of the get loop nothing but its GETs is counted: its client is open before.
 
 `--instructions` counts what is executed instead, which a busy machine does not change; for the JVM
 it holds what its compiler does, too.
@@ -23,20 +27,20 @@ import os
 import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from bench import wire
 from bench.generator import LoadResult, ProduceLoad, produce, run_apart
-from bench.instructions import billions_of
-from bench.process import cpu_seconds_of, tree
+from bench.perf_counters import CPU_SECONDS, INSTRUCTIONS, Event
+from bench.process import pin
 from bench.s3_reading import new_store
 from bench.s3_server import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY, is_built, running_s3_server
 from bench.spark_connector import connector_jars
+from bench.spark_cost import Cost, SessionCost, mebibytes
 from bench.tier_rows import TIERED, wait_until_tiered
 from bench.tiered_node import TieredVarveNode
 
@@ -47,56 +51,14 @@ GET_BYTES = 8 << 20
 STORE = "versitygw"
 TOPIC = "history"
 
+CONNECTOR_GOALS: Final = {1024: 0.5, 100: 0.45}
+"""CPU seconds of all processes a GB, of the connector's: at most."""
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Of one run: CPU seconds, or billions of instructions."""
+GET_LOOP_GOALS: Final = {1024: 0.7, 100: 0.4}
+"""MB for each CPU second of the reader, of the loop's: at least."""
 
-    jvm: float
-    python: float
-    other: float
-    seconds: float
-
-    @property
-    def reading(self) -> float:
-        """What Spark, or the loop, has used by itself."""
-        return self.jvm + self.python
-
-
-def cost_by_kind(count: Callable[[int], float], other: int) -> Cost:
-    """Used so far by this process and all it has started, but `other` apart."""
-    jvm = python = 0.0
-    apart = set(tree(other)) if other else set()
-    for member in tree(os.getpid()):
-        if member in apart:
-            continue
-        try:
-            name = Path(f"/proc/{member}/comm").read_text().strip()
-            used = count(member)
-        except OSError:
-            continue
-        if name == "java":
-            jvm += used
-        else:
-            python += used
-    return Cost(jvm, python, sum(map(count, apart)), time.perf_counter())
-
-
-@contextmanager
-def measured(count: Callable[[int], float], other: int) -> Iterator[list[Cost]]:
-    """Appends what the body has cost."""
-    found: list[Cost] = []
-    before = cost_by_kind(count, other)
-    yield found
-    after = cost_by_kind(count, other)
-    found.append(
-        Cost(
-            after.jvm - before.jvm,
-            after.python - before.python,
-            after.other - before.other,
-            after.seconds - before.seconds,
-        )
-    )
+WARM_ROWS: Final = 2000
+WARM_QUERIES: Final = 20
 
 
 def fill(node: TieredVarveNode, record_bytes: int, size: int) -> tuple[int, int]:
@@ -139,11 +101,16 @@ def new_session(folder: Path) -> Any:
 
 
 def bucket_frame(
-    session: Any, location: str, end_offset: int, options: Mapping[str, str] | None = None
+    session: Any,
+    location: str,
+    end_offset: int,
+    options: Mapping[str, str] | None = None,
+    *,
+    source: str = "varve",
 ) -> Any:
     """The topic's rows in the bucket."""
     return (
-        session.read.format("varve")
+        session.read.format(source)
         .options(**(options or {}))
         .option("tier", "bucket")
         .option("subscribe", TOPIC)
@@ -175,68 +142,133 @@ def counted(frame: Any) -> Callable[[], int]:
     return lambda: int(frame.count())
 
 
-async def get_loop(url: str, bucket: str) -> int:
-    """Bytes of all logs, read by the library one range after the other."""
-    store = new_store(url, bucket=bucket)
-    total = 0
-    try:
-        found = [one for one in (await store.list("")).objects if one.key.endswith(".log")]
-        client = store._calls._client
-        for one in found:
-            for at in range(0, one.size, GET_BYTES):
-                end = min(at + GET_BYTES, one.size) - 1
-                answer = await client.get_object(
-                    Bucket=bucket, Key=one.key, Range=f"bytes={at}-{end}"
-                )
+class GetLoop:
+    """One loop of the library's GETs, one after the other, over all logs of a bucket."""
+
+    def __init__(self, url: str, bucket: str) -> None:
+        self._runner = asyncio.Runner()
+        self._store = new_store(url, bucket=bucket)
+        self._bucket = bucket
+        self._objects = self._runner.run(self._logs())
+
+    async def _logs(self) -> list[tuple[str, int]]:
+        found = (await self._store.list("")).objects
+        return [(one.key, one.size) for one in found if one.key.endswith(".log")]
+
+    def run(self) -> int:
+        """Bytes that came."""
+        return self._runner.run(self._read())
+
+    async def _read(self) -> int:
+        client = self._store._calls._client
+        total = 0
+        for key, size in self._objects:
+            for at in range(0, size, GET_BYTES):
+                end = min(at + GET_BYTES, size) - 1
+                wanted = f"bytes={at}-{end}"
+                answer = await client.get_object(Bucket=self._bucket, Key=key, Range=wanted)
                 async with answer["Body"] as body:
                     total += len(await body.read())
-    finally:
-        await store.close()
-    return total
+        return total
+
+    def close(self) -> None:
+        """Its connections."""
+        self._runner.run(self._store.close())
+        self._runner.close()
 
 
-def report(size: int, runs: dict[str, list[Cost]], unit: str) -> None:
-    """A table of medians."""
-    gb = size / 1e9
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way through the topic.
+
+    Attributes:
+        run: All of it; the rows.
+        warm: A few rows.
+        other: The process that serves it; 0: none.
+        is_spark: The JVM does it.
+    """
+
+    run: Callable[[], int]
+    warm: Callable[[], object]
+    other: int = 0
+    is_spark: bool = True
+
+
+def run_in_turns(
+    ways: Mapping[str, Way], meter: SessionCost, expected: int, given: argparse.Namespace
+) -> dict[str, list[Cost]]:
+    """What each way has cost in each round that counts; the rows are compared."""
+    for _ in range(given.warm):
+        for way in ways.values():
+            way.warm()
+    runs: dict[str, list[Cost]] = {name: [] for name in ways}
+    for number in range(given.pairs + 1):
+        for name, way in ways.items():
+            with meter.measured(way.other, is_spark=way.is_spark) as found:
+                rows = way.run()
+            assert rows == expected, (name, rows, expected)
+            if number:
+                runs[name] += found
+    return runs
+
+
+def median(costs: Sequence[Cost], value: Callable[[Cost], float]) -> float:
+    """Of a way's rounds."""
+    return statistics.median(map(value, costs))
+
+
+def ratio(
+    above: Sequence[Cost], below: Sequence[Cost], value: Callable[[Cost], float]
+) -> tuple[float, str]:
+    """Median of the rounds' ratios, and it with the spread as text."""
+    pairs = [value(a) / value(b) for a, b in zip(above, below, strict=True)]
+    middle = statistics.median(pairs)
+    return middle, f"{middle:.2f} ({min(pairs):.2f}-{max(pairs):.2f})"
+
+
+def verdict(*, reached: bool, goal: str) -> str:
+    """Behind a ratio that has a goal."""
+    return f", goal {goal} {'reached' if reached else '**missed**'}"
+
+
+def report(record_bytes: int, size: int, runs: dict[str, list[Cost]], event: Event) -> None:
+    """A table of medians, and the ratios that count."""
+    unit, gb = event.unit, size / 1e9
     print(
-        f"\n| way | JVM {unit}/GB | Python | broker, store | all | MB/{unit} of reader | spread |"
+        f"\n| way | JVM {unit}/GB | Python | broker, store | all | MB/{unit} of reader | spread "
+        "| MB/s | largest worker, MiB |"
     )
-    print("|---|--:|--:|--:|--:|--:|---|")
-    rates = {}
+    print("|---|--:|--:|--:|--:|--:|---|--:|--:|")
     for way, costs in runs.items():
-        rate = [size / 1e6 / cost.reading for cost in costs]
-        rates[way] = statistics.median(rate)
-        parts = [
-            statistics.median(getattr(cost, name) for cost in costs) / gb
-            for name in ("jvm", "python", "other")
-        ]
+        rates = [size / 1e6 / cost.reading for cost in costs]
+        jvm = median(costs, lambda cost: cost.jvm) / gb
+        python = median(costs, lambda cost: cost.python) / gb
+        other = median(costs, lambda cost: cost.other) / gb
+        wall = size / 1e6 / median(costs, lambda cost: cost.seconds)
         print(
-            f"| {way} | {parts[0]:.2f} | {parts[1]:.2f} | {parts[2]:.2f} | {sum(parts):.2f} "
-            f"| {rates[way]:.0f} | {min(rate):.0f}-{max(rate):.0f} |"
+            f"| {way} | {jvm:.2f} | {python:.2f} | {other:.2f} | {jvm + python + other:.2f} "
+            f"| {statistics.median(rates):.0f} | {min(rates):.0f}-{max(rates):.0f} | {wall:.0f} "
+            f"| {mebibytes(max(cost.worker_bytes for cost in costs))} |"
         )
-
-    def ratio(of: str, to: str, value: Callable[[Cost], float]) -> str:
-        pairs = [value(a) / value(b) for a, b in zip(runs[of], runs[to], strict=True)]
-        return f"{statistics.median(pairs):.2f} ({min(pairs):.2f}-{max(pairs):.2f})"
-
-    def everything(cost: Cost) -> float:
-        return cost.reading + cost.other
-
-    for way in ("files", "s3"):
+    print()
+    for way in ("files", "numpy", "s3"):
+        has_goals = way != "numpy" and event is CPU_SECONDS
         if way in runs and "connector" in runs:
-            print(f"{way} / connector, all processes: {ratio(way, 'connector', everything)}")
+            value, text = ratio(runs[way], runs["connector"], lambda cost: cost.everything)
+            goal = CONNECTOR_GOALS.get(record_bytes) if has_goals else None
+            if goal is not None:
+                text += verdict(reached=value <= goal, goal=f"<= {goal}")
+            print(f"{way} / connector, {unit} of all processes: {text}")
         if way in runs and "get loop" in runs:
-            read = ratio("get loop", way, lambda cost: cost.reading)
-            print(f"{way} / get loop, MB per {unit} of the reader: {read}")
+            value, text = ratio(runs["get loop"], runs[way], lambda cost: cost.reading)
+            goal = GET_LOOP_GOALS.get(record_bytes) if has_goals else None
+            if goal is not None:
+                text += verdict(reached=value >= goal, goal=f">= {goal}")
+            print(f"{way} / get loop, MB for each {unit} of the reader: {text}")
 
 
 def measure(
-    record_bytes: int,
-    size: int,
-    rounds: int,
-    count: Callable[[int], float],
-    unit: str,
-    directory: Path,
+    record_bytes: int, size: int, event: Event, given: argparse.Namespace, directory: Path
 ) -> None:
     """All ways over one topic."""
     node = TieredVarveNode(directory / f"node-{record_bytes}", cores=frozenset({OTHER_CORE}))
@@ -246,40 +278,58 @@ def measure(
         records, written = fill(node, record_bytes, size)
         # What is in the bucket is counted alike everywhere; the active segment is on the broker.
         bucket = node.remote_directory
-        session = new_session(directory)
-        in_bucket = end_of_bucket(session, bucket)
-        share = written * in_bucket // records
-        ways: dict[str, tuple[int, Callable[[], int]]] = {
-            "files": (0, counted(bucket_frame(session, f"file://{bucket}", in_bucket))),
-        }
+        others = [node.pid]
+        server = None
         if is_built(STORE):
             server = stack.enter_context(running_s3_server(STORE, bucket.parent))
-            os.sched_setaffinity(server.pid, {OTHER_CORE})
+            pin(server.pid, {OTHER_CORE})
+            others.append(server.pid)
+        else:
+            print(f"no {STORE} in .build/s3/bin: the rows s3 and get loop are left out")
+        session = new_session(directory)
+        stack.callback(session.stop)
+        meter = SessionCost(event, others)
+        stack.callback(meter.close)
+        in_bucket = end_of_bucket(session, bucket)
+        share = written * in_bucket // records
+
+        def way(frame: Callable[[int], Any], other: int = 0) -> Way:
+            few = frame(min(WARM_ROWS, in_bucket))
+            return Way(counted(frame(in_bucket)), counted(few), other)
+
+        from bench.numpy_source import NumpySource
+
+        session.dataSource.register(NumpySource)
+        location = f"file://{bucket}"
+        ways = {
+            "files": way(lambda end: bucket_frame(session, location, end)),
+            "numpy": way(
+                lambda end: bucket_frame(session, location, end, source=NumpySource.name())
+            ),
+        }
+        if server is not None:
+            url, store_pid = server.url, server.pid
             options = {
-                "store.endpoint": server.url,
+                "store.endpoint": url,
                 "store.region": REGION,
                 "store.pathStyle": "true",
                 "store.accessKeyId": ACCESS_KEY_ID,
                 "store.secretAccessKey": SECRET_ACCESS_KEY,
             }
-            location = f"s3://{bucket.name}"
-            ways["s3"] = (server.pid, counted(bucket_frame(session, location, in_bucket, options)))
-            ways["get loop"] = (
-                server.pid,
-                lambda: in_bucket if asyncio.run(get_loop(server.url, bucket.name)) else 0,
+            ways["s3"] = way(
+                lambda end: bucket_frame(session, f"s3://{bucket.name}", end, options), store_pid
             )
-        ways["connector"] = (node.pid, counted(connector_frame(session, node.port, in_bucket)))
-        runs: dict[str, list[Cost]] = {way: [] for way in ways}
-        for number in range(rounds + 1):
-            for way, (other, run) in ways.items():
-                with measured(count, other) as found:
-                    rows = run()
-                assert rows == in_bucket, (way, rows, in_bucket)
-                if number:
-                    runs[way] += found
-        session.stop()
-        print(f"\n{record_bytes} bytes a record, {in_bucket:,} records, {share / 1e9:.2f} GB")
-        report(share, runs, unit)
+            gets = GetLoop(url, bucket.name)
+            stack.callback(gets.close)
+            ways["get loop"] = Way(
+                lambda: in_bucket if gets.run() == share else 0, int, store_pid, is_spark=False
+            )
+        ways["connector"] = way(lambda end: connector_frame(session, node.port, end), node.pid)
+        if given.ways:
+            ways = {name: ways[name] for name in given.ways.split(",")}
+        runs = run_in_turns(ways, meter, in_bucket, given)
+    print(f"\n{record_bytes} bytes a record, {in_bucket:,} records, {share / 1e9:.2f} GB")
+    report(record_bytes, share, runs, event)
 
 
 def end_of_bucket(session: Any, bucket: Path) -> int:
@@ -288,8 +338,8 @@ def end_of_bucket(session: Any, bucket: Path) -> int:
     return int(frame.load(f"file://{bucket}").count())
 
 
-Measure = Callable[[int, int, int, Callable[[int], float], str, Path], None]
-"""Of a record size, bytes to write, rounds, what counts costs, its unit, and a directory."""
+Measure = Callable[[int, int, Event, argparse.Namespace, Path], None]
+"""Of a record size, bytes to write, what is counted, the command line, and a directory."""
 
 
 def for_each_size(
@@ -298,36 +348,34 @@ def for_each_size(
     *,
     program: str,
     description: str | None,
-    gib: float,
     rounds: int,
 ) -> int:
-    """Measure as the command line says; `gib` and `rounds` are its defaults."""
-    parser = argparse.ArgumentParser(prog=f"python -m {program}", description=description)
-    parser.add_argument("--gib", type=float, default=gib, help="written per record size")
+    """Measure as the command line says; `rounds` is its default."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {program}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--gib", type=float, default=1.0, help="written per record size")
     parser.add_argument("--pairs", type=int, default=rounds, help="rounds that count")
+    parser.add_argument("--warm", type=int, default=WARM_QUERIES, help="small queries before")
     parser.add_argument("--sizes", default="1024,100", help="bytes of a record")
+    parser.add_argument("--ways", default="", help="only these, by name, with commas")
     parser.add_argument("--instructions", action="store_true", help="count them, not seconds")
     parser.add_argument("--directory", type=Path, help="where to write; default: a temporary one")
     given = parser.parse_args(arguments)
-    count, unit = cpu_seconds_of, "CPU s"
-    if given.instructions:
-        count, unit = billions_of, "1e9 instructions"
+    event = INSTRUCTIONS if given.instructions else CPU_SECONDS
     size = int(given.gib * (1 << 30))
     for record_bytes in map(int, given.sizes.split(",")):
         with tempfile.TemporaryDirectory(prefix="varve-spark-", dir=given.directory) as directory:
-            measure(record_bytes, size, given.pairs, count, unit, Path(directory))
+            measure(record_bytes, size, event, given, Path(directory))
     return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table for each record size."""
     return for_each_size(
-        measure,
-        arguments,
-        program="bench.spark_source",
-        description=__doc__,
-        gib=1.0,
-        rounds=3,
+        measure, arguments, program="bench.spark_source", description=__doc__, rounds=5
     )
 
 
