@@ -7,6 +7,7 @@ from pipeline.plan.piece import Piece
 from pipeline.read.broker_options import BrokerOptions
 from pipeline.read.piece_rows import ReadOptions, read_piece
 from pipeline.source.options import SourceOptions
+from pipeline.source.settled import settle
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,3 +34,4 @@ def rows_of(piece: Piece | None, options: SourceOptions) -> "Iterator[pa.RecordB
     """Rows in the order of their offsets; none of no piece."""
     if piece is not None:
         yield from read_piece(piece, read_options(options))
+        settle()
