@@ -1,4 +1,4 @@
-"""What a lake job costs beside Spark's own way: `python -m bench.pipeline_lake [--gib 0.5]`.
+"""What a lake job costs beside Spark's own way: `python -m bench.pipeline_lake [--gib 1]`.
 
 The topic of `bench.spark_source`, on one core, becomes a folder of zstd Parquet files:
 
@@ -6,30 +6,40 @@ The topic of `bench.spark_source`, on one core, becomes a folder of zstd Parquet
     varve        `format("varve")` and Spark's Parquet writer
     connector    `format("kafka")` through the broker, and Spark's Parquet writer
 
-Wall clock and what all processes use (the broker apart) are told; each round runs every way once.
+Wall clock, and what all processes use, apart as there. Every way first writes a table that is left
+out; each round then runs every way once, in turns. Wall clock of a busy machine says little:
+`--instructions` tells what was executed.
 """
 
+import argparse
 import shutil
-import statistics
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from bench.perf_counters import CPU_SECONDS, Event
+from bench.spark_cost import Cost, SessionCost, mebibytes
 from bench.spark_source import (
     OTHER_CORE,
     TOPIC,
-    Cost,
+    Way,
     bucket_frame,
     connector_frame,
     end_of_bucket,
     fill,
     for_each_size,
-    measured,
+    median,
     new_session,
+    ratio,
+    run_in_turns,
+    verdict,
 )
 from bench.tiered_node import TieredVarveNode
+
+WALL_GOALS: Final = {1024: 1.8, 100: 3.0}
+"""Times as fast as connector and Spark's writer: at least."""
 
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
 
@@ -71,77 +81,70 @@ def by_writer(frame: Any, table: Path, expected: int) -> Callable[[], int]:
 
 
 def measure(
-    record_bytes: int,
-    size: int,
-    rounds: int,
-    count: Callable[[int], float],
-    unit: str,
-    directory: Path,
+    record_bytes: int, size: int, event: Event, given: argparse.Namespace, directory: Path
 ) -> None:
-    """All ways over one topic; the first round is left out."""
+    """All ways over one topic."""
     node = TieredVarveNode(directory / f"node-{record_bytes}", cores=frozenset({OTHER_CORE}))
     node.start()
     with ExitStack() as stack:
         stack.callback(node.stop)
         records, written = fill(node, record_bytes, size)
         session = new_session(directory)
+        stack.callback(session.stop)
+        meter = SessionCost(event, [node.pid])
+        stack.callback(meter.close)
         bucket = node.remote_directory
         rows = end_of_bucket(session, bucket)
         share = written * rows // records
-        ways = {"lake": lake_job(session, bucket, directory / "lake")}
         sources = {
             "varve": bucket_frame(session, f"file://{bucket}", rows),
             "connector": connector_frame(session, node.port, rows),
         }
-        for way, frame in sources.items():
-            ways[way] = by_writer(frame, directory / way, rows)
-        runs: dict[str, list[Cost]] = {way: [] for way in ways}
-        for number in range(rounds + 1):
-            for way, run in ways.items():
-                with measured(count, node.pid) as found:
-                    made = run()
-                assert made == rows, (way, made, rows)
-                if number:
-                    runs[way] += found
-        for way in ways:
-            there = session.read.parquet(str(directory / way)).count()
-            assert there == rows, (way, there, rows)
-        session.stop()
+        # A job has no end but the log's: the left-out round warms it up, as it does the others.
+        ways = {"lake": Way(lake_job(session, bucket, directory / "lake"), int, node.pid)}
+        for name, frame in sources.items():
+            ways[name] = Way(by_writer(frame, directory / name, rows), int, node.pid)
+        if given.ways:
+            ways = {name: ways[name] for name in given.ways.split(",")}
+        runs = run_in_turns(ways, meter, rows, given)
+        for name in ways:
+            there = session.read.parquet(str(directory / name)).count()
+            assert there == rows, (name, there, rows)
     print(f"\n{record_bytes} bytes a record, {rows:,} records, {share / 1e9:.2f} GB")
-    report(share, runs, unit)
+    report(record_bytes, share, runs, event)
 
 
-def report(size: int, runs: dict[str, list[Cost]], unit: str) -> None:
+def report(record_bytes: int, size: int, runs: dict[str, list[Cost]], event: Event) -> None:
     """Medians, and the ratios that count."""
-    print(f"\n| way | MB/s | JVM {unit}/GB | Python | broker |\n|---|--:|--:|--:|--:|")
+    unit, gb = event.unit, size / 1e9
+    print(f"\n| way | MB/s | JVM {unit}/GB | Python | broker | all | largest worker, MiB |")
+    print("|---|--:|--:|--:|--:|--:|--:|")
     for way, costs in runs.items():
-        wall = statistics.median(size / 1e6 / cost.seconds for cost in costs)
-        parts = [
-            statistics.median(getattr(cost, name) for cost in costs) / (size / 1e9)
-            for name in ("jvm", "python", "other")
-        ]
-        print(f"| {way} | {wall:.0f} | {parts[0]:.2f} | {parts[1]:.2f} | {parts[2]:.2f} |")
-    for way in ("varve", "connector"):
-        faster = [b.seconds / a.seconds for a, b in zip(runs["lake"], runs[way], strict=True)]
-        cheaper = [
-            (b.reading + b.other) / (a.reading + a.other)
-            for a, b in zip(runs["lake"], runs[way], strict=True)
-        ]
+        wall = size / 1e6 / median(costs, lambda cost: cost.seconds)
+        jvm = median(costs, lambda cost: cost.jvm) / gb
+        python = median(costs, lambda cost: cost.python) / gb
+        other = median(costs, lambda cost: cost.other) / gb
         print(
-            f"lake against {way} and Spark's writer: wall {statistics.median(faster):.2f} "
-            f"({min(faster):.2f}-{max(faster):.2f}), {unit} {statistics.median(cheaper):.2f}"
+            f"| {way} | {wall:.0f} | {jvm:.2f} | {python:.2f} | {other:.2f} "
+            f"| {jvm + python + other:.2f} "
+            f"| {mebibytes(max(cost.worker_bytes for cost in costs))} |"
         )
+    print()
+    for way in ("varve", "connector"):
+        if "lake" not in runs or way not in runs:
+            continue
+        faster, wall_text = ratio(runs[way], runs["lake"], lambda cost: cost.seconds)
+        _, cost_text = ratio(runs[way], runs["lake"], lambda cost: cost.everything)
+        goal = WALL_GOALS.get(record_bytes) if way == "connector" else None
+        if goal is not None and event is CPU_SECONDS:
+            wall_text += verdict(reached=faster >= goal, goal=f">= {goal}")
+        print(f"lake against {way} and Spark's writer: wall {wall_text}; {unit} {cost_text}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table for each record size."""
     return for_each_size(
-        measure,
-        arguments,
-        program="bench.pipeline_lake",
-        description=__doc__,
-        gib=0.5,
-        rounds=2,
+        measure, arguments, program="bench.pipeline_lake", description=__doc__, rounds=3
     )
 
 

@@ -18,6 +18,7 @@ from pipeline.lake.errors import LakeError, TableUnavailableError, TaskFailedErr
 from pipeline.lake.task import ReadPiece, Task, TaskResult, TaskSpec, run_task
 from pipeline.plan.errors import PlanError
 from pipeline.read.read_errors import ReadError
+from pipeline.source.settled import settle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,6 +85,7 @@ def _work(
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 data = attempted(do, items[number])
+                settle()
                 yield pa.record_batch([pa.array([number]), pa.array([data])], schema=_ARROW)
 
     return work
