@@ -105,9 +105,11 @@ class TierOwnSettings(Settings):
         milliseconds(0),
         default=30_000,
         text="How often, at most, a partition's `varve-history` is written, which tells readers of "
-        "the object store where the partition starts and ends and which segments it has. It is "
-        "also written before segments are removed and before DeleteRecords is answered, whatever "
-        "is set here. 0: never; what is there stays and grows old.",
+        "the object store where the partition starts and ends and which segments it has. Between "
+        "these times it is also written before segments are removed and before DeleteRecords is "
+        "answered. 0: it is written at none of these times, nor at a stop. Objects that are there "
+        "already stay as they are: readers list what was copied since, and go on to see records "
+        "that DeleteRecords has removed since.",
         source="Varve",
         dynamic=True,
     )
