@@ -41,7 +41,7 @@ from storage.environment.timer import Timer
 from tiered.deadline import Deadline, call_deadline_ms, sleep_ms
 from tiered.errors import ObjectNotFoundError
 from tiered.format.object_keys import ObjectKeys
-from tiered.maintenance.bucket_ownership import Claim
+from tiered.maintenance.bucket_ownership import CLAIM_KEY, Claim
 from tiered.maintenance.lost_metadata import HOW_TO_GO_ON
 from tiered.maintenance.object_groups import ObjectGroup, ObjectGrouping
 from tiered.metadata.interface import PartitionSegments, RemoteLogMetadataManager
@@ -460,6 +460,9 @@ class Scrubber:
 
     def _is_abandoned(self, upload: PendingUpload) -> bool:
         """Nobody goes on with an upload that began long ago."""
+        if upload.key in (CLOCK_KEY, CLAIM_KEY):
+            # Of the few objects that are the bucket's own: written within seconds, or anew.
+            return True
         history = self._keys.parse_history(upload.key)
         if history is not None:
             # It is written within seconds, or anew.

@@ -11,7 +11,7 @@ from tests.unit.tiered.segment_builder import STARTED, segment
 from tests.unit.tiered.tier_world import PARTITION, World
 from tiered.errors import StoreUnavailableError
 from tiered.maintenance.bucket_ownership import CLAIM_KEY
-from tiered.maintenance.garbage_collector import ScrubReport
+from tiered.maintenance.garbage_collector import CLOCK_KEY, ScrubReport
 from tiered.object_store.base import PendingUpload
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 
@@ -276,6 +276,19 @@ async def test_nothing_is_removed_while_the_metadata_has_lost_something() -> Non
     assert not set(rest) & world.bucket.objects.keys()
     await world.interval()
     assert world.alerts.all() == []
+
+
+async def test_an_unfinished_object_of_the_buckets_own_is_aborted() -> None:
+    """A directory keeps what a killed broker was writing, under a name of its own."""
+    world = await filled(1)
+    now_ms = world.clock.now_ms()
+    own = [PendingUpload(key, "1", now_ms) for key in (CLOCK_KEY, CLAIM_KEY)]
+    foreign = PendingUpload("somebody.json", "2", now_ms)
+    world.bucket.uploads += [*own, foreign]
+    assert (await scrub(world)).aborted_uploads == 0
+    world.clock.advance(HOUR_MS + 1)
+    assert (await scrub(world)).aborted_uploads == 2
+    assert world.bucket.uploads == [foreign]
 
 
 async def test_an_unfinished_history_is_aborted_where_its_partition_is_known() -> None:
