@@ -5,12 +5,14 @@
     ─> what was lost is found: partitions that waited are looked at again, garbage is collected
 
 A manifest is written last and removed first, so it says that its copy was finished and not given
-up, and has all that the topic's records had, leader epochs included. Not told are copies
+up, and has all that the topic's records had, leader epochs included. A partition's history is read
+before its manifests: its log start may have been lost with the rest. Not told are copies
 
     of partitions this broker has no metadata of    their topic is not here, or is not tiered
-    of topics that were deleted here                their removal goes on
-    that are below the log start offset             they were given up; told again they would be
-                                                    removed at once, so that is only done when asked
+    of topics that were deleted here, or whose      their removal goes on
+    history says that they are being deleted
+    that are below the log start offset, this       they were given up; told again they would be
+    broker's or the history's                       removed at once, so that is only done when asked
 
 It may be stopped and begun again at any time: what was told is known from then on, and passed over.
 Copies that overlap, or are of another history, are told too: which of them is read follows from
@@ -35,6 +37,8 @@ from tiered.errors import (
 from tiered.format.manifest import SegmentManifest
 from tiered.format.object_keys import ObjectKeys
 from tiered.maintenance.object_groups import ObjectGroup, ObjectGrouping
+from tiered.metadata.history import HistoryState, HistorySummary
+from tiered.metadata.history_reader import read_histories
 from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
 from tiered.settings import TierSettings
@@ -59,7 +63,7 @@ class RebuildReport:
         partitions: Of how many partitions.
         known_segments: Whole copies that the metadata knew.
         hidden_segments: Of partitions this broker has no metadata of.
-        deleted_segments: Of topics that were deleted here.
+        deleted_segments: Of topics that were deleted here, or are being deleted.
         below_log_start: Wholly below their log's start, and left alone.
         problems: Sentences about copies that could not be told; the first of them.
         problem_count: How many those are.
@@ -230,12 +234,17 @@ class MetadataRebuild:
     ) -> None:
         if partition is None or not keys:
             return
+        history = await self._history(report, partition)
+        if history is not None and history.state is HistoryState.DELETING:
+            report.deleted_segments += len(keys)
+            return
         found: list[SegmentManifest] = []
         for start in range(0, len(keys), READS_AT_A_TIME):
             part = keys[start : start + READS_AT_A_TIME]
             read = await asyncio.gather(*(self._read(report, key) for key in part))
             found += [one for one in read if one is not None]
-        log_start = 0 if below_log_start else (self._log_start_of(partition) or 0)
+        told = 0 if history is None else history.log_start_offset
+        log_start = 0 if below_log_start else max(told, self._log_start_of(partition) or 0)
         wanted = [one for one in found if one.metadata.end_offset >= log_start]
         report.below_log_start += len(found) - len(wanted)
         # The later copy of the same offsets takes the place of the earlier one, as it did then.
@@ -247,6 +256,18 @@ class MetadataRebuild:
                 await self._metadata.restore([self._finished(one) for one in some])
             report.told_segments += len(some)
             report.told_bytes += sum(one.segment_size_bytes for one in some)
+
+    async def _history(
+        self, report: RebuildReport, partition: TopicIdPartition
+    ) -> HistorySummary | None:
+        """None: there is none, or it cannot be read, which is a problem."""
+        problems: list[str] = []
+        name = self._keys.history_key(partition)
+        async with self._deadline(1, f"reading {name}"):
+            found = await read_histories(self._tier, [name], problems)
+        for text in problems:
+            report.add_problem(text)
+        return found.get(partition)
 
     async def _read(self, report: RebuildReport, key: str) -> SegmentManifest | None:
         try:

@@ -8,6 +8,12 @@ from tests.fakes.remote_metadata import MetadataEvents
 from tests.unit.tiered.tier_world import PARTITION, World
 from tiered.errors import CorruptRemoteDataError
 from tiered.format.manifest import SegmentManifest
+from tiered.metadata.history import (
+    HistoryState,
+    HistorySummary,
+    PartitionHistory,
+    encode_history,
+)
 from tiered.restore.metadata_rebuild import MetadataRebuild, RebuildBusyError
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.tasks.partition_tasks import PartitionState
@@ -86,6 +92,38 @@ async def test_what_was_given_up_is_left_alone(monkeypatch: pytest.MonkeyPatch) 
     world.deleted.add(PARTITION.topic_id)
     report = await rebuild_of(world).run(dry_run=True)
     assert (report.told_segments, report.deleted_segments) == (0, 4)
+
+
+def put_history(world: World, log_start: int, state: HistoryState) -> None:
+    """As a leader wrote it before all else was lost."""
+    summary = HistorySummary(PARTITION, "cluster", 1, state, 0, 0, log_start, 4, 4, ((0, 0),))
+    data = encode_history(PartitionHistory(summary, ()))
+    world.bucket.put(world.tier.keys.history_key(PARTITION), data)
+
+
+async def test_what_a_history_says_was_given_up_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also by a broker that has lost its own log start: deleted records stay deleted."""
+    world = await lost(monkeypatch)
+    put_history(world, 3, HistoryState.LIVE)
+    report = await rebuild_of(world).run(dry_run=True)
+    assert (report.told_segments, report.below_log_start) == (1, 3)
+    report = await rebuild_of(world).run(dry_run=True, below_log_start=True)
+    assert (report.told_segments, report.below_log_start) == (4, 0)
+    put_history(world, 0, HistoryState.DELETING)
+    report = await rebuild_of(world).run(dry_run=True)
+    assert (report.told_segments, report.deleted_segments) == (0, 4)
+
+
+async def test_a_history_that_is_damaged_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was deleted is not known then; somebody has to accept that."""
+    world = await lost(monkeypatch)
+    world.bucket.put(world.tier.keys.history_key(PARTITION), b"no history")
+    report = await rebuild_of(world).run()
+    assert (report.problem_count, report.found) == (1, False)
+    assert "DeleteRecords" in report.problems[0]
+    assert (await rebuild_of(world).run(accept_loss=True)).found
 
 
 async def test_what_cannot_be_told_is_lost_until_somebody_accepts_it(
