@@ -24,7 +24,10 @@ async def test_a_small_history_is_read_in_all_three_ways(tmp_path: Path) -> None
 
 @pytest.mark.slow
 async def test_a_million_events_cost_nothing_at_a_start(tmp_path: Path) -> None:
-    """Two seconds, with five thousand live segments; a tenth of that on an idle machine."""
+    """Counted in events that are read, and beside a start that reads them all: not in seconds.
+
+    On an idle machine it takes 0.2 s with five thousand live segments.
+    """
     starts = await measure(
         tmp_path,
         events=1_000_000,
@@ -36,6 +39,8 @@ async def test_a_million_events_cost_nothing_at_a_start(tmp_path: Path) -> None:
     )
     assert starts["clean stop"].events_read == 0
     assert starts["clean stop"].segments == 5_000
-    assert starts["clean stop"].seconds <= 2.0
-    assert starts["kill"].seconds <= 2.0
-    assert starts["clean stop"].stall_ms <= 10.0
+    assert 50 * 1_000 <= starts["kill"].events_read <= 50 * 1_000 + 50
+    assert starts["no snapshots"].events_read >= 1_000_000
+    assert starts["clean stop"].seconds <= starts["no snapshots"].seconds / 5
+    # CPU of one turn of the loop. In one go it would be some hundreds of milliseconds.
+    assert starts["clean stop"].stall_ms <= 50.0
