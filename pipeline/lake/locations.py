@@ -104,6 +104,10 @@ def open_catalog(config: JobConfig) -> Any:
     assert found is not None
     properties = {**iceberg_properties(config.sink_store), **found.properties()}
     with refusals(f"the catalog {found.name}"):
+        if found.type == "rest":
+            from pipeline.lake.sinks.rest_catalog import JobRestCatalog
+
+            return JobRestCatalog(found.name, **properties)
         return load_catalog(found.name, **properties)
 
 
