@@ -116,6 +116,11 @@ def _load(path: str) -> "JobConfig":
     return parse_job(text, path)
 
 
+def _refuse_keyed(config: "JobConfig") -> None:
+    if config.mode != "append":
+        raise CommandError(f"{config.job_name}: not for mode: {config.mode} yet", MISTAKEN)
+
+
 # -- run -------------------------------------------------------------------------------------------
 
 
@@ -271,6 +276,7 @@ def _replay_quarantine(args: argparse.Namespace) -> int:
     from pipeline.lake.quarantine import Replay
 
     config = _load(args.job)
+    _refuse_keyed(config)
     if config.errors.quarantine == "fail":
         raise CommandError(f"{config.job_name} has no quarantine: errors.quarantine is fail")
     with open_job(config) as opened:
@@ -294,6 +300,7 @@ def _reconcile(args: argparse.Namespace) -> int:
     from pipeline.lake.reconcile import Reconciler, differing
 
     config = _load(args.job)
+    _refuse_keyed(config)
     with open_job(config) as opened:
         topic, progress = opened.job.look()
         if progress is None:

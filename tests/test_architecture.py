@@ -143,6 +143,21 @@ TESTED_ELSEWHERE = {
         ),
         "tests/unit/pipeline/lake/maintain/test_upkeep.py",
     ),
+    # Parts of a table by key, which needs all of them to do anything.
+    **dict.fromkeys(
+        (
+            "pipeline/lake/keyed/bucket_task.py",
+            "pipeline/lake/keyed/leftovers.py",
+            "pipeline/lake/keyed/merge.py",
+            "pipeline/lake/keyed/row_order.py",
+            "pipeline/lake/keyed/run_file.py",
+            "pipeline/lake/keyed/run_writer.py",
+            "pipeline/lake/keyed/state.py",
+            "pipeline/lake/stored_bytes.py",
+            "pipeline/lake/stored_rows.py",
+        ),
+        "tests/unit/pipeline/lake/keyed/test_table.py",
+    ),
     # Parts of a job, which needs all of them to do anything.
     **dict.fromkeys(
         (

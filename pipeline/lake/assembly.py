@@ -84,7 +84,7 @@ def open_job(
         options = source_options(config)
     except OptionsError as error:
         raise JobConfigError([f"source: {mistake}" for mistake in error.mistakes]) from error
-    if config.mode != "append":
+    if config.mode == "debezium":
         raise JobConfigError([f"mode: {config.mode} is not there yet"])
     with ExitStack() as held:
         sink, quarantine = open_sinks(config)
@@ -115,11 +115,14 @@ def job_settings(config: JobConfig, *, new_incarnation: bool = False) -> JobSett
         config.sink.target_file_bytes,
         config.source.fail_on_data_loss,
         new_incarnation,
+        config.mode,
+        config.sink.buckets,
         {
             "isolation": config.source.isolation,
             "partition_by": repr(config.sink.partition_by),
             "target_file_bytes": str(config.sink.target_file_bytes),
             "quarantine": config.errors.quarantine,
+            **({} if config.mode == "append" else {"buckets": str(config.sink.buckets)}),
         },
     )
 
@@ -142,7 +145,8 @@ class _Targets:
             put_aside = self._target(
                 self._quarantine, WriterOptions(target_file_bytes=options.target_file_bytes)
             )
-        return TaskSpec(self._target(self._sink, writer), put_aside, converter)
+        buckets = 0 if self._config.mode == "append" else options.buckets
+        return TaskSpec(self._target(self._sink, writer), put_aside, converter, buckets)
 
     def _target(self, sink: Sink, writer: WriterOptions) -> TableTarget:
         opener = OpenTableStore(sink.store.uri, self._config.sink_store)

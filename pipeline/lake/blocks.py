@@ -5,12 +5,14 @@ that: who repeats it makes the same bytes. So a block ends behind the row with w
 `block_bytes` of keys and values or `block_rows` rows, wherever batches ended.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+Sizes: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 BLOCK_BYTES: Final = 1024 * 1024
 BLOCK_ROWS: Final = 32_768
@@ -21,18 +23,21 @@ def in_blocks(
     *,
     block_bytes: int = BLOCK_BYTES,
     block_rows: int = BLOCK_ROWS,
+    sizes_of: Callable[[pa.RecordBatch], Sizes] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Blocks of the same rows in the same order; see the module. No block is empty.
 
     Args:
-        batches: Of one schema, with columns key and value.
+        batches: Of one schema, with columns key and value, or as `sizes_of` wants them.
         block_bytes: Of keys and values; a row larger than that is in a block with those before it.
         block_rows: Most rows of a block.
+        sizes_of: Bytes of each row; none: `row_bytes`. They follow from the row alone.
     """
+    sizes_of = sizes_of or row_bytes
     held: list[pa.RecordBatch] = []
     filled = rows = 0
     for batch in batches:
-        sizes = np.cumsum(row_bytes(batch))
+        sizes = np.cumsum(sizes_of(batch))
         position = 0
         taken = 0
         while position < batch.num_rows:
@@ -50,13 +55,40 @@ def in_blocks(
         yield _joined(held)
 
 
-def row_bytes(batch: pa.RecordBatch) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+def row_bytes(batch: pa.RecordBatch) -> Sizes:
     """Bytes of key and value, per row."""
     total = np.zeros(batch.num_rows, np.int64)
     for name in ("key", "value"):
         if name in batch.schema.names:
             lengths = pc.fill_null(pc.binary_length(batch.column(name)), 0)
             total += lengths.to_numpy(zero_copy_only=False)
+    return total
+
+
+def value_bytes(column: pa.Array) -> Sizes:
+    """Bytes of each value of a column, of any type, whatever form Arrow gives it."""
+    kind = column.type
+    if pa.types.is_struct(kind):
+        total = np.ones(len(column), np.int64)
+        for part in column.flatten():
+            total += value_bytes(part)
+        return total
+    if pa.types.is_list(kind) or pa.types.is_map(kind):
+        lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+        ends = np.cumsum(lengths, dtype=np.int64)
+        inner = np.concatenate(([0], np.cumsum(value_bytes(column.flatten()))))
+        return np.asarray(inner[ends] - inner[ends - lengths] + 4)
+    if pa.types.is_binary(kind) or pa.types.is_string(kind):
+        lengths = pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False)
+        return np.asarray(lengths.astype(np.int64) + 4)
+    return np.full(len(column), max(1, kind.bit_width // 8), np.int64)
+
+
+def column_bytes(batch: pa.RecordBatch) -> Sizes:
+    """Bytes of all columns, per row."""
+    total = np.zeros(batch.num_rows, np.int64)
+    for column in batch.columns:
+        total += value_bytes(column)
     return total
 
 

@@ -338,6 +338,19 @@ class JobConfig(_Section):
             raise ValueError("maintain.sort_by: the table has no key to sort by")
         return self
 
+    @model_validator(mode="after")
+    def _can_be_keyed(self) -> "JobConfig":
+        if self.mode == "append":
+            return self
+        if self.key.format == "none":
+            raise ValueError(f"mode: {self.mode} keeps rows by key: key.format cannot be none")
+        if self.sink.partition_by:
+            raise ValueError(
+                f"mode: {self.mode} parts a table by key bucket, and a record may move its row: "
+                "sink.partition_by is for append"
+            )
+        return self
+
     @property
     def job_name(self) -> str:
         """Under which the table knows the job."""

@@ -3,7 +3,8 @@
     look at the table   its offsets, from its own commits
     look at the log     where it begins and ends
     plan                the next ranges; the plan is stored, or found and repeated
-    work                tasks write files; nothing of them is in the table
+    work                tasks write files; nothing of them is in the table. By key: tasks write
+                        sorted runs, and then a task a bucket merges them with its files
     quarantine          records that do not fit are committed first, with offsets of their own
     commit              files and new offsets, in one step that fails if anybody committed since
 
@@ -27,6 +28,8 @@ from pipeline.lake.data_file import FileNames
 from pipeline.lake.errors import CommitConflictError, ForeignTableError
 from pipeline.lake.first_offsets import FirstOffsets
 from pipeline.lake.job_parts import Columns, JobSettings, Runner
+from pipeline.lake.keyed.run_file import runs_folder
+from pipeline.lake.keyed.table import KeyedTable, TableChange
 from pipeline.lake.leftovers import clean_up
 from pipeline.lake.log_view import LogSource, TopicView
 from pipeline.lake.opening import TableOpener
@@ -50,7 +53,16 @@ EVOLUTIONS_MAX: Final = 10
 
 
 class Batch(NamedTuple):
-    """What one batch did."""
+    """What one batch did.
+
+    Attributes:
+        progress: The table's, behind it.
+        rows, quarantined: Records of either kind; in a table by key they may be of one row.
+        files: New ones.
+        read_bytes: Of keys and values.
+        work_ms, commit_ms: What it took.
+        upserted, deleted: Rows, in a table by key.
+    """
 
     progress: Progress
     rows: int
@@ -59,6 +71,8 @@ class Batch(NamedTuple):
     read_bytes: int
     work_ms: float
     commit_ms: float
+    upserted: int = 0
+    deleted: int = 0
 
 
 class LakeJob:
@@ -95,7 +109,12 @@ class LakeJob:
         self._columns = columns
         self._runner = runner
         self._clock = clock
-        self._opener = TableOpener(settings, source, sink, self._quarantine, columns, first)
+        self._keyed = None
+        if settings.mode != "append":
+            self._keyed = KeyedTable(sink, runner, settings.mode, settings.buckets)
+        self._opener = TableOpener(
+            settings, source, sink, self._quarantine, columns, first, self._keyed
+        )
         self._planner = BatchPlanner(settings, source, sink, first)
         self._evolved: ConverterSpec | None = None
 
@@ -144,38 +163,46 @@ class LakeJob:
             if plan is None:
                 return None
             put_aside = self._quarantine.look(plan)
-            result = results_of(self._work(topic, plan, spec, put_aside.skipped))
+            results = self._work(topic, plan, spec, put_aside.skipped)
+            result = results_of(results)
             if not result.behind:
                 break
             spec = self._evolved = self._columns.evolved(spec, result.behind)
         else:
             raise ForeignTableError(f"{self._sink.name}: its columns are never enough")
+        if self._keyed is None:
+            change = TableChange(result.files, (), None, progress.advanced(plan.ends()), 0, 0)
+        else:
+            target = self._task_spec(spec).rows
+            change = self._keyed.merge(view, plan, results, spec, target)
         worked_ms = self._clock.monotonic_ms()
         put_aside.commit(plan, result.quarantine_files)
-        after = progress.advanced(plan.ends())
-        self._commit(view, Converter(spec).row_schema, result, after)
+        self._commit(view, Converter(spec).row_schema, change)
         committed_ms = self._clock.monotonic_ms()
-        clean_up(self._sink, plan)
+        clean_up(self._sink, plan, change.progress)
         return Batch(
-            after,
+            change.progress,
             result.rows,
             result.quarantined,
-            len(result.files),
+            len(change.files),
             result.read_bytes,
             worked_ms - began_ms,
             committed_ms - worked_ms,
+            change.upserted,
+            change.deleted,
         )
 
-    def _commit(
-        self, view: TableView, schema: pa.Schema, result: TaskResult, after: Progress
-    ) -> None:
+    def _commit(self, view: TableView, schema: pa.Schema, change: TableChange) -> None:
         """Commit; once more where somebody changed the table and not its offsets (compaction)."""
         for _ in range(CONFLICTS_MAX):
             try:
-                self._sink.commit(view, schema, result.files, after)
+                self._sink.commit(view, schema, change.files, change.progress, change.remove)
             except CommitConflictError:
                 again = self._sink.look()
                 if again.progress != view.progress:
+                    raise
+                if change.keys is not None and change.keys != frozenset(self._sink.keys(again)):
+                    # What was merged are no longer the table's files: all of it once more.
                     raise
                 view = again
             else:
@@ -191,7 +218,7 @@ class LakeJob:
     ) -> Sequence[TaskResult]:
         found = self._source.pieces(plan.tasks)
         tasks = [
-            self._task(topic, plan.fingerprint, one, pieces, skipped.get(one, ()))
+            self._task(topic, plan, one, pieces, skipped.get(one, ()))
             for one, pieces in zip(plan.tasks, found, strict=True)
         ]
         return self._runner.run(tasks, self._task_spec(spec))
@@ -199,7 +226,7 @@ class LakeJob:
     def _task(
         self,
         topic: TopicView,
-        fingerprint: str,
+        plan: BatchPlan,
         one: TaskRange,
         pieces: tuple[Piece, ...],
         skipped: tuple[int, ...],
@@ -211,6 +238,10 @@ class LakeJob:
             one.partition,
             one.start,
             one.end,
-            fingerprint,
+            plan.fingerprint,
         )
-        return Task(names, names._replace(folder=self._quarantine.folder), pieces, skipped)
+        runs = ""
+        if self._keyed is not None:
+            runs = runs_folder(topic.topic_id.hex[:8], plan.base.batch + 1, plan.fingerprint)
+        put_aside = names._replace(folder=self._quarantine.folder)
+        return Task(names, put_aside, pieces, skipped, runs)

@@ -39,8 +39,13 @@ class JobColumns:
         key = _settings("key", config.key, topic, filesystem, mistakes)
         if mistakes:
             raise JobConfigError(mistakes)
-        headers = config.source.headers
-        self._columns = TableColumns(value or FieldSettings(), key, headers=headers, sample=sample)
+        self._columns = TableColumns(
+            value or FieldSettings(),
+            key,
+            headers=config.source.headers,
+            mode=config.mode,
+            sample=sample,
+        )
 
     def spec(self, table: pa.Schema | None) -> ConverterSpec:
         """For a table of these columns.

@@ -1,13 +1,16 @@
 """What a lake job is told, and who works for it: settings, and what runs tasks or knows columns."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
 from pipeline.lake.start import Start
 from pipeline.lake.task import Task, TaskResult, TaskSpec
-from pipeline.lake.values.spec import ConverterSpec
+from pipeline.lake.values.spec import ConverterSpec, Mode
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class JobSettings(NamedTuple):
@@ -20,6 +23,8 @@ class JobSettings(NamedTuple):
         task_bytes: Of a task, in the log.
         fail_on_data_loss: Offsets that are gone end the job.
         new_incarnation: Go on with a topic that was made anew.
+        mode: Whether every record is a row, or the last one of each key.
+        buckets: Of keys, in a table that is kept by key.
         facts: All else that decides what files are like; part of the fingerprint.
     """
 
@@ -29,6 +34,8 @@ class JobSettings(NamedTuple):
     task_bytes: int = 128 << 20
     fail_on_data_loss: bool = True
     new_incarnation: bool = False
+    mode: Mode = "append"
+    buckets: int = 16
     facts: Mapping[str, str] = {}
 
 
@@ -37,6 +44,10 @@ class Runner(Protocol):
 
     def run(self, tasks: Sequence[Task], spec: TaskSpec) -> Sequence[TaskResult]:
         """All of them; TaskFailedError when one cannot be done."""
+        ...
+
+    def map(self, work: Callable[[T], R], items: Sequence[T]) -> Sequence[R]:
+        """`work` of each item, all of it pickled; TaskFailedError when one cannot be done."""
         ...
 
     def close(self) -> None:

@@ -9,17 +9,32 @@ import logging
 from pipeline.lake.batch_plan import BatchPlan, PlanShelf, TaskRange
 from pipeline.lake.data_file import range_of
 from pipeline.lake.errors import TableUnavailableError
+from pipeline.lake.keyed.leftovers import remove_files, remove_runs, remove_states
+from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink
 
 LOGGER = logging.getLogger(__name__)
 
 
-def clean_up(sink: Sink, plan: BatchPlan) -> None:
-    """Remove all plans of the batch, and the files of those that are not `plan`."""
+def clean_up(sink: Sink, plan: BatchPlan, committed: Progress) -> None:
+    """Remove all plans of the batch, and the files of those that are not `plan`.
+
+    Args:
+        sink: The table.
+        plan: That was committed.
+        committed: With it.
+    """
     shelf = PlanShelf(sink.store)
     try:
-        for other in shelf.others(plan):
-            _remove_files(sink, other)
+        others = shelf.others(plan)
+        if committed.keyed:
+            if others:
+                remove_files(sink, committed, {other.fingerprint for other in others})
+            remove_runs(sink.store, committed)
+            remove_states(sink.store, committed)
+        else:
+            for other in others:
+                _remove_files(sink, other)
         shelf.forget(plan.base)
     except TableUnavailableError as error:
         LOGGER.info("%s; what is left of the batch stays", error)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TopicReplacedError
 from pipeline.lake.first_offsets import FirstOffsets
 from pipeline.lake.job_parts import Columns, JobSettings
+from pipeline.lake.keyed.table import KeyedTable
 from pipeline.lake.log_view import LogSource, TopicView
 from pipeline.lake.progress import Progress
 from pipeline.lake.quarantine_commit import BatchQuarantine
@@ -46,6 +47,7 @@ class TableOpener:
         quarantine: BatchQuarantine,
         columns: Columns,
         first: FirstOffsets,
+        keyed: KeyedTable | None,
     ) -> None:
         """Nothing is asked of anybody yet."""
         self._settings = settings
@@ -54,6 +56,7 @@ class TableOpener:
         self._quarantine = quarantine
         self._columns = columns
         self._first = first
+        self._keyed = keyed
 
     def look(self) -> tuple[TopicView, Progress | None]:
         """The log and what the table has of it; changes nothing.
@@ -105,15 +108,32 @@ class TableOpener:
         if progress.batch == 0 and self._settings.start != "earliest":
             # A table that does not begin at the log's start has that in a commit of its own.
             begun = progress.advanced(self._first.of(topic))
+            if self._keyed is not None:
+                begun = self._keyed.begun(begun, spec)
             self._sink.commit(view, Converter(spec).row_schema, (), begun)
             view = self._sink.look()
             assert view.progress is not None
             progress = view.progress
+        self._check_mode(progress, spec)
         self._quarantine.open(self._settings.name, topic)
         return OpenTable(view, progress, topic, spec)
 
+    def _check_mode(self, progress: Progress, spec: ConverterSpec) -> None:
+        if self._keyed is not None:
+            self._keyed.state(progress, spec)
+        elif progress.keyed:
+            raise ForeignTableError(
+                f"{self._sink.name} has the last record of each key, the job says mode: append: "
+                "set mode back, or name a new table in sink.table"
+            )
+
     def _made(self, view: TableView, topic: TopicView, spec: ConverterSpec) -> TableView:
         is_anew = view.progress is not None
+        if is_anew and self._keyed is not None:
+            raise ForeignTableError(
+                f"{self._sink.name} is kept by key and cannot go on with a topic that was made "
+                "anew: name a new table in sink.table"
+            )
         begun = Progress(self._settings.name, topic.topic, topic.topic_id, 0, {})
         self._sink.create(Converter(spec).row_schema, begun)
         made = self._sink.look()

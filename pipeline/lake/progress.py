@@ -6,7 +6,8 @@ Delta commit (where the numbers that count are application transactions):
     {"version": 1, "job": "...", "topic": "...", "topicId": "...", "batch": 3,
      "offsets": {"0": 120, "1": 77}}
 
-Offsets are those of the next record per partition; a partition that is missing has not begun.
+and of a table that is kept by key `"keyed": "0a1b2c3d"`. Offsets are those of the next record per
+partition; a partition that is missing has not begun.
 """
 
 import json
@@ -31,6 +32,8 @@ class Progress(NamedTuple):
         topic_id: Which incarnation of it.
         batch: Number of the batch that was committed last; 0: none yet.
         offsets: Next offset per partition.
+        keyed: Of a table that is kept by key, 8 hexadecimal digits that name its state
+            (`pipeline.lake.keyed.state`); empty: it is none.
     """
 
     job: str
@@ -38,6 +41,7 @@ class Progress(NamedTuple):
     topic_id: UUID
     batch: int
     offsets: Mapping[int, int]
+    keyed: str = ""
 
     def advanced(self, ends: Mapping[int, int]) -> "Progress":
         """After one more batch, which reaches up to `ends`."""
@@ -55,6 +59,7 @@ def encode_progress(progress: Progress) -> str:
             "topicId": str(progress.topic_id),
             "batch": progress.batch,
             "offsets": offsets,
+            **({"keyed": progress.keyed} if progress.keyed else {}),
         }
     )
 
@@ -81,6 +86,7 @@ def decode_progress(text: str) -> Progress:
             UUID(found["topicId"]),
             int(found["batch"]),
             offsets,
+            str(found.get("keyed", "")),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ForeignTableError(f"the table's offsets cannot be read: {error}") from error

@@ -10,13 +10,17 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
+from pipeline.lake.batch_plan import TaskRange
 from pipeline.lake.blocks import BLOCK_BYTES, BLOCK_ROWS, in_blocks, row_bytes
 from pipeline.lake.data_file import DataFile, FileNames
 from pipeline.lake.errors import LakeError
 from pipeline.lake.file_writer import FileWriter, WriterOptions, row_width
+from pipeline.lake.keyed.row_order import DELETES, NEW, NO_TIME, with_kind
+from pipeline.lake.keyed.run_file import Run
+from pipeline.lake.keyed.run_writer import RunWriter
 from pipeline.lake.table_store import TableStore
-from pipeline.lake.values.columns import QUARANTINE_SCHEMA
-from pipeline.lake.values.converter import Converter
+from pipeline.lake.values.columns import ORDER_TIME, QUARANTINE_SCHEMA, TIMESTAMP
+from pipeline.lake.values.converter import Converted, Converter
 from pipeline.lake.values.spec import ConverterSpec
 from pipeline.plan.piece import Piece
 
@@ -63,11 +67,13 @@ class TaskSpec(NamedTuple):
         rows: The table.
         quarantine: The table of records that do not fit; None: the first one ends the job.
         converter: How a record becomes a row.
+        buckets: Of a table that is kept by key; 0: every record is a row.
     """
 
     rows: TableTarget
     quarantine: TableTarget | None
     converter: ConverterSpec
+    buckets: int = 0
 
 
 class Task(NamedTuple):
@@ -78,12 +84,14 @@ class Task(NamedTuple):
         pieces: Ascending.
         skipped: Ascending offsets that the quarantine has already: an earlier attempt at the batch
             has committed it, with other settings maybe.
+        runs: Folder of the batch's runs, for a table that is kept by key.
     """
 
     names: FileNames
     quarantine_names: FileNames
     pieces: tuple[Piece, ...]
     skipped: tuple[int, ...] = ()
+    runs: str = ""
 
 
 class TaskResult(NamedTuple):
@@ -95,6 +103,8 @@ class TaskResult(NamedTuple):
         read_bytes: Of keys and values.
         behind: Ids of schemas that the converter's columns lack something of: the files must not
             be committed.
+        runs: Of a table that is kept by key, instead of files.
+        newest_us: The greatest timestamp of all records, microseconds; `NO_TIME`: there were none.
     """
 
     files: tuple[DataFile, ...]
@@ -103,6 +113,64 @@ class TaskResult(NamedTuple):
     quarantined: int
     read_bytes: int
     behind: frozenset[int] = frozenset()
+    runs: tuple[Run, ...] = ()
+    newest_us: int = NO_TIME
+
+
+class _RowFiles:
+    """Every record is a row of a file."""
+
+    def __init__(self, task: Task, spec: TaskSpec) -> None:
+        self._writer = FileWriter(spec.rows.open_store(), task.names, spec.rows.writer)
+
+    def take(self, block: pa.RecordBatch, converted: Converted) -> pa.RecordBatch:
+        return converted.rows
+
+    def write(self, rows: pa.RecordBatch, weight: int) -> None:
+        self._writer.write(rows, weight)
+
+    def finish(self, result: TaskResult) -> TaskResult:
+        return result._replace(files=self._writer.finish())
+
+    def discard(self) -> None:
+        self._writer.discard()
+
+
+class _Runs:
+    """Records are sorted by key; their order time is the greatest timestamp up to them."""
+
+    def __init__(self, task: Task, spec: TaskSpec, rows: pa.Schema) -> None:
+        self._newest = NO_TIME
+        names = task.names
+        self._writer = RunWriter(
+            spec.rows.open_store(),
+            task.runs,
+            TaskRange(names.partition, names.start, names.end),
+            spec.buckets,
+            spec.converter.identity,
+            rows,
+        )
+
+    def take(self, block: pa.RecordBatch, converted: Converted) -> pa.RecordBatch:
+        times = block.column("timestamp").cast(pa.int64()).to_numpy()
+        times = np.maximum(np.maximum.accumulate(times), self._newest)
+        self._newest = int(times[-1])
+        rows = converted.rows
+        at = np.searchsorted(block.column("offset").to_numpy(), rows.column("offset").to_numpy())
+        column = rows.schema.get_field_index(ORDER_TIME)
+        ordered = pa.array(times[at]).cast(TIMESTAMP)
+        rows = rows.set_column(column, rows.schema.field(column), ordered)
+        assert converted.deletes is not None
+        return with_kind(rows, np.where(converted.deletes, NEW | DELETES, NEW))
+
+    def write(self, rows: pa.RecordBatch, weight: int) -> None:
+        self._writer.write(rows, weight)
+
+    def finish(self, result: TaskResult) -> TaskResult:
+        return result._replace(runs=self._writer.finish(), newest_us=self._newest)
+
+    def discard(self) -> None:
+        self._writer.discard()
 
 
 def run_task(task: Task, spec: TaskSpec, read_piece: ReadPiece) -> TaskResult:
@@ -120,7 +188,7 @@ def run_task(task: Task, spec: TaskSpec, read_piece: ReadPiece) -> TaskResult:
     converter = Converter(spec.converter)
     width = row_width(converter.row_schema)
     block_rows = max(1, min(BLOCK_ROWS, 4 * BLOCK_BYTES // max(1, width)))
-    writer = FileWriter(spec.rows.open_store(), task.names, spec.rows.writer)
+    writer = _Runs(task, spec, converter.row_schema) if spec.buckets else _RowFiles(task, spec)
     bad: FileWriter | None = None
     rows = quarantined = read_bytes = 0
     behind: frozenset[int] = frozenset()
@@ -134,7 +202,7 @@ def run_task(task: Task, spec: TaskSpec, read_piece: ReadPiece) -> TaskResult:
             if behind:
                 # The rest tells what else is missing; nothing of it will be committed.
                 continue
-            good = _without(converted.rows, task.skipped)
+            good = _without(writer.take(block, converted), task.skipped)
             writer.write(good, _weight(good, block, size, width))
             rows += good.num_rows
             misfits = _without(converted.quarantined, task.skipped)
@@ -150,9 +218,8 @@ def run_task(task: Task, spec: TaskSpec, read_piece: ReadPiece) -> TaskResult:
             quarantined += misfits.num_rows
         if behind:
             return TaskResult((), (), rows, quarantined, read_bytes, behind)
-        return TaskResult(
-            writer.finish(), () if bad is None else bad.finish(), rows, quarantined, read_bytes
-        )
+        put_aside = () if bad is None else bad.finish()
+        return writer.finish(TaskResult((), put_aside, rows, quarantined, read_bytes))
     finally:
         writer.discard()
         if bad is not None:
@@ -211,4 +278,6 @@ def results_of(results: Sequence[TaskResult]) -> TaskResult:
         sum(one.quarantined for one in results),
         sum(one.read_bytes for one in results),
         frozenset().union(*(one.behind for one in results)),
+        tuple(run for one in results for run in one.runs),
+        max((one.newest_us for one in results), default=NO_TIME),
     )

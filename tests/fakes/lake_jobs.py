@@ -30,6 +30,10 @@ FIELDS = pa.schema([pa.field("id", pa.int64()), pa.field("name", pa.string())])
 SPEC = ConverterSpec(FieldSpec("json", fields=FIELDS), FieldSpec("raw"))
 
 
+BUCKETS = 4
+"""Of keys, in tables that are kept by key."""
+
+
 class FixedColumns:
     """A table whose columns never change."""
 
@@ -76,12 +80,14 @@ def lake_job(
             sink.folder,
             WriterOptions(fields, sink.keeps_partition_columns),
         )
+        buckets = 0 if converter.mode == "append" else BUCKETS
         if bad is None:
-            return TaskSpec(target, None, converter)
+            return TaskSpec(target, None, converter, buckets)
         put_aside = TableTarget(opener(bad), bad.folder, WriterOptions())
-        return TaskSpec(target, put_aside, converter)
+        return TaskSpec(target, put_aside, converter, buckets)
 
-    given = {"max_bytes": 2500, "task_bytes": 1000, **settings}
+    keyed = {"mode": spec.mode, "buckets": BUCKETS}
+    given = {"max_bytes": 2500, "task_bytes": 1000, **keyed, **settings}
     return LakeJob(
         JobSettings("orders-lake", **given),
         log,

@@ -4,6 +4,7 @@
     varve/<job>/<topic id>                     number of the batch
     varve/<job>/<topic id>/<partition>         next offset
     varve/<job>/<topic id>/partitions          1 + the highest partition that ever was in a commit
+    varve/<job>/<topic id>/keyed               `Progress.keyed` as a number, where there is one
 
     table property    varve.job, varve.topic, varve.topicId: who keeps the table, of which topic
     commit metadata   varve.progress: the same for people, in the table's history
@@ -112,12 +113,14 @@ class DeltaSink:
             if offset is not None:
                 offsets[partition] = offset
         batch = table.transaction_version(app)
+        keyed = table.transaction_version(f"{app}/keyed")
         return Progress(
             self._job,
             known.get(TOPIC, ""),
             UUID(known[TOPIC_ID]),
             0 if batch is None else batch,
             offsets,
+            "" if keyed is None else f"{keyed:08x}",
         )
 
     def _app(self, topic_id: UUID) -> str:
@@ -229,6 +232,8 @@ class DeltaSink:
         ]
         transactions.append(Transaction(app, progress.batch))
         transactions.append(Transaction(f"{app}/partitions", max(progress.offsets, default=-1) + 1))
+        if progress.keyed:
+            transactions.append(Transaction(f"{app}/keyed", int(progress.keyed, 16)))
         actions = [self._add(file) for file in files]
         actions += self._removals(table, remove)
         with refusals(self.name):

@@ -6,6 +6,11 @@
 The first four are in every row. `key` and `headers` are there when they are asked for. A field of a
 value that has one of these names, in whatever case (Spark, Delta and Iceberg compare names without
 it), becomes `value_<name>`: JSON objects often have a `timestamp` of their own.
+
+Tables by key have two more behind the coordinates, which a value's field may not be named like:
+
+    _order_time timestamp[us, UTC]   what orders records of one key: `pipeline.lake.keyed.row_order`
+    _key_bytes binary                the key as it was, where `key` is neither bytes nor text
 """
 
 from collections import Counter
@@ -39,6 +44,9 @@ QUARANTINE_SCHEMA: Final = pa.schema(
     ]
 )
 """A record that did not fit: as it was, with the registry's id where it had one, and why."""
+
+ORDER_TIME: Final = "_order_time"
+KEY_BYTES: Final = "_key_bytes"
 
 RESERVED: Final = frozenset({*COORDINATES.names, "key", "headers"})
 

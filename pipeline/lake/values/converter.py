@@ -5,11 +5,15 @@
         else               ->  the quarantine, as it was, with the reason
 
 A null value is a row whose value columns are all null, as `from_json` of null is; it is quarantined
-where a column must not be null. Keyed tables look at the record's own value for deletions.
+where a column must not be null.
+
+For a table that is kept by key a null value deletes, and a null key is quarantined. Its rows have
+the columns that order them (`pipeline.lake.values.columns`), of which `_order_time` is the record's
+own time here.
 """
 
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +22,11 @@ import pyarrow.compute as pc
 from pipeline.lake.values.columns import (
     COORDINATES,
     HEADERS,
+    KEY_BYTES,
     MAX_REASON_CHARS,
+    ORDER_TIME,
     QUARANTINE_SCHEMA,
+    TIMESTAMP,
     no_quarantine,
     value_columns,
 )
@@ -27,6 +34,8 @@ from pipeline.lake.values.formats import open_format
 from pipeline.lake.values.parsed import Misfit, ValueFormat
 from pipeline.lake.values.registry import RegistryClient, RegistryCredentials
 from pipeline.lake.values.spec import ConverterSpec, FieldSpec
+
+Flags: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 class Converted(NamedTuple):
@@ -38,11 +47,13 @@ class Converted(NamedTuple):
         behind: Ids of schemas whose records have fields or types that the table lacks (those of
             keys as negative numbers): their rows are incomplete. Whoever commits evolves the spec
             (`TableColumns.evolved`) and converts the range again before it commits.
+        deletes: For each row, whether it is none and deletes that of its key; None: no row does.
     """
 
     rows: pa.RecordBatch
     quarantined: pa.RecordBatch
     behind: frozenset[int] = frozenset()
+    deletes: Flags | None = None
 
 
 class _Side(NamedTuple):
@@ -77,6 +88,7 @@ class Converter:
         """
         self.spec: Final = spec
         client = partial(RegistryClient, credentials=credentials)
+        self._is_keyed = spec.mode != "append"
         self._value = open_format(spec.value, "value", client)
         self._key = open_format(spec.key, "key", client) if spec.key is not None else None
         self.schema: Final[pa.Schema] = value_columns(self._value.schema)
@@ -101,7 +113,10 @@ class Converter:
         if key is not None:
             for at, misfit in key.misfits.items():
                 misfits.setdefault(at, misfit._replace(reason=f"key: {misfit.reason}"))
-        self._refuse_nulls(value, misfits)
+        if self._is_keyed:
+            self._refuse_null_keys(batch.column("key"), misfits)
+        else:
+            self._refuse_nulls(value, misfits)
         kept = None
         if misfits:
             inside = np.ones(batch.num_rows, bool)
@@ -110,10 +125,24 @@ class Converter:
         behind = value.behind
         if key is not None:
             behind |= {-schema_id for schema_id in key.behind}
-        return Converted(self._rows(batch, value, key, kept), _quarantine(batch, misfits), behind)
+        rows = self._rows(batch, value, key, kept)
+        deletes = self._deletes(value, kept) if self._is_keyed else None
+        return Converted(rows, _quarantine(batch, misfits), behind, deletes)
+
+    def _deletes(
+        self, value: _Side, kept: np.ndarray[tuple[int], np.dtype[np.int64]] | None
+    ) -> Flags:
+        nulls = value.row_of < 0
+        return nulls if kept is None else nulls[kept]
 
     def _leading(self) -> list[pa.Field]:
         fields = list(COORDINATES)
+        if self._is_keyed:
+            fields.append(pa.field(ORDER_TIME, TIMESTAMP))
+            if self.spec.identity == KEY_BYTES:
+                fields.append(pa.field(KEY_BYTES, pa.binary()))
+            if taken := {field.name.lower() for field in self.schema} & {ORDER_TIME, KEY_BYTES}:
+                raise ValueError(f"a table by key has a column {min(taken)} of its own")
         if self._key is not None:
             kind = self._key.schema
             bare = kind.field(0).type if self._key.bare else pa.struct(list(kind))
@@ -129,6 +158,11 @@ class Converter:
             for at in np.flatnonzero(value.row_of < 0).tolist():
                 misfits.setdefault(at, Misfit(at, reason))
 
+    def _refuse_null_keys(self, keys: pa.Array, misfits: dict[int, Misfit]) -> None:
+        if keys.null_count:
+            for at in pc.indices_nonzero(keys.is_null()).to_pylist():
+                misfits.setdefault(at, Misfit(at, "the key is null, and rows are kept by key"))
+
     def _rows(
         self,
         batch: pa.RecordBatch,
@@ -138,6 +172,10 @@ class Converter:
     ) -> pa.RecordBatch:
         at = pa.array(kept) if kept is not None else None
         columns = [_as(batch.column(field.name), at, field.type) for field in COORDINATES]
+        if self._is_keyed:
+            columns.append(columns[-1])
+            if self.spec.identity == KEY_BYTES:
+                columns.append(_as(batch.column("key"), at, pa.binary()))
         if key is not None:
             parts = _spread(key, kept)
             kind = self.row_schema.field("key").type

@@ -9,8 +9,11 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
+from pipeline.lake.values.columns import KEY_BYTES
+
 Format: TypeAlias = Literal["raw", "string", "json", "avro", "protobuf"]
 Wire: TypeAlias = Literal["plain", "confluent"]
+Mode: TypeAlias = Literal["append", "upsert", "debezium"]
 
 MAX_VALUE_BYTES = 1024 * 1024
 """Of a value that is parsed, unless somebody says otherwise: a worker stays below 256 MiB."""
@@ -70,8 +73,16 @@ class ConverterSpec:
         value: Of values: their fields are columns of the table.
         key: Of keys: one column `key`, a struct where keys have fields; none: no such column.
         headers: Whether there is a column of headers.
+        mode: Whether every record is a row, or the last one of each key.
     """
 
     value: FieldSpec = FieldSpec()
     key: FieldSpec | None = FieldSpec()
     headers: bool = False
+    mode: Mode = "append"
+
+    @property
+    def identity(self) -> str:
+        """The column with the bytes of a row's key, in a table that is kept by key."""
+        assert self.key is not None
+        return "key" if self.key.format in ("raw", "string") else KEY_BYTES

@@ -14,7 +14,14 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from pipeline.lake.values.columns import RESERVED, field_name, plain_type, value_columns
+from pipeline.lake.values.columns import (
+    KEY_BYTES,
+    ORDER_TIME,
+    RESERVED,
+    field_name,
+    plain_type,
+    value_columns,
+)
 from pipeline.lake.values.ddl import parse_ddl
 from pipeline.lake.values.evolution import SchemaChangeError, followed
 from pipeline.lake.values.formats import file_reader, reader_of
@@ -26,6 +33,7 @@ from pipeline.lake.values.spec import (
     ConverterSpec,
     FieldSpec,
     Format,
+    Mode,
     RegistrySpec,
     Wire,
 )
@@ -63,6 +71,7 @@ class TableColumns:
         *,
         headers: bool = False,
         widen: bool = False,
+        mode: Mode = "append",
         sample: Callable[[str], Iterable[bytes | None]] = lambda side: (),
         open_client: Callable[[RegistrySpec], RegistryClient] = RegistryClient,
     ) -> None:
@@ -73,6 +82,7 @@ class TableColumns:
             key: Of keys; none: the table has no column for them.
             headers: Whether the table has a column for them.
             widen: Whether types of columns that are there can be changed in this table.
+            mode: Whether it is kept by key.
             sample: The topic's first values, or keys: is told "value" or "key". Called only where
                 there is no other way to know.
             open_client: Of a registry, with its credentials.
@@ -81,6 +91,7 @@ class TableColumns:
         self._key = key
         self._headers = headers
         self._widen = widen
+        self._mode: Mode = mode
         self._sample = sample
         self._open_client = open_client
 
@@ -98,8 +109,9 @@ class TableColumns:
         key = None
         if self._key is not None:
             key = self._side(self._key, "key", None if table is None else _key_fields(table))
-        value = self._side(self._value, "value", None if table is None else _value_fields(table))
-        return ConverterSpec(value, key, self._headers)
+        fields = None if table is None else _value_fields(table, self._mode)
+        value = self._side(self._value, "value", fields)
+        return ConverterSpec(value, key, self._headers, self._mode)
 
     def evolved(self, spec: ConverterSpec, behind: frozenset[int]) -> ConverterSpec:
         """The spec with columns for all that some of the registry's schemas have.
@@ -203,13 +215,14 @@ def _given_fields(given: FieldSettings, side: str) -> tuple[pa.Schema | None, bo
     return reader.written, reader.bare
 
 
-def _value_fields(table: pa.Schema) -> pa.Schema:
+def _value_fields(table: pa.Schema, mode: Mode) -> pa.Schema:
     """Columns of a table as fields of the value."""
+    reserved = RESERVED if mode == "append" else {*RESERVED, ORDER_TIME, KEY_BYTES}
     return pa.schema(
         [
             field.with_name(field_name(field.name)).with_type(plain_type(field.type))
             for field in table
-            if field.name.lower() not in RESERVED
+            if field.name.lower() not in reserved
         ]
     )
 

@@ -1,0 +1,1 @@
+"""Tables that keep the last record of each key: sorted files per bucket, merged as streams."""

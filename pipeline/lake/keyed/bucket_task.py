@@ -1,0 +1,255 @@
+"""One task of a commit by key: the files of a bucket merged with a batch's runs into new files.
+
+    files of the bucket  ──────────────┐
+    keys deleted before  ──────────────┤
+    runs of the batch    ─> 16 at once ┴─> merge ─┬─> rows: new files, cut at `target_file_bytes`
+                             (in rounds)          └─> keys that are deleted: one file
+
+All are sorted by key and read block by block, so memory does not depend on the bucket's size. The
+names of new files come from bucket, batch and fingerprint, and what is in them from the rows alone:
+who repeats the task writes the same bytes.
+
+Deleted keys are kept for ever, below `_varve/`, with what orders their records: an older record may
+still come by another partition or out of the quarantine, and must not bring its row back.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.lake.blocks import column_bytes, in_blocks
+from pipeline.lake.data_file import BucketNames, DataFile
+from pipeline.lake.file_writer import FileWriter
+from pipeline.lake.keyed.merge import merged
+from pipeline.lake.keyed.row_order import (
+    DELETES,
+    kinds_of,
+    merging_schema,
+    with_kind,
+    without_kind,
+)
+from pipeline.lake.keyed.run_file import OPTIONS, RunPart, read_part
+from pipeline.lake.stored_rows import stored_rows
+from pipeline.lake.table_store import TableStore
+from pipeline.lake.task import TableTarget
+from pipeline.lake.values.columns import ORDER_TIME, TIMESTAMP
+
+WAYS: Final = 16
+"""Streams that are merged at once; more runs are merged in rounds, on this machine's disk."""
+
+ROUND_ROWS: Final = 4_096
+"""Rows of a block between rounds, at most."""
+
+
+class RunRows(NamedTuple):
+    """Rows of one bucket in one run.
+
+    Attributes:
+        key, part: Where.
+        order_time: The order time before the first record of the run's task.
+    """
+
+    key: str
+    part: RunPart
+    order_time: int
+
+
+class BucketTask(NamedTuple):
+    """What to merge. Pickled; holds no secret.
+
+    Attributes:
+        names: Of new files.
+        deleted_key: Of the new file of deleted keys.
+        files: Of the bucket, in groups that are sorted each.
+        deleted: File of keys deleted before; empty: none.
+        runs: Of the batch.
+    """
+
+    names: BucketNames
+    deleted_key: str
+    files: tuple[tuple[str, ...], ...]
+    deleted: str
+    runs: tuple[RunRows, ...]
+
+
+class BucketSpec(NamedTuple):
+    """What all tasks of a commit have in common. Pickled.
+
+    Attributes:
+        target: The table.
+        rows: Its columns.
+        identity: The column of keys' bytes.
+    """
+
+    target: TableTarget
+    rows: pa.Schema
+    identity: str
+
+
+class BucketResult(NamedTuple):
+    """What a task made.
+
+    Attributes:
+        bucket: Which.
+        files: Published, not committed.
+        deleted_file: Of deleted keys; empty: there are none.
+        upserted: Keys whose row is new.
+        deleted: Rows of the table that are gone.
+    """
+
+    bucket: int
+    files: tuple[DataFile, ...]
+    deleted_file: str
+    upserted: int
+    deleted: int
+
+
+def run_bucket_task(task: BucketTask, spec: BucketSpec) -> BucketResult:
+    """Do it.
+
+    Raises:
+        TaskFailedError: A file is gone: somebody else has committed.
+        ForeignTableError: Files of the bucket are not sorted.
+    """
+    store = spec.target.open_store()
+    writer = FileWriter(store, task.names, spec.target.writer)
+    with ExitStack() as held:
+        held.callback(writer.discard)
+        deleted = held.enter_context(_DeletedKeys(store, task.deleted_key, spec))
+        merge = _Merge(task, spec, store, deleted, held)
+        for block in in_blocks(merge.rows(), sizes_of=column_bytes):
+            writer.write(block, int(column_bytes(block).sum()))
+        return BucketResult(
+            task.names.bucket, writer.finish(), deleted.finish(), merge.upserted, merge.deleted
+        )
+
+
+class _Merge:
+    """All streams of a bucket as one, and what is counted of it."""
+
+    def __init__(
+        self,
+        task: BucketTask,
+        spec: BucketSpec,
+        store: TableStore,
+        deleted: "_DeletedKeys",
+        held: ExitStack,
+    ) -> None:
+        self._task = task
+        self._spec = spec
+        self._store = store
+        self._deleted_keys = deleted
+        self._held = held
+        self.upserted = 0
+        self.deleted = 0
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Rows that the bucket has now, ascending by key."""
+        present = [self._present(keys) for keys in self._task.files]
+        if self._task.deleted:
+            present.append(self._deleted_before())
+        runs = self._rounds(max(1, WAYS - len(present)))
+        for part in merged([*present, *runs], self._spec.identity):
+            self.upserted += part.upserted
+            self.deleted += part.deleted
+            gone = (kinds_of(part.rows) & DELETES) != 0
+            if gone.any():
+                self._deleted_keys.write(part.rows.filter(pa.array(gone)))
+                yield without_kind(part.rows.filter(pa.array(~gone)))
+            else:
+                yield without_kind(part.rows)
+
+    def _present(self, keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for key in keys:
+            for rows in stored_rows(self._store, key, self._spec.rows):
+                yield with_kind(rows, 0)
+
+    def _deleted_before(self) -> Iterator[pa.RecordBatch]:
+        for rows in stored_rows(self._store, self._task.deleted, self._spec.rows):
+            yield with_kind(rows, DELETES)
+
+    def _run(self, run: RunRows) -> Iterator[pa.RecordBatch]:
+        for rows in read_part(self._store, run.key, run.part):
+            yield _not_before(rows, run.order_time)
+
+    def _rounds(self, ways: int) -> list[Iterator[pa.RecordBatch]]:
+        """At most `ways` streams of all runs: where there are more, some are merged first."""
+        waiting = [self._run(run) for run in self._task.runs]
+        while len(waiting) > ways:
+            some, waiting = waiting[:WAYS], waiting[WAYS:]
+            waiting.append(self._aside(some))
+        return waiting
+
+    def _aside(self, streams: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+        path = self._store.scratch_path(f"{self._task.deleted_key}.round")
+        self._held.callback(self._store.discard, path)
+        schema = merging_schema(self._spec.rows)
+        with pa.OSFile(path, "wb") as sink, pa.ipc.new_stream(sink, schema, options=OPTIONS) as out:
+            rows = (part.rows for part in merged(streams, self._spec.identity))
+            for block in in_blocks(rows, block_rows=ROUND_ROWS, sizes_of=column_bytes):
+                out.write_batch(block)
+        return _read_round(path)
+
+
+def _read_round(path: str) -> Iterator[pa.RecordBatch]:
+    with pa.OSFile(path, "rb") as source, pa.ipc.open_stream(source) as reader:
+        yield from reader
+
+
+def _not_before(rows: pa.RecordBatch, order_time: int) -> pa.RecordBatch:
+    """Rows of a run, whose order times are those of its task alone, put behind earlier tasks'."""
+    at = rows.schema.get_field_index(ORDER_TIME)
+    times = rows.column(at).cast(pa.int64()).to_numpy()
+    later = pa.array(np.maximum(times, order_time)).cast(TIMESTAMP)
+    return rows.set_column(at, rows.schema.field(at), later)
+
+
+class _DeletedKeys:
+    """Writes the keys that are deleted, and what orders their records."""
+
+    def __init__(self, store: TableStore, key: str, spec: BucketSpec) -> None:
+        names = dict.fromkeys((spec.identity, ORDER_TIME, "partition", "offset"))
+        self._schema = pa.schema([spec.rows.field(name) for name in names])
+        self._store = store
+        self._key = key
+        self._path = ""
+        self._writer: pq.ParquetWriter | None = None
+        self._held: list[pa.RecordBatch] = []
+        self._rows = 0
+
+    def __enter__(self) -> "_DeletedKeys":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._store.discard(self._path)
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Ascending by key over all calls."""
+        self._held.append(rows.select(self._schema.names))
+        self._rows += rows.num_rows
+        if self._rows >= ROUND_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._writer is None:
+            self._path = self._store.scratch_path(self._key)
+            self._writer = pq.ParquetWriter(self._path, self._schema, compression="zstd")
+        self._writer.write_table(pa.Table.from_batches(self._held, self._schema))
+        self._held, self._rows = [], 0
+
+    def finish(self) -> str:
+        """Its key; empty: nothing was written."""
+        if self._held:
+            self._flush()
+        if self._writer is None:
+            return ""
+        self._writer.close()
+        self._writer = None
+        self._store.publish(self._path, self._key)
+        return self._key
