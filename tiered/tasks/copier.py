@@ -352,7 +352,7 @@ class Copier:
         try:
             await self._deletion.delete(metadata, own=True)
         except TieredError as error:
-            _log.warning("failed copy %s stays for the expiry task: %s", metadata.id, error)
+            _log.warning("failed copy %s is left to the expiration task: %s", metadata.id, error)
 
     async def _tell_finished(self, metadata: RemoteLogSegmentMetadata, result: CopyResult) -> None:
         update = RemoteLogSegmentMetadataUpdate(
