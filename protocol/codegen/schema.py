@@ -17,8 +17,25 @@ from typing import Any, Final, get_args, get_origin
 from kio.schema.index import api_key_map, schema_name_map
 from kio.static.constants import EntityType
 
-VERSION_LIMITS: Final = {"describe_log_dirs": 4, "broker_heartbeat": 1}
+VERSION_LIMITS: Final = {"describe_log_dirs": 4}
 """Where kio's release of Kafka is newer than 4.2, the release we follow."""
+
+QUORUM_APIS: Final = frozenset(
+    {
+        "add_raft_voter",
+        "allocate_producer_ids",
+        "begin_quorum_epoch",
+        "broker_heartbeat",
+        "controller_registration",
+        "end_quorum_epoch",
+        "fetch_snapshot",
+        "remove_raft_voter",
+        "update_raft_voter",
+        "vote",
+    }
+)
+"""What the controllers of Kafka's own consensus (KRaft) say to each other; cluster metadata is in a
+store here, so nothing is generated for these."""
 
 _WIRE_TYPES: Final = {
     "error_code": "int16",
@@ -108,8 +125,10 @@ class Api:
 
 
 def load() -> list[Api]:
-    """Read the tables of all APIs, ordered by key."""
-    return [_load_api(key, name) for key, name in sorted(api_key_map.items())]
+    """Read the tables of all APIs but those of the KRaft quorum, ordered by key."""
+    return [
+        _load_api(key, name) for key, name in sorted(api_key_map.items()) if name not in QUORUM_APIS
+    ]
 
 
 def _load_api(key: int, name: str) -> Api:
