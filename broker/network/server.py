@@ -196,11 +196,6 @@ class NetworkServer:
         """Of all listeners."""
         return self._listeners.processors()
 
-    @property
-    def connection_count(self) -> int:
-        """Open connections."""
-        return sum(len(p.connections) for p in self.processors)
-
     def update_limits(self, settings: "BrokerConfig") -> None:
         """Limits of connections that were changed; those that are open stay."""
         self.limits.max_connections = settings.max_connections

@@ -15,9 +15,6 @@ from typing import Final
 from uuid import UUID
 
 from config.broker import BrokerConfig
-from storage.checkpoints.checkpoint_files import (
-    HIGH_WATERMARK_CHECKPOINT,
-)
 from storage.checkpoints.log_directory import LogDirectory
 from storage.checkpoints.log_loading import LoadJob, LoadProgress
 from storage.checkpoints.reserve import RESERVE_BYTES
@@ -251,14 +248,6 @@ class LogTable:
     def is_given_up(self, topic_partition: TopicPartition) -> bool:
         """Whether the partition's log could not be opened, in a directory that serves."""
         return topic_partition in self._given_up
-
-    def high_watermark_checkpoint(self, topic_partition: TopicPartition) -> int | None:
-        """The partition's high watermark as of the last checkpoint, None without one."""
-        for directory in self.directories:
-            offset = directory.checkpointed(HIGH_WATERMARK_CHECKPOINT, topic_partition)
-            if offset is not None:
-                return offset
-        return None
 
     def _each(self, act: Callable[[Log], int]) -> int:
         total = 0

@@ -137,15 +137,6 @@ class ProducerStateManager:
 
     # -- verification ------------------------------------------------------------------------
 
-    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether the producer has a transaction of this epoch open here."""
-        entry = self._producers.get(producer_id)
-        return (
-            entry is not None
-            and entry.txn_first_offset != NO_OFFSET
-            and entry.epoch == producer_epoch
-        )
-
     def begin_verification(
         self,
         producer_id: int,

@@ -501,8 +501,3 @@ class TopicMetadataManager:
     def deletions(self) -> Sequence[RemotePartitionDelete]:
         """See RemoteLogMetadataManager; of the metadata partitions that have been read."""
         return [d for reader, _ in self._readers.values() for d in reader.deletions()]
-
-    @property
-    def segments_known(self) -> int:
-        """Segments in memory, of all partitions, wanted or not."""
-        return sum(reader.segments for reader, _ in self._readers.values())

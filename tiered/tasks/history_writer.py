@@ -21,7 +21,7 @@ import hashlib
 import logging
 from array import array
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -343,10 +343,6 @@ class HistoryWriter:
         deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 1)
         async with Deadline(self._timer, deadline_ms, f"removal of {key}"):
             await self._tier.delete_objects([key])
-
-    def is_history(self, keys: Iterable[str]) -> set[str]:
-        """Those of the names that are a history's."""
-        return {key for key in keys if self._keys.parse_history(key) is not None}
 
 
 def _digest(content: bytes | bytearray) -> bytes:
