@@ -35,6 +35,8 @@ class SegmentFiles:
             the next segment's base offset.
         transaction_index: Path, None when nothing was aborted.
         leader_epochs: Text of a leader-epoch checkpoint, up to the segment's end.
+        empty_from: Where the segments begin that lie directly before this one and have no record;
+            None: there are none.
     """
 
     log: str
@@ -43,6 +45,7 @@ class SegmentFiles:
     producer_snapshot: str
     transaction_index: str | None
     leader_epochs: bytes
+    empty_from: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

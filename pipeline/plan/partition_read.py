@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from pipeline.plan.bucket import Bucket
+from pipeline.plan.empty_gaps import without_empty_gaps
 from pipeline.plan.history import continues, read_history, read_summary, tiered_partition
 from pipeline.plan.layout import (
     FoundSegment,
@@ -282,6 +283,7 @@ async def _decide(
             epochs = decode_epochs(files[SideFile.LEADER_EPOCH], keys.indexes)
             start = None if summary is None else summary.log_start_offset
             layout = lay_out(newest, waiting, epochs, start)
+            layout = await without_empty_gaps(bucket, layout)
             stable = stable_end(
                 files[SideFile.PRODUCER_SNAPSHOT], layout.log_start_offset, layout.end_offset
             )

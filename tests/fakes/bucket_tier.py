@@ -78,6 +78,8 @@ class BucketTier:
         self.keys = ObjectKeys()
         self.calls: Counter[str] = Counter()
         self.custom_metadata: bytes | None = None
+        self.empty_from: dict[int, int | None] = {}
+        """What copies were told of the log before them, by their start offset."""
         self._faults: dict[str, list[Exception | None]] = {}
 
     def fail(self, call: str, error: Exception, *, at: str = "", times: int = 1) -> None:
@@ -117,6 +119,7 @@ class BucketTier:
         )
         await self._at("indexes uploaded")
         self.bucket.put(keys.manifest, json.dumps({"crc": zlib.crc32(log)}).encode())
+        self.empty_from[metadata.start_offset] = files.empty_from
         await self._at("manifest uploaded")
         return CopyResult(len(log), self.custom_metadata)
 

@@ -231,7 +231,7 @@ class ChunkCache:
             if error.is_descriptor_limit:
                 # Nothing is wrong with the chunk, and another file could not be opened either.
                 raise
-            _log.warning("downloading a chunk again: %s", error)
+            _log.warning("a chunk is downloaded again: %s", error)
             self._lose(chunk)
             return None
         self._chunks.move_to_end(key)
@@ -437,7 +437,7 @@ class ChunkCache:
         except DiskError as error:
             if error.errno not in _NO_ROOM or not self._chunks:
                 raise
-            _log.warning("disk full: the chunk cache evicts: %s", error)
+            _log.warning("the chunk cache makes room on a full disk: %s", error)
         self._remover.remove(part + ".tmp")
         self._make_room(source.chunk_length(key.chunk))
         await self._remover.wait()

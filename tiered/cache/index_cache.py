@@ -136,7 +136,7 @@ class IndexCache:
         try:
             found = await self._run(scan, self._filesystem, self._directory)
         except DiskError as error:
-            _log.warning("index cache starts empty: %s", error)
+            _log.warning("the index cache begins empty: %s", error)
             return
         for id_, stem, size in found:
             self._admit(StoredSet(id_, f"{self._directory}/{stem}", size))

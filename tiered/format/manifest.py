@@ -22,6 +22,9 @@ JSON, UTF-8, written as Aiven's version "1" is, so that its plugin reads our seg
     varve.software            by which version
     varve.records             how many the log has, as its batches' headers say: also aborted ones,
                               no transaction markers; missing where nobody has counted
+    varve.emptyFrom           offsets from here up to the segment's start have no record in the log
+                              that it was copied from: compaction had left segments without any, of
+                              which nothing is copied; missing where there were none
     varve.chunkCrcs           base64 of one u32 a chunk: CRC-32C of its original bytes
     varve.storedCrcs          the same of its stored bytes
     varve.sideFiles           of each side file {"size","crc32c","storedCrc32c"}: original size,
@@ -115,6 +118,7 @@ class SegmentManifest:
         created_ms: When it was written.
         software: By which version.
         records: In the log, without transaction markers; `UNKNOWN`: nobody has counted.
+        empty_from: From where up to its start the log had no record; None: it had, or nobody told.
     """
 
     metadata: RemoteLogSegmentMetadata
@@ -128,6 +132,7 @@ class SegmentManifest:
     created_ms: int
     software: str
     records: int = UNKNOWN
+    empty_from: int | None = None
 
     @property
     def log_size(self) -> int:
@@ -192,6 +197,7 @@ class SegmentManifest:
             "createdMs": self.created_ms,
             "software": self.software,
             **({} if self.records == UNKNOWN else {"records": self.records}),
+            **({} if self.empty_from is None else {"emptyFrom": self.empty_from}),
             "chunkCrcs": _pack_crcs(self.chunk_crcs),
             "storedCrcs": _pack_crcs(self.stored_crcs),
             "sideFiles": {
@@ -292,6 +298,7 @@ def _from_fields(fields: Mapping[str, Any], varve: Mapping[str, Any]) -> Segment
         created_ms=_number(varve, "createdMs"),
         software=_typed(varve, "software", str),
         records=_number(varve, "records") if "records" in varve else UNKNOWN,
+        empty_from=_number(varve, "emptyFrom") if "emptyFrom" in varve else None,
     )
 
 

@@ -141,9 +141,7 @@ class TopicMetadataManager:
             if first is None or self._accepts_partitions:
                 await self._snapshots.set_partition_count(count)
         except RemoteStorageError as error:
-            LOGGER.warning(
-                "original partition count of __remote_log_metadata is unknown error=%s", error
-            )
+            LOGGER.warning("nobody knows how many partitions there were at first error=%s", error)
             first = None
         if first is None or self._accepts_partitions:
             self.misfit = ""
@@ -194,7 +192,7 @@ class TopicMetadataManager:
 
         def give_up() -> None:
             LOGGER.warning(
-                "final metadata snapshots abandoned after %d ms", self._settings.stop_max_ms
+                "last metadata snapshots given up after %d ms", self._settings.stop_max_ms
             )
             for task in last:
                 task.cancel()

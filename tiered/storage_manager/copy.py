@@ -115,6 +115,7 @@ class SegmentCopier:
                 created_ms=created_ms,
                 software=self._software,
                 records=stream.records,
+                empty_from=files.empty_from,
             )
             text = await self._threads.run(manifest.to_json)
             await self._store.put(keys.indexes, indexes)

@@ -20,6 +20,7 @@ Source: Kafka, RemoteLogManager.java (RLMCopyTask).
 """
 
 import logging
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
@@ -34,6 +35,7 @@ from storage.environment.timer import Timer
 from storage.errors import StorageError
 from storage.log.log import Log
 from storage.segment.segment import Segment
+from storage.types.log_files import LOG_SUFFIX, SKIPPED_SUFFIX, log_file_name
 from tiered.deadline import METADATA_DEADLINE_MS, Deadline, call_deadline_ms
 from tiered.errors import CorruptSegmentError, RemoteStorageError, TieredError
 from tiered.metadata.interface import RemoteLogMetadataManager
@@ -305,7 +307,23 @@ class Copier:
             producer_snapshot=snapshot,
             transaction_index=index.path if index.entry_count else None,
             leader_epochs=encode_epochs(epochs),
+            empty_from=self._empty_from(log, segment),
         )
+
+    def _empty_from(self, log: Log, segment: Segment) -> int | None:
+        """Where the segments begin, directly before this one, that compaction has left empty.
+
+        Those that somebody gave up (`tiered.tasks.skip`) are empty, too: their records are lost.
+        """
+        segments = log.segment_facts()
+        at = first = bisect_left(segments, segment.base_offset, key=lambda one: one.base_offset)
+        while first and not segments[first - 1].size:
+            before = segments[first - 1]
+            name = log_file_name(before.base_offset, LOG_SUFFIX, SKIPPED_SUFFIX)
+            if self._filesystem.exists(f"{before.directory}/{name}"):
+                break
+            first -= 1
+        return segments[first].base_offset if first < at else None
 
     def _describe(
         self, led: LedPartition, candidate: Candidate, files: SegmentFiles
@@ -352,7 +370,7 @@ class Copier:
         try:
             await self._deletion.delete(metadata, own=True)
         except TieredError as error:
-            _log.warning("failed copy %s is left to the expiration task: %s", metadata.id, error)
+            _log.warning("failed copy %s stays for the expiry task: %s", metadata.id, error)
 
     async def _tell_finished(self, metadata: RemoteLogSegmentMetadata, result: CopyResult) -> None:
         update = RemoteLogSegmentMetadataUpdate(

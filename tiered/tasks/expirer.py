@@ -234,8 +234,7 @@ class Expirer:
                 return
             counters.lost_segments += 1
             _log.error(
-                "%s: offsets %d to %d are missing: neither in the local log nor complete in "
-                "remote storage",
+                "%s: offsets %d to %d are neither here nor whole in remote storage",
                 segment.partition,
                 segment.start_offset,
                 segment.end_offset,
@@ -268,11 +267,7 @@ class Expirer:
         return False
 
     async def _adopt(self, segment: RemoteLogSegmentMetadata) -> None:
-        _log.warning(
-            "%s: copy %s is complete: publishing COPY_SEGMENT_FINISHED",
-            segment.partition,
-            segment.id,
-        )
+        _log.warning("%s: copy %s is complete: told finished", segment.partition, segment.id)
         update = RemoteLogSegmentMetadataUpdate(
             segment_id=segment.segment_id,
             event_timestamp_ms=self._clock.now_ms(),

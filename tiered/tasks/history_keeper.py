@@ -281,7 +281,7 @@ class HistoryKeeper:
         if late:
             self.late_answers += len(late)
             _log.warning(
-                "DeleteRecords answered before the history object was updated: %d partitions, the "
+                "DeleteRecords is answered before the bucket knows of it: %d partitions, the "
                 "first of them %s",
                 len(late),
                 late[0],

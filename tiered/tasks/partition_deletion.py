@@ -118,7 +118,7 @@ class RemoteDeletion:
         await self._history.remove(partition)
         await self._tell(partition, PartitionDeleteState.DELETE_PARTITION_FINISHED)
         self._deletion.forget(partition)
-        _log.info("%s: all remote segments deleted", partition)
+        _log.info("%s: all of it is gone from remote storage", partition)
 
     async def purge(self, led: LedPartition) -> None:
         """Remove all segments of a partition whose remote storage was switched off.

@@ -102,16 +102,22 @@ def _encode_copy(
         files.transaction_index,
     ]
     facts = [topic.partitions, dict(topic.overrides), topic.cluster_id]
-    return [metadata.as_json(), paths, facts], files.leader_epochs
+    return [metadata.as_json(), paths, facts, files.empty_from], files.leader_epochs
 
 
 def _decode_copy(arguments: Arguments, data: bytes) -> tuple[Any, ...]:
-    metadata, paths, (partitions, overrides, cluster_id) = arguments
+    metadata, paths, (partitions, overrides, cluster_id), empty_from = arguments
     log, offset_index, time_index, producer_snapshot, transaction_index = paths
     return (
         RemoteLogSegmentMetadata.from_json(metadata),
         SegmentFiles(
-            log, offset_index, time_index, producer_snapshot, transaction_index, leader_epochs=data
+            log,
+            offset_index,
+            time_index,
+            producer_snapshot,
+            transaction_index,
+            leader_epochs=data,
+            empty_from=empty_from,
         ),
         TopicFacts(partitions, overrides, cluster_id),
     )

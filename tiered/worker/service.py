@@ -212,7 +212,7 @@ class TierService:
             self._connection.send_now(Kind.STATISTICS, number, {"counters": self.statistics()})
         except Exception:
             # What cannot be told must not look as if the process had hung.
-            LOGGER.exception("counters cannot be reported")
+            LOGGER.exception("counters cannot be told")
             self._connection.send_now(Kind.STATISTICS, number, {"counters": {}})
 
     async def finish(self, limit_ms: float) -> None:

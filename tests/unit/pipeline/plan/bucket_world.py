@@ -116,6 +116,7 @@ class Replica:
         size: int = 30,
         timestamp_ms: int | None = None,
         codec: int = 0,
+        key: bytes | None = b"k",
     ) -> None:
         """So many batches."""
         for _ in range(count):
@@ -129,6 +130,7 @@ class Replica:
                 base_sequence=sequence if producer_id >= 0 else -1,
                 transactional=transactional,
                 codec=codec,
+                key=key,
             )
             if producer_id >= 0:
                 self.sequences[producer_id] = sequence + records
@@ -231,6 +233,7 @@ class BucketWorld:
         partitions: int = 1,
         from_offset: int | None = None,
         until_offset: int | None = None,
+        tells_of_empty: bool = True,
     ) -> list[RemoteLogSegmentMetadata]:
         """The closed segments that end behind what the replica has copied; what was copied."""
         start = replica.copied_to if from_offset is None else from_offset
@@ -239,6 +242,8 @@ class BucketWorld:
             if until_offset is not None and metadata.start_offset >= until_offset:
                 break
             if metadata.end_offset >= start:
+                if not tells_of_empty:
+                    files = replace(files, empty_from=None)
                 facts = TopicFacts(partitions, {}, "cluster")
                 await self.tier.copy_segment(metadata, files, facts)
                 copied.append(metadata)
@@ -251,8 +256,13 @@ class BucketWorld:
     ) -> Iterator[tuple[RemoteLogSegmentMetadata, SegmentFiles]]:
         """As `tiered.tasks.copier` describes them."""
         segments = log.segment_facts()
+        empty_from: int | None = None
         for segment, following in pairwise(segments):
             end = following.base_offset
+            if not segment.size:
+                empty_from = segment.base_offset if empty_from is None else empty_from
+                continue
+            before, empty_from = empty_from, None
             if end <= log.log_start_offset:
                 continue
             epochs = log.leader_epochs.entries_in_range(segment.base_offset, end)
@@ -267,6 +277,7 @@ class BucketWorld:
                 leader_epochs=encode_epochs(
                     entry for entry in log.leader_epochs.entries() if entry[1] < end
                 ),
+                empty_from=before,
             )
             yield (
                 RemoteLogSegmentMetadata(

@@ -4,13 +4,12 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.plan import splits
 from pipeline.plan.errors import PlanError
 from pipeline.plan.splits import OffsetRange, SplitLimits, pieces, plan_pieces
-from tests.effort import examples
 from tests.unit.pipeline.plan.bucket_world import BucketWorld, Replica
 from tests.unit.pipeline.plan.plain_reader import read_rows
 from tiered.errors import ObjectNotFoundError
@@ -142,7 +141,7 @@ async def build(script: list[Step], **form: bool) -> tuple[BucketWorld, Replica]
     return world, leader
 
 
-@examples(60)
+@settings(max_examples=60, deadline=None)
 @given(
     script=steps,
     form=st.fixed_dictionaries({"compression": st.booleans(), "encryption": st.booleans()}),

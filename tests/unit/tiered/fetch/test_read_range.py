@@ -1,9 +1,8 @@
 """Reads of remote segments against a model: random batches, chunks, offsets, limits, failures."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
 from tests.unit.tiered.remote_history import (
     RemoteHistory,
     bytes_of,
@@ -20,7 +19,7 @@ READS = st.lists(
 )
 
 
-@examples(200)
+@settings(max_examples=200, deadline=None)
 @given(
     batches=BATCHES,
     chunk_bytes=st.integers(12, 700),
@@ -79,7 +78,7 @@ def _check(
         assert headers[0].base_offset <= offset <= headers[0].last_offset
 
 
-@examples(100)
+@settings(max_examples=100, deadline=None)
 @given(
     batches=BATCHES,
     chunk_bytes=st.integers(20, 700),

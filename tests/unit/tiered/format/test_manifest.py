@@ -82,6 +82,7 @@ def same(left: SegmentManifest, right: SegmentManifest) -> bool:
         {"metadata": replace(metadata(), state=SegmentState.COPY_SEGMENT_FINISHED)},
         {"records": 0},
         {"records": 123_456},
+        {"empty_from": 0},
     ],
 )
 def test_a_manifest_comes_back(changes: dict[str, Any]) -> None:
@@ -91,6 +92,16 @@ def test_a_manifest_comes_back(changes: dict[str, Any]) -> None:
     assert same(SegmentManifest.from_json(data, KEY), written)
     # Reading and writing again changes nothing: `rewrap` relies on that.
     assert SegmentManifest.from_json(data, KEY).to_json() == data
+
+
+def test_what_was_empty_before_is_there_or_not() -> None:
+    """Manifests of earlier versions do not tell; readers of those pass it over."""
+    assert b"emptyFrom" not in manifest().to_json()
+    fields = json.loads(manifest(empty_from=0).to_json())
+    assert fields["remoteLogSegmentMetadata"]["varve"]["emptyFrom"] == 0
+    fields["remoteLogSegmentMetadata"]["varve"]["emptyFrom"] = True
+    with pytest.raises(CorruptRemoteDataError, match="emptyFrom"):
+        SegmentManifest.from_json(sealed(fields), KEY)
 
 
 def test_a_count_of_records_is_there_or_not() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.records.batch import CONTROL_BIT, HEADER, LOG_OVERHEAD, crc32c
@@ -12,7 +12,6 @@ from protocol.records.control import build_end_transaction_marker
 from storage.checkpoints.checkpoint_files import encode_epochs
 from storage.producers.snapshot import encode_snapshot
 from storage.types.append_origin import AppendOrigin
-from tests.effort import examples
 from tests.fakes.filesystem import FakeFilesystem
 from tests.unit.storage.log_model import NOW_MS, Opened, append, make_batch, open_log
 from tests.unit.tiered.segments import Segment, batch, make_segment
@@ -284,7 +283,7 @@ STEPS = st.lists(
 )
 
 
-@examples(80)
+@settings(max_examples=80, deadline=None)
 @given(STEPS, st.booleans())
 def test_every_closed_segment_of_a_log_passes(steps: list[tuple[str, int]], several: bool) -> None:
     """A check that refuses what the log writes would let the disk run full."""

@@ -107,6 +107,20 @@ async def test_an_empty_segment_at_the_end_waits_for_the_next() -> None:
     assert world.finished() == [(0, 0), (1, 1), (3, 3)]
 
 
+async def test_whoever_reads_the_bucket_is_told_what_was_empty() -> None:
+    """Compaction left it so: nothing is missing between two copies."""
+    world = World()
+    world.write(6)
+    for offset in (1, 2, 4):
+        for suffix in ("log", "index", "timeindex"):
+            world.filesystem.open(f"/data/t-0/{offset:020}.{suffix}").truncate(0)
+    await world.crash()
+    await world.start()
+    await world.interval()
+    assert world.finished() == [(0, 0), (3, 3), (5, 5)]
+    assert world.tier.empty_from == {0: None, 3: 1, 5: 4}
+
+
 async def test_a_failed_copy_is_taken_back_at_once_and_tried_under_a_new_id() -> None:
     world = World()
     world.write(1)

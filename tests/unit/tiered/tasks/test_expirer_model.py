@@ -9,11 +9,10 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.effort import examples
 from tests.unit.tiered.tier_world import World, tiered_config
 from tiered.errors import StoreTimeoutError, StoreUnavailableError
 
@@ -175,4 +174,11 @@ class TierLife(RuleBasedStateMachine):
 
 
 TestTierLife = TierLife.TestCase
-TestTierLife.settings = settings(examples(30, steps=25), phases=[Phase.generate])
+TestTierLife.settings = settings(
+    max_examples=30,
+    stateful_step_count=25,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
+)

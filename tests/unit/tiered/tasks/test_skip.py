@@ -49,6 +49,7 @@ async def test_copying_goes_on_behind_it_and_the_files_stay() -> None:
     assert world.filesystem.peek(LOG) == b""
     assert (_alerts(world), world.led.blocked) == ([], None)
     assert find_gaps(world.metadata, PARTITION, world.log) == [(2, 3)]
+    assert world.tier.empty_from[3] is None, "its records are lost"
 
 
 async def test_reads_go_on_behind_it_here_and_when_it_is_remote() -> None:

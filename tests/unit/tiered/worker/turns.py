@@ -43,5 +43,7 @@ SEGMENT = RemoteLogSegmentMetadata(
     txn_index_empty=True,
 )
 
-FILES = SegmentFiles("/d/a.log", "/d/a.index", "/d/a.timeindex", "/d/b.snapshot", None, b"0\n\xff")
+FILES = SegmentFiles(
+    "/d/a.log", "/d/a.index", "/d/a.timeindex", "/d/b.snapshot", None, b"0\n\xff", 7
+)
 FACTS = TopicFacts(7, {"retention.ms": "1"}, "cluster")
