@@ -106,8 +106,7 @@ class GroupMetrics:
         )
         yield gauge(
             "varve_group_coordinator_unavailable_partitions",
-            "Partitions of __consumer_offsets that cannot be read; their groups have no "
-            "coordinator.",
+            "Partitions of __consumer_offsets that cannot be read: nobody coordinates them.",
             (),
             [((), len(self._groups.unavailable))],
         )

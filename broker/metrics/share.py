@@ -48,8 +48,7 @@ class ShareMetrics:
             ),
             (
                 "varve_share_coordinator_unavailable_partitions",
-                "Partitions of __share_group_state that cannot be read; their share groups have "
-                "no state.",
+                "Partitions of __share_group_state that cannot be read: nobody coordinates them.",
                 len(self._coordinator.unavailable),
             ),
             (

@@ -65,8 +65,7 @@ class TransactionMetrics:
             yield counter(f"{TRANSACTIONS}_{name}", text, (), [((), value)])
         yield gauge(
             f"{TRANSACTIONS}_unavailable_partitions",
-            "Partitions of __transaction_state that cannot be read; their transactional ids "
-            "have no coordinator.",
+            "Partitions of __transaction_state that cannot be read: nobody coordinates them.",
             (),
             [((), len(coordinator.unavailable))],
         )

@@ -36,8 +36,7 @@ class WriterMetrics:
             ),
             (
                 "varve_directory_writer_queued_bytes_max",
-                "Limit of queued bytes; above it produced batches are refused with a retriable "
-                "error.",
+                "Above this, produced batches are told to come again.",
                 [(labels, pace.queued_bytes_max) for labels, pace in paces],
             ),
             (
@@ -65,7 +64,7 @@ class WriterMetrics:
             ),
             (
                 "varve_directory_writes_refused",
-                "Produced batches refused with a retriable error because the write queue was full.",
+                "Batches that were told to come again because too much waited.",
                 [(labels, pace.refused) for labels, pace in paces],
             ),
         ):
