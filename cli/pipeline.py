@@ -30,6 +30,7 @@ from cli.connection import FAILED, MISTAKEN, CommandError, exit_status
 from cli.table import Cell, format_json, format_size, format_table
 
 if TYPE_CHECKING:
+    from pipeline.lake.assembly import OpenJob
     from pipeline.lake.config import JobConfig
     from pipeline.lake.log_view import TopicView
     from pipeline.lake.maintain.upkeep import Maintained
@@ -114,11 +115,6 @@ def _load(path: str) -> "JobConfig":
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"{path} cannot be read: {error}", MISTAKEN) from error
     return parse_job(text, path)
-
-
-def _refuse_keyed(config: "JobConfig") -> None:
-    if config.mode != "append":
-        raise CommandError(f"{config.job_name}: not for mode: {config.mode} yet", MISTAKEN)
 
 
 # -- run -------------------------------------------------------------------------------------------
@@ -276,12 +272,13 @@ def _replay_quarantine(args: argparse.Namespace) -> int:
     from pipeline.lake.quarantine import Replay
 
     config = _load(args.job)
-    _refuse_keyed(config)
     if config.errors.quarantine == "fail":
         raise CommandError(f"{config.job_name} has no quarantine: errors.quarantine is fail")
     with open_job(config) as opened:
         assert opened.quarantine is not None
-        replay = Replay(opened.sink, opened.quarantine, opened.columns, opened.targets)
+        replay = Replay(
+            opened.sink, opened.quarantine, opened.columns, opened.targets, opened.keyed
+        )
         replayed = replay.run()
     if args.json:
         print(format_json(replayed._asdict()))
@@ -300,11 +297,12 @@ def _reconcile(args: argparse.Namespace) -> int:
     from pipeline.lake.reconcile import Reconciler, differing
 
     config = _load(args.job)
-    _refuse_keyed(config)
     with open_job(config) as opened:
         topic, progress = opened.job.look()
         if progress is None:
             raise CommandError(f"{config.job_name}: there is no table yet")
+        if config.mode != "append":
+            return _reconcile_keys(args, config.job_name, opened, topic, progress)
         reconciler = Reconciler(
             opened.log, opened.sink, opened.quarantine, opened.columns, opened.reading
         )
@@ -383,6 +381,38 @@ def maintained_lines(one: "Maintained", *, dry_run: bool) -> Iterator[str]:
         yield f"  left as it is: {sentence}"
     for name in one.others:
         yield f"  not a file of the table's, left alone: {name}"
+
+
+def _reconcile_keys(
+    args: argparse.Namespace,
+    name: str,
+    opened: "OpenJob",
+    topic: "TopicView",
+    progress: "Progress",
+) -> int:
+    from pipeline.lake.keyed.reconcile import KeyedReconciler
+    from pipeline.lake.locations import scratch_store
+
+    with scratch_store() as scratch:
+        found = KeyedReconciler(
+            opened.log, opened.sink, opened.quarantine, opened.columns, opened.reading, scratch
+        ).run(topic, progress)
+    if args.json:
+        buckets = [one._asdict() for one in found.buckets]
+        print(format_json({**found._asdict(), "equal": found.equal, "buckets": buckets}))
+        return 0 if found.equal else FAILED
+    different = [one for one in found.buckets if one.differs]
+    if different:
+        rows: list[list[Cell]] = [
+            [one.bucket, one.log_rows, one.table_rows, ", ".join(one.differs)] for one in different
+        ]
+        print(format_table(("BUCKET", "LOG", "TABLE", "DIFFERS IN"), rows))
+    print(
+        f"{name}: {found.records} records are {sum(one.log_rows for one in found.buckets)} rows in "
+        f"{len(found.buckets)} key buckets, {len(different)} buckets differ; {found.older} "
+        f"rows are older than the log, {found.beyond} beyond the table's offsets"
+    )
+    return 0 if found.equal else FAILED
 
 
 ACTIONS = {

@@ -149,6 +149,7 @@ TESTED_ELSEWHERE = {
             "pipeline/lake/keyed/bucket_task.py",
             "pipeline/lake/keyed/leftovers.py",
             "pipeline/lake/keyed/merge.py",
+            "pipeline/lake/keyed/reconcile.py",
             "pipeline/lake/keyed/row_order.py",
             "pipeline/lake/keyed/run_file.py",
             "pipeline/lake/keyed/run_writer.py",

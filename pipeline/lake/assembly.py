@@ -16,6 +16,7 @@ from pipeline.lake.file_writer import WriterOptions
 from pipeline.lake.job import Batch, LakeJob
 from pipeline.lake.job_columns import JobColumns
 from pipeline.lake.job_parts import JobSettings, Runner
+from pipeline.lake.keyed.table import KeyedTable
 from pipeline.lake.local_runner import LocalRunner
 from pipeline.lake.locations import OpenTableStore, needed, open_sinks
 from pipeline.lake.log_source import PlannedLog, source_options
@@ -68,6 +69,7 @@ class OpenJob(NamedTuple):
     columns: JobColumns
     targets: Callable[[ConverterSpec], TaskSpec]
     reading: ReadPieces
+    keyed: KeyedTable | None
 
 
 @contextmanager
@@ -84,8 +86,6 @@ def open_job(
         options = source_options(config)
     except OptionsError as error:
         raise JobConfigError([f"source: {mistake}" for mistake in error.mistakes]) from error
-    if config.mode == "debezium":
-        raise JobConfigError([f"mode: {config.mode} is not there yet"])
     with ExitStack() as held:
         sink, quarantine = open_sinks(config)
         planner = held.enter_context(Planner(options))
@@ -103,7 +103,7 @@ def open_job(
             runner or LocalRunner(reading),
             SystemClock(),
         )
-        yield OpenJob(job, log, sink, quarantine, columns, targets, reading)
+        yield OpenJob(job, log, sink, quarantine, columns, targets, reading, job.keyed)
 
 
 def job_settings(config: JobConfig, *, new_incarnation: bool = False) -> JobSettings:

@@ -342,6 +342,8 @@ class JobConfig(_Section):
     def _can_be_keyed(self) -> "JobConfig":
         if self.mode == "append":
             return self
+        if self.mode == "debezium" and self.value.format in ("raw", "string"):
+            raise ValueError("mode: debezium reads envelopes: value.format json, avro or protobuf")
         if self.key.format == "none":
             raise ValueError(f"mode: {self.mode} keeps rows by key: key.format cannot be none")
         if self.sink.partition_by:

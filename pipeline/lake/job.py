@@ -29,7 +29,7 @@ from pipeline.lake.errors import CommitConflictError, ForeignTableError
 from pipeline.lake.first_offsets import FirstOffsets
 from pipeline.lake.job_parts import Columns, JobSettings, Runner
 from pipeline.lake.keyed.run_file import runs_folder
-from pipeline.lake.keyed.table import KeyedTable, TableChange
+from pipeline.lake.keyed.table import KeyedTable, TableChange, plan_digest
 from pipeline.lake.leftovers import clean_up
 from pipeline.lake.log_view import LogSource, TopicView
 from pipeline.lake.opening import TableOpener
@@ -76,7 +76,11 @@ class Batch(NamedTuple):
 
 
 class LakeJob:
-    """See the module. One at a time calls `step`."""
+    """See the module. One at a time calls `step`.
+
+    Attributes:
+        keyed: The table as one by key; None: it has every record.
+    """
 
     def __init__(
         self,
@@ -109,11 +113,11 @@ class LakeJob:
         self._columns = columns
         self._runner = runner
         self._clock = clock
-        self._keyed = None
+        self.keyed = None
         if settings.mode != "append":
-            self._keyed = KeyedTable(sink, runner, settings.mode, settings.buckets)
+            self.keyed = KeyedTable(sink, runner, settings.mode, settings.buckets)
         self._opener = TableOpener(
-            settings, source, sink, self._quarantine, columns, first, self._keyed
+            settings, source, sink, self._quarantine, columns, first, self.keyed
         )
         self._planner = BatchPlanner(settings, source, sink, first)
         self._evolved: ConverterSpec | None = None
@@ -170,11 +174,11 @@ class LakeJob:
             spec = self._evolved = self._columns.evolved(spec, result.behind)
         else:
             raise ForeignTableError(f"{self._sink.name}: its columns are never enough")
-        if self._keyed is None:
+        if self.keyed is None:
             change = TableChange(result.files, (), None, progress.advanced(plan.ends()), 0, 0)
         else:
             target = self._task_spec(spec).rows
-            change = self._keyed.merge(view, plan, results, spec, target)
+            change = self.keyed.merge(view, plan, results, spec, target)
         worked_ms = self._clock.monotonic_ms()
         put_aside.commit(plan, result.quarantine_files)
         self._commit(view, Converter(spec).row_schema, change)
@@ -241,7 +245,8 @@ class LakeJob:
             plan.fingerprint,
         )
         runs = ""
-        if self._keyed is not None:
-            runs = runs_folder(topic.topic_id.hex[:8], plan.base.batch + 1, plan.fingerprint)
+        if self.keyed is not None:
+            topic_id_start = topic.topic_id.hex[:8]
+            runs = runs_folder(topic_id_start, plan.base.batch + 1, plan_digest(plan))
         put_aside = names._replace(folder=self._quarantine.folder)
         return Task(names, put_aside, pieces, skipped, runs)

@@ -8,7 +8,7 @@ from pipeline.lake.config import FormatConfig, JobConfig, RegistryConfig
 from pipeline.lake.errors import ForeignTableError, JobConfigError
 from pipeline.lake.values.json_schema import InferenceError
 from pipeline.lake.values.registry import RegistryClient, RegistryError, SchemaMissingError
-from pipeline.lake.values.spec import ConverterSpec, RegistrySpec
+from pipeline.lake.values.spec import ConverterSpec, Envelope, RegistrySpec
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns, check_settings
 from storage.environment.filesystem import Filesystem
 from storage.errors import DiskError
@@ -35,8 +35,9 @@ class JobColumns:
         """
         mistakes: list[str] = []
         topic = config.source.topic
-        value = _settings("value", config.value, topic, filesystem, mistakes)
-        key = _settings("key", config.key, topic, filesystem, mistakes)
+        is_change = config.mode == "debezium"
+        value = _settings("value", config.value, topic, filesystem, mistakes, is_change=is_change)
+        key = _settings("key", config.key, topic, filesystem, mistakes, is_change=is_change)
         if mistakes:
             raise JobConfigError(mistakes)
         self._columns = TableColumns(
@@ -78,13 +79,24 @@ class JobColumns:
 
 
 def _settings(
-    side: str, config: FormatConfig, topic: str, filesystem: Filesystem, mistakes: list[str]
+    side: str,
+    config: FormatConfig,
+    topic: str,
+    filesystem: Filesystem,
+    mistakes: list[str],
+    *,
+    is_change: bool,
 ) -> FieldSettings | None:
     if config.format == "none":
         return None
     definition: bytes | None = None
     registry = None if config.registry is None else _registry(side, config.registry, mistakes)
     subject = config.registry.subject if config.registry is not None else ""
+    envelope: Envelope = "none"
+    if is_change and side == "value":
+        envelope = "change"
+    elif is_change and config.format == "json":
+        envelope = "wrapper"
     settings = FieldSettings(
         config.format,
         config.wire_format,
@@ -92,6 +104,7 @@ def _settings(
         registry=registry,
         subject=subject or f"{topic}-{side}",
         max_value_bytes=config.max_value_bytes,
+        envelope=envelope,
     )
     if config.schema_file:
         try:

@@ -10,6 +10,7 @@ from pipeline.lake.batch_plan import BatchPlan, PlanShelf, TaskRange
 from pipeline.lake.data_file import range_of
 from pipeline.lake.errors import TableUnavailableError
 from pipeline.lake.keyed.leftovers import remove_files, remove_runs, remove_states
+from pipeline.lake.keyed.table import plan_digest
 from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink
 
@@ -29,7 +30,7 @@ def clean_up(sink: Sink, plan: BatchPlan, committed: Progress) -> None:
         others = shelf.others(plan)
         if committed.keyed:
             if others:
-                remove_files(sink, committed, {other.fingerprint for other in others})
+                remove_files(sink, committed, {plan_digest(other) for other in others})
             remove_runs(sink.store, committed)
             remove_states(sink.store, committed)
         else:

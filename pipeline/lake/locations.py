@@ -1,6 +1,8 @@
 """From settings to stores and sinks: the edge at which a job meets disks, networks and catalogs."""
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -53,6 +55,13 @@ def open_table_store(location: str, options: StoreConfig) -> TableStore:
     if not path.startswith("/"):
         raise JobConfigError([f"the table's location {location!r} is neither s3:// nor file:///"])
     return DirectoryStore(path, filesystem, randomness)
+
+
+@contextmanager
+def scratch_store() -> Iterator[TableStore]:
+    """A store in a folder for temporary files, which is removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="varve-") as folder:
+        yield DirectoryStore(folder, LocalFilesystem(), SystemRandomness())
 
 
 def open_sinks(config: JobConfig) -> tuple[Sink, Sink | None]:

@@ -11,6 +11,11 @@ leaves rows in both tables; the next replay finds them in the table, by the name
 replays write, and only clears the quarantine. So the table never has a row twice. Rows of a batch
 that is not committed yet stay: the job itself has still to do with them.
 
+Of a table by key the records are merged with the buckets they touch: a row or a deletion of their
+key that is newer stays, an older row is replaced. Their order time is not known any more, so
+against records of other partitions they count by their own times. Replayed twice they change
+nothing.
+
 Headers are not in the quarantine: of a table with headers, replayed rows have none.
 """
 
@@ -23,16 +28,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline.lake.batch_plan import fingerprint_of
+from pipeline.lake.batch_plan import TaskRange, fingerprint_of
 from pipeline.lake.data_file import TOPIC_CHARACTERS, DataFile, FileNames, NamedRange, range_of
 from pipeline.lake.errors import CommitConflictError, ForeignTableError
 from pipeline.lake.file_writer import FileWriter, row_width
 from pipeline.lake.job_parts import Columns
+from pipeline.lake.keyed.leftovers import remove_runs
+from pipeline.lake.keyed.row_order import new_kinds, with_kind
+from pipeline.lake.keyed.run_file import Run, runs_folder
+from pipeline.lake.keyed.run_writer import RunWriter
+from pipeline.lake.keyed.table import KeyedTable
 from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink, TableView
 from pipeline.lake.task import TableTarget, TaskSpec
 from pipeline.lake.values.columns import HEADERS, QUARANTINE_SCHEMA
-from pipeline.lake.values.converter import Converter
+from pipeline.lake.values.converter import Converted, Converter
 from pipeline.lake.values.spec import ConverterSpec
 
 LOGGER = logging.getLogger(__name__)
@@ -76,6 +86,7 @@ class _Part(NamedTuple):
 
     Attributes:
         rows, left: Files that were published, not committed.
+        runs: Instead of rows, of a table that is kept by key.
         fitted: Rows in the table once this is committed, those of an earlier replay too.
         reasons: Of those that are left.
         spec: With which it was done.
@@ -87,6 +98,8 @@ class _Part(NamedTuple):
     fitted: int
     reasons: Counter[str]
     behind: frozenset[int] = frozenset()
+    runs: tuple[Run, ...] = ()
+    digest: str = ""
 
 
 class Replay:
@@ -98,6 +111,7 @@ class Replay:
         quarantine: Sink,
         columns: Columns,
         task_spec: Callable[[ConverterSpec], TaskSpec],
+        keyed: KeyedTable | None = None,
     ) -> None:
         """Nothing is done yet.
 
@@ -106,11 +120,13 @@ class Replay:
             quarantine: Its quarantine.
             columns: What the table's columns are now.
             task_spec: Where files of both are written.
+            keyed: The table, where it is kept by key.
         """
         self._sink = sink
         self._quarantine = quarantine
         self._columns = columns
         self._task_spec = task_spec
+        self._keyed = keyed
 
     def run(self) -> Replayed:
         """Try all records again.
@@ -158,8 +174,14 @@ class Replay:
             spec = self._columns.evolved(spec, part.behind)
         else:
             raise ForeignTableError(f"{self._sink.name}: its columns are never enough")
+        schema = Converter(spec).row_schema
         if part.rows:
-            self._sink.commit(view, Converter(spec).row_schema, part.rows, progress)
+            self._sink.commit(view, schema, part.rows, progress)
+        if self._keyed is not None and part.runs:
+            target = self._task_spec(spec).rows
+            change = self._keyed.replay(view, progress, part.digest, part.runs, spec, target)
+            self._sink.commit(view, schema, change.files, change.progress, change.remove)
+            remove_runs(self._sink.store, progress)
         if part.fitted:
             self._quarantine.commit(bad, QUARANTINE_SCHEMA, part.left, bad.progress, [key])
         return part
@@ -172,14 +194,18 @@ class Replay:
         progress: Progress,
         spec: ConverterSpec,
     ) -> _Part:
-        there = self._there(view, progress, named)
+        there: frozenset[int] = frozenset()
+        if self._keyed is None:
+            there = self._there(view, progress, named)
         passed = progress.offsets.get(named.partition, 0)
         facts = {
             "replay": key,
             "converter": repr(spec),
             "passed": str(passed),
             "there": str(sorted(there)),
+            "keyed": progress.keyed,
         }
+        digest = fingerprint_of(facts)
         names = FileNames(
             "",
             progress.topic,
@@ -187,16 +213,22 @@ class Replay:
             named.partition,
             named.start,
             named.end,
-            fingerprint_of(facts),
+            digest,
         )
         targets = self._task_spec(spec)
         assert targets.quarantine is not None
         marked = _MARK + progress.topic[: TOPIC_CHARACTERS - len(_MARK)]
-        with (
-            _Writer(targets.rows, names._replace(topic=marked)) as rows,
-            _Writer(targets.quarantine, names) as left,
-        ):
-            return self._sort(key, Converter(spec), passed, there, rows, left)
+        converter = Converter(spec)
+        with _Writer(targets.quarantine, names) as left:
+            if self._keyed is not None:
+                folder = runs_folder(progress.topic_id.hex[:8], progress.batch, digest)
+                with _Runs(targets, folder, names, converter) as runs:
+                    part = self._sort(key, converter, passed, there, runs, left)
+                    if part.behind or not part.fitted:
+                        return part
+                    return part._replace(runs=runs.runs(), digest=digest)
+            with _Writer(targets.rows, names._replace(topic=marked)) as rows:
+                return self._sort(key, converter, passed, there, rows, left)
 
     def _sort(
         self,
@@ -204,7 +236,7 @@ class Replay:
         converter: Converter,
         passed: int,
         there: frozenset[int],
-        rows: "_Writer",
+        rows: "_Writer | _Runs",
         left: "_Writer",
     ) -> _Part:
         reasons: Counter[str] = Counter()
@@ -220,7 +252,7 @@ class Replay:
             behind |= converted.behind
             if behind:
                 continue
-            rows.write(converted.rows)
+            rows.take(converted)
             fitted += converted.rows.num_rows
             for misfits in (converted.quarantined, waiting):
                 left.write(misfits)
@@ -276,10 +308,46 @@ class _Writer:
     def __exit__(self, *_: object) -> None:
         self._writer.discard()
 
+    def take(self, converted: Converted) -> None:
+        self.write(converted.rows)
+
     def write(self, batch: pa.RecordBatch) -> None:
         self._writer.write(batch, batch.num_rows * row_width(batch.schema) + batch.nbytes)
 
     def finish(self) -> tuple[DataFile, ...]:
+        return self._writer.finish()
+
+
+class _Runs:
+    """Runs of a table by key; in order by the records' own times."""
+
+    def __init__(
+        self, targets: TaskSpec, folder: str, names: FileNames, converter: Converter
+    ) -> None:
+        self._writer = RunWriter(
+            targets.rows.open_store(),
+            folder,
+            TaskRange(names.partition, names.start, names.end),
+            targets.buckets,
+            converter.spec.identity,
+            converter.row_schema,
+        )
+
+    def __enter__(self) -> "_Runs":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.discard()
+
+    def take(self, converted: Converted) -> None:
+        rows = with_kind(converted.rows, new_kinds(converted))
+        self._writer.write(rows, rows.num_rows * row_width(rows.schema) + rows.nbytes)
+
+    def finish(self) -> tuple[DataFile, ...]:
+        """No files: see `runs`."""
+        return ()
+
+    def runs(self) -> tuple[Run, ...]:
         return self._writer.finish()
 
 

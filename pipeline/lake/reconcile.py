@@ -127,7 +127,7 @@ class Reconciler:
                 table's columns do not hold.
         """
         converter = Converter(self._columns.spec(self._sink.look().schema))
-        tasks = _ranges(topic, progress, self._range_bytes)
+        tasks = ranges_of(topic, progress, self._range_bytes)
         log, table, bad = (_Sums(tasks, progress) for _ in range(3))
         for task, pieces in zip(tasks, self._source.pieces(tasks), strict=True):
             for piece in pieces:
@@ -148,7 +148,8 @@ class Reconciler:
         )
 
 
-def _ranges(topic: TopicView, progress: Progress, range_bytes: int) -> tuple[TaskRange, ...]:
+def ranges_of(topic: TopicView, progress: Progress, range_bytes: int) -> tuple[TaskRange, ...]:
+    """What of the log a table has, in parts of about so many bytes."""
     spans: dict[int, list[Span]] = {}
     for number, partition in topic.partitions.items():
         reached = progress.offsets.get(number, 0)
@@ -195,14 +196,14 @@ class _Sums:
         np.add.at(self.rows, at, 1)
         np.minimum.at(self.least, at, kept)
         np.maximum.at(self.most, at, kept)
-        hashes = _hashes(batch.select(["offset", "timestamp"]))
-        np.add.at(self.coordinates, at, hashes[inside])
+        found = hashes(batch.select(["offset", "timestamp"]))
+        np.add.at(self.coordinates, at, found[inside])
 
     def take_values(self, partition: int, rows: pa.RecordBatch) -> None:
         """Whole rows of the table."""
         inside, at = self._places(partition, rows.column("offset").to_numpy())
         named = [name for name in rows.schema.names if name not in ("topic", "partition")]
-        np.add.at(self.values, at, _hashes(rows.select(named))[inside])
+        np.add.at(self.values, at, hashes(rows.select(named))[inside])
 
     def _places(self, partition: int, offsets: Numbers) -> tuple[Numbers, Numbers]:
         """Which rows are in a range, and in which."""
@@ -229,7 +230,7 @@ def _compared(
         yield ComparedRange(*task, found, kept, put_aside, differs)
 
 
-def _hashes(batch: pa.RecordBatch) -> Numbers:
+def hashes(batch: pa.RecordBatch) -> Numbers:
     """One for each row; the same for the same values, whatever form Arrow gives them."""
     if not batch.num_rows:
         return np.zeros(0, np.uint64)

@@ -15,11 +15,11 @@ from pipeline.lake.blocks import BLOCK_BYTES, BLOCK_ROWS, in_blocks, row_bytes
 from pipeline.lake.data_file import DataFile, FileNames
 from pipeline.lake.errors import LakeError
 from pipeline.lake.file_writer import FileWriter, WriterOptions, row_width
-from pipeline.lake.keyed.row_order import DELETES, NEW, NO_TIME, with_kind
+from pipeline.lake.keyed.row_order import NO_TIME, OrderedRows
 from pipeline.lake.keyed.run_file import Run
 from pipeline.lake.keyed.run_writer import RunWriter
 from pipeline.lake.table_store import TableStore
-from pipeline.lake.values.columns import ORDER_TIME, QUARANTINE_SCHEMA, TIMESTAMP
+from pipeline.lake.values.columns import QUARANTINE_SCHEMA
 from pipeline.lake.values.converter import Converted, Converter
 from pipeline.lake.values.spec import ConverterSpec
 from pipeline.plan.piece import Piece
@@ -140,7 +140,7 @@ class _Runs:
     """Records are sorted by key; their order time is the greatest timestamp up to them."""
 
     def __init__(self, task: Task, spec: TaskSpec, rows: pa.Schema) -> None:
-        self._newest = NO_TIME
+        self._ordered = OrderedRows()
         names = task.names
         self._writer = RunWriter(
             spec.rows.open_store(),
@@ -152,22 +152,13 @@ class _Runs:
         )
 
     def take(self, block: pa.RecordBatch, converted: Converted) -> pa.RecordBatch:
-        times = block.column("timestamp").cast(pa.int64()).to_numpy()
-        times = np.maximum(np.maximum.accumulate(times), self._newest)
-        self._newest = int(times[-1])
-        rows = converted.rows
-        at = np.searchsorted(block.column("offset").to_numpy(), rows.column("offset").to_numpy())
-        column = rows.schema.get_field_index(ORDER_TIME)
-        ordered = pa.array(times[at]).cast(TIMESTAMP)
-        rows = rows.set_column(column, rows.schema.field(column), ordered)
-        assert converted.deletes is not None
-        return with_kind(rows, np.where(converted.deletes, NEW | DELETES, NEW))
+        return self._ordered.rows(block, converted)
 
     def write(self, rows: pa.RecordBatch, weight: int) -> None:
         self._writer.write(rows, weight)
 
     def finish(self, result: TaskResult) -> TaskResult:
-        return result._replace(runs=self._writer.finish(), newest_us=self._newest)
+        return result._replace(runs=self._writer.finish(), newest_us=self._ordered.newest_us)
 
     def discard(self) -> None:
         self._writer.discard()

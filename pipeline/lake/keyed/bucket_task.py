@@ -13,7 +13,7 @@ Deleted keys are kept for ever, below `_varve/`, with what orders their records:
 still come by another partition or out of the quarantine, and must not bring its row back.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Final, NamedTuple
 
@@ -120,76 +120,104 @@ def run_bucket_task(task: BucketTask, spec: BucketSpec) -> BucketResult:
     with ExitStack() as held:
         held.callback(writer.discard)
         deleted = held.enter_context(_DeletedKeys(store, task.deleted_key, spec))
-        merge = _Merge(task, spec, store, deleted, held)
-        for block in in_blocks(merge.rows(), sizes_of=column_bytes):
+        present = [_present(store, keys, spec.rows) for keys in task.files]
+        if task.deleted:
+            present.append(deleted_rows(store, task.deleted, spec.rows))
+        merge = BucketMerge(store, spec.rows, spec.identity, task.deleted_key)
+        held.callback(merge.close)
+        rows = merge.rows(present, task.runs, deleted.write)
+        for block in in_blocks(rows, sizes_of=column_bytes):
             writer.write(block, int(column_bytes(block).sum()))
         return BucketResult(
             task.names.bucket, writer.finish(), deleted.finish(), merge.upserted, merge.deleted
         )
 
 
-class _Merge:
-    """All streams of a bucket as one, and what is counted of it."""
+def _present(store: TableStore, keys: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for key in keys:
+        for rows in stored_rows(store, key, schema):
+            yield with_kind(rows, 0)
+
+
+def deleted_rows(store: TableStore, key: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """A file of deleted keys, as a stream to merge."""
+    for rows in stored_rows(store, key, schema):
+        yield with_kind(rows, DELETES)
+
+
+class BucketMerge:
+    """All streams of a bucket as one, and what is counted of it.
+
+    Attributes:
+        upserted, deleted: See `BucketResult`.
+    """
 
     def __init__(
-        self,
-        task: BucketTask,
-        spec: BucketSpec,
-        store: TableStore,
-        deleted: "_DeletedKeys",
-        held: ExitStack,
+        self, store: TableStore, schema: pa.Schema, identity: str, scratch_key: str
     ) -> None:
-        self._task = task
-        self._spec = spec
+        """Nothing is read yet.
+
+        Args:
+            store: Where runs are, and scratch files can be.
+            schema: Of the table.
+            identity: The column of keys' bytes.
+            scratch_key: After which scratch files are named.
+        """
         self._store = store
-        self._deleted_keys = deleted
-        self._held = held
+        self._schema = schema
+        self._identity = identity
+        self._scratch_key = f"{scratch_key}.round"
+        self._scratch: list[str] = []
         self.upserted = 0
         self.deleted = 0
 
-    def rows(self) -> Iterator[pa.RecordBatch]:
-        """Rows that the bucket has now, ascending by key."""
-        present = [self._present(keys) for keys in self._task.files]
-        if self._task.deleted:
-            present.append(self._deleted_before())
-        runs = self._rounds(max(1, WAYS - len(present)))
-        for part in merged([*present, *runs], self._spec.identity):
+    def close(self) -> None:
+        """Remove scratch files."""
+        for path in self._scratch:
+            self._store.discard(path)
+
+    def rows(
+        self,
+        present: Sequence[Iterator[pa.RecordBatch]],
+        runs: Sequence[RunRows],
+        on_deleted: Callable[[pa.RecordBatch], None],
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows that the bucket has now, ascending by key; deleted keys are given to `on_deleted`.
+
+        Args:
+            present: Sorted streams of what the table has.
+            runs: Of a batch.
+            on_deleted: Takes rows of deleted keys, ascending by key.
+        """
+        streams = self._rounds(runs, max(1, WAYS - len(present)))
+        for part in merged([*present, *streams], self._identity):
             self.upserted += part.upserted
             self.deleted += part.deleted
             gone = (kinds_of(part.rows) & DELETES) != 0
             if gone.any():
-                self._deleted_keys.write(part.rows.filter(pa.array(gone)))
+                on_deleted(part.rows.filter(pa.array(gone)))
                 yield without_kind(part.rows.filter(pa.array(~gone)))
             else:
                 yield without_kind(part.rows)
-
-    def _present(self, keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for key in keys:
-            for rows in stored_rows(self._store, key, self._spec.rows):
-                yield with_kind(rows, 0)
-
-    def _deleted_before(self) -> Iterator[pa.RecordBatch]:
-        for rows in stored_rows(self._store, self._task.deleted, self._spec.rows):
-            yield with_kind(rows, DELETES)
 
     def _run(self, run: RunRows) -> Iterator[pa.RecordBatch]:
         for rows in read_part(self._store, run.key, run.part):
             yield _not_before(rows, run.order_time)
 
-    def _rounds(self, ways: int) -> list[Iterator[pa.RecordBatch]]:
+    def _rounds(self, runs: Sequence[RunRows], ways: int) -> list[Iterator[pa.RecordBatch]]:
         """At most `ways` streams of all runs: where there are more, some are merged first."""
-        waiting = [self._run(run) for run in self._task.runs]
+        waiting = [self._run(run) for run in runs]
         while len(waiting) > ways:
             some, waiting = waiting[:WAYS], waiting[WAYS:]
             waiting.append(self._aside(some))
         return waiting
 
     def _aside(self, streams: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-        path = self._store.scratch_path(f"{self._task.deleted_key}.round")
-        self._held.callback(self._store.discard, path)
-        schema = merging_schema(self._spec.rows)
+        path = self._store.scratch_path(self._scratch_key)
+        self._scratch.append(path)
+        schema = merging_schema(self._schema)
         with pa.OSFile(path, "wb") as sink, pa.ipc.new_stream(sink, schema, options=OPTIONS) as out:
-            rows = (part.rows for part in merged(streams, self._spec.identity))
+            rows = (part.rows for part in merged(streams, self._identity))
             for block in in_blocks(rows, block_rows=ROUND_ROWS, sizes_of=column_bytes):
                 out.write_batch(block)
         return _read_round(path)

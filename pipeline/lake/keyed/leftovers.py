@@ -29,15 +29,15 @@ def remove_runs(store: TableStore, progress: Progress) -> None:
         store.delete(done)
 
 
-def remove_files(sink: Sink, progress: Progress, fingerprints: Collection[str]) -> None:
-    """Files that plans of other fingerprints wrote for the batch that is committed."""
+def remove_files(sink: Sink, progress: Progress, digests: Collection[str]) -> None:
+    """Files that other plans wrote for the batch that is committed."""
     topic_id_start = progress.topic_id.hex[:8]
     left = [
         file.key
         for file in sink.store.list(sink.folder)
         if (named := bucket_of(file.key)) is not None
         and (named.topic_id_start, named.batch) == (topic_id_start, progress.batch)
-        and named.fingerprint in fingerprints
+        and named.fingerprint in digests
     ]
     if left:
         sink.store.delete(left)

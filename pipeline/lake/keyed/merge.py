@@ -137,6 +137,25 @@ def _in_order(rows: pa.RecordBatch, order: Numbers, begins: Numbers) -> tuple[Nu
     times = rows.column(ORDER_TIME).cast(pa.int64()).to_numpy()[at]
     partitions = rows.column("partition").to_numpy()[at]
     offsets = rows.column("offset").to_numpy()[at]
+    times = _not_falling(times, partitions, offsets, group)
     sorted_order = order.copy()
     sorted_order[several] = at[np.lexsort((offsets, partitions, times, group))]
     return sorted_order, begins
+
+
+def _not_falling(times: Numbers, partitions: Numbers, offsets: Numbers, group: Numbers) -> Numbers:
+    """Order times that do not fall within a partition; those of rows out of a quarantine may.
+
+    They are these records' own times, which are at most their order times.
+    """
+    by_offset = np.lexsort((offsets, partitions, group))
+    same = np.diff(group[by_offset]) == 0
+    same &= np.diff(partitions[by_offset]) == 0
+    if not (same & (np.diff(times[by_offset]) < 0)).any():
+        return times
+    risen = times.copy()
+    for before, after in zip(
+        by_offset[:-1][same].tolist(), by_offset[1:][same].tolist(), strict=True
+    ):
+        risen[after] = max(risen[after], risen[before])
+    return risen

@@ -24,6 +24,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from pipeline.lake.values.columns import ORDER_TIME, TIMESTAMP
+from pipeline.lake.values.converter import Converted
+
 KIND: Final = "_kind"
 NEW: Final = 1
 DELETES: Final = 2
@@ -60,3 +63,39 @@ def kinds_of(rows: pa.RecordBatch) -> Numbers:
 def without_kind(rows: pa.RecordBatch) -> pa.RecordBatch:
     """The columns of the table."""
     return rows.drop_columns([KIND])
+
+
+class OrderedRows:
+    """Gives the rows of a partition, block by block, their order time and kind.
+
+    Attributes:
+        newest_us: The greatest timestamp so far, microseconds.
+    """
+
+    def __init__(self) -> None:
+        self.newest_us = NO_TIME
+
+    def rows(self, block: pa.RecordBatch, converted: Converted) -> pa.RecordBatch:
+        """The rows of a block, with `_kind`.
+
+        Args:
+            block: All its records, ascending by offset.
+            converted: What they became.
+        """
+        if not block.num_rows:
+            return with_kind(converted.rows, 0)
+        times = block.column("timestamp").cast(pa.int64()).to_numpy()
+        times = np.maximum(np.maximum.accumulate(times), self.newest_us)
+        self.newest_us = int(times[-1])
+        rows = converted.rows
+        at = np.searchsorted(block.column("offset").to_numpy(), rows.column("offset").to_numpy())
+        column = rows.schema.get_field_index(ORDER_TIME)
+        ordered = pa.array(times[at]).cast(TIMESTAMP)
+        rows = rows.set_column(column, rows.schema.field(column), ordered)
+        return with_kind(rows, new_kinds(converted))
+
+
+def new_kinds(converted: Converted) -> Numbers:
+    """Of records of a batch."""
+    assert converted.deletes is not None
+    return np.where(converted.deletes, NEW | DELETES, NEW)

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 from pipeline.lake.errors import ForeignTableError
 from pipeline.lake.progress import Progress
+from pipeline.lake.sinks.base import Sink
 
 VERSION: Final = 1
 
@@ -90,3 +91,19 @@ def decode_state(data: bytes) -> KeyedState:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ForeignTableError(f"the state of a table by key cannot be read: {error}") from error
+
+
+def read_state(sink: Sink, progress: Progress) -> KeyedState:
+    """What a table's commit names.
+
+    Raises:
+        ForeignTableError: It is not there, or cannot be read.
+    """
+    key = state_key(progress)
+    data = sink.store.get(key)
+    if data is None:
+        raise ForeignTableError(
+            f"{sink.name}: {key} is not there, and without it rows that were deleted might come "
+            "back: restore it, or name a new table in sink.table"
+        )
+    return decode_state(data)

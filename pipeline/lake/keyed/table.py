@@ -22,12 +22,12 @@ from pipeline.lake.keyed.bucket_task import (
     run_bucket_task,
 )
 from pipeline.lake.keyed.row_order import NO_TIME
-from pipeline.lake.keyed.run_file import RunPart
+from pipeline.lake.keyed.run_file import Run, RunPart
 from pipeline.lake.keyed.state import (
     KeyedState,
-    decode_state,
     deleted_key,
     encode_state,
+    read_state,
     state_key,
 )
 from pipeline.lake.progress import Progress
@@ -57,6 +57,15 @@ class TableChange(NamedTuple):
     deleted: int
 
 
+def plan_digest(plan: BatchPlan) -> str:
+    """8 hexadecimal digits in the names of all that a plan makes.
+
+    It is of the state that the plan goes on from, too: from another one the same records become
+    other files.
+    """
+    return fingerprint_of({"plan": plan.key(), "tasks": repr(plan.tasks)})
+
+
 class KeyedTable:
     """One table; see the module."""
 
@@ -81,14 +90,7 @@ class KeyedTable:
                     f"{self._mode}: name a new table in sink.table, which begins at the log's start"
                 )
             return mine
-        key = state_key(progress)
-        data = self._sink.store.get(key)
-        if data is None:
-            raise ForeignTableError(
-                f"{self._sink.name}: {key} is not there, and without it rows that were deleted "
-                "might come back: restore it, or name a new table in sink.table"
-            )
-        found = decode_state(data)
+        found = read_state(self._sink, progress)
         for name, there, said in (
             ("mode", found.mode, self._mode),
             ("sink.buckets", str(found.buckets), str(self._buckets)),
@@ -136,21 +138,59 @@ class KeyedTable:
             ForeignTableError: See `state`; or a file of the table is none of a bucket.
             TaskFailedError: Worth another try.
         """
-        base = plan.base
-        state = self.state(base, spec)
+        state = self.state(plan.base, spec)
         starts, times = _order_times(plan, results, state.order_times)
-        runs = _by_bucket(results, starts)
+        runs = _by_bucket([result.runs for result in results], starts)
+        after = plan.base.advanced(plan.ends())
+        state = state._replace(order_times=times)
+        return self._change(view, after, plan_digest(plan), state, runs, spec, target)
+
+    def replay(
+        self,
+        view: TableView,
+        progress: Progress,
+        digest: str,
+        runs: Sequence[Run],
+        spec: ConverterSpec,
+        target: TableTarget,
+    ) -> TableChange:
+        """Work records into the table that came out of the quarantine; its offsets stay.
+
+        Args:
+            view: The table.
+            progress: Its own.
+            digest: Of the records, and of all that decides what they become.
+            runs: Of them; their order times are their own times.
+            spec: With which they were made.
+            target: Where files are written.
+
+        Raises:
+            ForeignTableError, TaskFailedError: See `merge`.
+        """
+        found = _by_bucket([runs], [NO_TIME])
+        state = self.state(progress, spec)
+        return self._change(view, progress, digest, state, found, spec, target)
+
+    def _change(
+        self,
+        view: TableView,
+        after: Progress,
+        digest: str,
+        state: KeyedState,
+        runs: Mapping[int, tuple[RunRows, ...]],
+        spec: ConverterSpec,
+        target: TableTarget,
+    ) -> TableChange:
         keys = frozenset(self._sink.keys(view))
         present = self._present(keys)
-        topic_id_start = base.topic_id.hex[:8]
-        batch = base.batch + 1
+        topic_id_start = after.topic_id.hex[:8]
         tasks = [
             BucketTask(
                 BucketNames(
-                    self._sink.folder, base.topic, base.topic_id, bucket, batch, plan.fingerprint
+                    self._sink.folder, after.topic, after.topic_id, bucket, after.batch, digest
                 ),
-                deleted_key(topic_id_start, bucket, batch, plan.fingerprint),
-                _groups(present.get(bucket, {})),
+                deleted_key(topic_id_start, bucket, after.batch, digest),
+                groups_of(present.get(bucket, {})),
                 state.deleted.get(bucket, ""),
                 some,
             )
@@ -165,12 +205,11 @@ class KeyedTable:
             deleted.pop(one.bucket, None)
             if one.deleted_file:
                 deleted[one.bucket] = one.deleted_file
-        after = state._replace(order_times=times, deleted=deleted)
         return TableChange(
             tuple(file for one in made for file in one.files),
             tuple(key for task in tasks for group in task.files for key in group),
             keys,
-            self._put(base.advanced(plan.ends()), plan.fingerprint, after),
+            self._put(after, digest, state._replace(deleted=deleted)),
             sum(one.upserted for one in made),
             sum(one.deleted for one in made),
         )
@@ -192,8 +231,8 @@ def _new(progress: Progress) -> Progress:
     return progress._replace(batch=0, keyed="")
 
 
-def _groups(files: Mapping[str, NamedBucket]) -> tuple[tuple[str, ...], ...]:
-    """Files of a bucket by who wrote them, each group ascending by key."""
+def groups_of(files: Mapping[str, NamedBucket]) -> tuple[tuple[str, ...], ...]:
+    """Files of one bucket by who wrote them, each group ascending by key."""
     groups: dict[tuple[int, str], list[str]] = {}
     for key, named in sorted(files.items(), key=lambda one: one[1][2:]):
         groups.setdefault((named.batch, named.fingerprint), []).append(key)
@@ -215,11 +254,11 @@ def _order_times(
 
 
 def _by_bucket(
-    results: Sequence[TaskResult], starts: Sequence[int]
+    runs: Sequence[Sequence[Run]], starts: Sequence[int]
 ) -> dict[int, tuple[RunRows, ...]]:
     found: dict[int, list[RunRows]] = {}
-    for result, start in zip(results, starts, strict=True):
-        for run in result.runs:
+    for some, start in zip(runs, starts, strict=True):
+        for run in some:
             for part in run.parts:
                 found.setdefault(part.bucket, []).append(RunRows(run.key, RunPart(*part), start))
     return {bucket: tuple(runs) for bucket, runs in found.items()}

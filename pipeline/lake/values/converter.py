@@ -7,9 +7,9 @@
 A null value is a row whose value columns are all null, as `from_json` of null is; it is quarantined
 where a column must not be null.
 
-For a table that is kept by key a null value deletes, and a null key is quarantined. Its rows have
-the columns that order them (`pipeline.lake.values.columns`), of which `_order_time` is the record's
-own time here.
+For a table that is kept by key a null value deletes, a Debezium envelope may, and a null key is
+quarantined. Its rows have the columns that order them (`pipeline.lake.values.columns`), of which
+`_order_time` is the record's own time here.
 """
 
 from functools import partial
@@ -64,12 +64,14 @@ class _Side(NamedTuple):
         row_of: Per record: its row in `columns`; -1: null or a misfit.
         misfits: By position.
         behind: See `Converted`.
+        deletes: See `Parsed`.
     """
 
     columns: pa.RecordBatch
     row_of: np.ndarray[tuple[int], np.dtype[np.int64]]
     misfits: dict[int, Misfit]
     behind: frozenset[int]
+    deletes: Flags | None
 
 
 class Converter:
@@ -132,8 +134,11 @@ class Converter:
     def _deletes(
         self, value: _Side, kept: np.ndarray[tuple[int], np.dtype[np.int64]] | None
     ) -> Flags:
-        nulls = value.row_of < 0
-        return nulls if kept is None else nulls[kept]
+        rows = value.row_of if kept is None else value.row_of[kept]
+        gone = rows < 0
+        if value.deletes is not None and len(value.deletes):
+            gone |= value.deletes[rows]
+        return gone
 
     def _leading(self) -> list[pa.Field]:
         fields = list(COORDINATES)
@@ -213,7 +218,7 @@ def _parse_side(reader: ValueFormat, side: pa.Array, spec: FieldSpec) -> _Side:
         misfits[at] = misfit._replace(position=at)
     row_of = np.full(len(side), -1, np.int64)
     row_of[positions[fits]] = np.arange(parsed.columns.num_rows)
-    return _Side(parsed.columns, row_of, misfits, parsed.behind)
+    return _Side(parsed.columns, row_of, misfits, parsed.behind, parsed.deletes)
 
 
 def _spread(side: _Side, kept: np.ndarray[tuple[int], np.dtype[np.int64]] | None) -> list[pa.Array]:

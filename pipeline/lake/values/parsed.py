@@ -2,6 +2,7 @@
 
 from typing import NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 
@@ -26,11 +27,13 @@ class Parsed(NamedTuple):
         columns: One row for each value that fits, in the values' order.
         misfits: The others, ascending by position; together they are all values.
         behind: Ids of writers' schemas with fields or types that the table has not yet.
+        deletes: For each row of `columns`, whether the value deletes; None: no value does.
     """
 
     columns: pa.RecordBatch
     misfits: list[Misfit]
     behind: frozenset[int] = frozenset()
+    deletes: "np.ndarray[tuple[int], np.dtype[np.bool_]] | None" = None
 
 
 class ValueFormat(Protocol):

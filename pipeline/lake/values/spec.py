@@ -13,6 +13,7 @@ from pipeline.lake.values.columns import KEY_BYTES
 
 Format: TypeAlias = Literal["raw", "string", "json", "avro", "protobuf"]
 Wire: TypeAlias = Literal["plain", "confluent"]
+Envelope: TypeAlias = Literal["none", "wrapper", "change"]
 Mode: TypeAlias = Literal["append", "upsert", "debezium"]
 
 MAX_VALUE_BYTES = 1024 * 1024
@@ -50,6 +51,7 @@ class FieldSpec:
         registry: Where writers' schemas are found; with `wire` only.
         bare: Whether the schema has no fields: one column by itself.
         widen: Whether types of the table's columns can be changed.
+        envelope: What fields stand in: JSON maybe in Connect's wrapper, or Debezium's change.
         max_value_bytes: A longer value is quarantined, raw bytes and text aside: parsing one takes
             several times its size.
     """
@@ -62,6 +64,7 @@ class FieldSpec:
     registry: RegistrySpec | None = None
     bare: bool = False
     widen: bool = False
+    envelope: Envelope = "none"
     max_value_bytes: int = MAX_VALUE_BYTES
 
 

@@ -23,6 +23,7 @@ from pipeline.lake.values.columns import (
     value_columns,
 )
 from pipeline.lake.values.ddl import parse_ddl
+from pipeline.lake.values.envelope import row_fields, sampled_objects, sampled_rows
 from pipeline.lake.values.evolution import SchemaChangeError, followed
 from pipeline.lake.values.formats import file_reader, reader_of
 from pipeline.lake.values.json_blocks import JsonFormat
@@ -31,6 +32,7 @@ from pipeline.lake.values.registry import RegistryClient
 from pipeline.lake.values.spec import (
     MAX_VALUE_BYTES,
     ConverterSpec,
+    Envelope,
     FieldSpec,
     Format,
     Mode,
@@ -50,6 +52,7 @@ class FieldSettings(NamedTuple):
         registry: Where schemas are.
         subject: Of the registry, whose latest schema the table begins with.
         max_value_bytes: A longer value is quarantined.
+        envelope: What fields stand in.
     """
 
     format: Format = "raw"
@@ -59,6 +62,7 @@ class FieldSettings(NamedTuple):
     registry: RegistrySpec | None = None
     subject: str = ""
     max_value_bytes: int = MAX_VALUE_BYTES
+    envelope: Envelope = "none"
 
 
 class TableColumns:
@@ -137,8 +141,9 @@ class TableColumns:
         client = self._open_client(spec.registry)
         fields = spec.fields
         for schema_id in behind:
-            reader = reader_of(spec.format, client.by_id(schema_id), side, given.message)
-            fields = followed(fields, reader.written, widen=spec.widen)
+            found = client.by_id(schema_id)
+            reader = reader_of(spec.format, found, side, given.message, given.envelope)
+            fields = followed(fields, row_fields(reader.written), widen=spec.widen)
         checked(spec.format, fields)
         return replace(spec, fields=fields)
 
@@ -147,7 +152,7 @@ class TableColumns:
             return FieldSpec(given.format, given.wire)
         wanted, bare = _given_fields(given, side) or self._registered(given, side)
         if wanted is None:
-            wanted = table if table is not None else self._inferred(side)
+            wanted = table if table is not None else self._inferred(side, given)
         if side == "key" and table is not None and bare != (table.names == ["key"]):
             told = "no fields" if bare else "fields"
             raise SchemaChangeError(f"keys have {told} by their schema, other than in the table")
@@ -164,6 +169,7 @@ class TableColumns:
             bare=bare,
             widen=self._widen,
             max_value_bytes=given.max_value_bytes,
+            envelope=given.envelope,
         )
 
     def _registered(self, given: FieldSettings, side: str) -> tuple[pa.Schema | None, bool]:
@@ -173,12 +179,12 @@ class TableColumns:
         if given.registry is None:
             raise ValueError(f"{given.format} {side}s need a schema or a registry")
         found = self._open_client(given.registry).latest(given.subject)
-        reader = reader_of(given.format, found, side, given.message)
-        return reader.written, reader.bare
+        reader = reader_of(given.format, found, side, given.message, given.envelope)
+        return row_fields(reader.written), reader.bare
 
-    def _inferred(self, side: str) -> pa.Schema:
+    def _inferred(self, side: str, given: FieldSettings) -> pa.Schema:
         try:
-            return infer_json_schema(self._sample(side))
+            return infer_json_schema(_unwrapped(self._sample(side), given.envelope))
         except InferenceError as error:
             raise InferenceError(f"{side}: {error}") from None
 
@@ -211,8 +217,21 @@ def _given_fields(given: FieldSettings, side: str) -> tuple[pa.Schema | None, bo
     if given.format == "json":
         return checked("json", parse_ddl(given.definition.decode())), False
     indexed = given.wire == "confluent"
-    reader = file_reader(given.format, given.definition, side, given.message, indexed=indexed)
-    return reader.written, reader.bare
+    reader = file_reader(
+        given.format,
+        given.definition,
+        side,
+        given.message,
+        indexed=indexed,
+        envelope=given.envelope,
+    )
+    return row_fields(reader.written), reader.bare
+
+
+def _unwrapped(values: Iterable[bytes | None], envelope: Envelope) -> Iterable[bytes | None]:
+    if envelope == "change":
+        return sampled_rows(values)
+    return sampled_objects(values) if envelope == "wrapper" else values
 
 
 def _value_fields(table: pa.Schema, mode: Mode) -> pa.Schema:

@@ -103,4 +103,4 @@ class WireFormat:
         for misfit in parsed.misfits:
             at = int(framed.positions[misfit.position])
             misfits.append(Misfit(at, misfit.reason, int(framed.schema_ids[misfit.position])))
-        return Parsed(parsed.columns, sorted(misfits), parsed.behind)
+        return Parsed(parsed.columns, sorted(misfits), parsed.behind, parsed.deletes)
