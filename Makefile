@@ -18,7 +18,7 @@ COMPILE := $(BIN)/python -m compileall -q config native protocol storage tiered 
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: help setup native run test test-slow test-search test-s3 test-spark test-exact test-clients test-tools check lint types imports fmt bench run-pipeline codegen docs lock clean
+.PHONY: help setup native run test test-system test-interop test-deep test-s3 test-spark test-exact test-clients test-tools check lint types imports fmt bench run-pipeline codegen docs lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -35,15 +35,19 @@ native: $(DEVELOPMENT) ## compile what is faster in C, in place; all works witho
 run-pipeline: $(DEVELOPMENT) test-tools ## a broker, its tier, and three tables behind it, in ./data/pipeline (ARGS="--local": no Spark)
 	@$(BIN)/python -m bench.pipeline_demo $(ARGS)
 
-test: $(DEVELOPMENT) test-tools ## run the tests, all but the slow ones (ARGS="tests/unit -k name")
+test: $(DEVELOPMENT) test-tools ## run the fast tests, in two processes (ARGS="tests/unit -k name")
 	@$(BIN)/python -m native --if-possible
-	@$(BIN)/python -m pytest -q -m "not slow and not clients and not spark" $(ARGS)
+	@$(BIN)/python -m tests.tiers fast $(ARGS)
+	@echo "More: make test-system (whole brokers), test-interop (real clients, Kafka's tools), test-spark, test-deep (hours)."
 
-test-slow: $(DEVELOPMENT) test-tools ## run the slow tests: crash points, fuzzing, long load
-	@$(BIN)/python -m pytest -q -m "slow and not clients and not spark" $(ARGS)
+test-system: $(DEVELOPMENT) test-tools ## run whole brokers: restarts, crashes, hostile clients, in real time
+	@$(BIN)/python -m tests.tiers system $(ARGS)
 
-test-search: $(DEVELOPMENT) ## try properties with inputs no run had before (ARGS="tests/unit/tiered")
-	@HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -q -m "not slow and not interop and not spark" $(or $(ARGS),tests/unit tests/contract)
+test-interop: $(DEVELOPMENT) test-tools ## run real clients, Kafka's own tools and a released Kafka
+	@$(BIN)/python -m tests.tiers interop $(ARGS)
+
+test-deep: $(DEVELOPMENT) test-tools ## run slow tests, and properties with inputs no run had before (hours; ARGS="tests/unit/tiered")
+	@$(BIN)/python -m tests.tiers deep $(ARGS)
 
 test-s3: $(DEVELOPMENT) ## build real S3 servers and run the object store's tests on each
 	@.ci/s3-servers
@@ -62,7 +66,9 @@ test-clients: $(DEVELOPMENT) ## build clients in Go, JavaScript, older Java and 
 test-tools: # programs that are no Python packages and that tests need
 	@.ci/system-packages kcat java javac mvn
 
-check: lint types imports test ## all that must pass before a commit
+check: lint types imports $(DEVELOPMENT) test-tools ## all that must pass before a merge: form, types, imports, three tiers
+	@$(BIN)/python -m native --if-possible
+	@$(BIN)/python -m tests.tiers fast system interop
 
 lint: $(DEVELOPMENT) ## look for mistakes in style and form, also of scripts and the image
 	@$(BIN)/ruff check --quiet .

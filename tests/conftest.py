@@ -1,20 +1,27 @@
-"""What tests of several folders share: how properties search, servers that take seconds."""
+"""What tests of several folders share: tiers, effort of properties, servers that take seconds."""
 
-import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
+from tests.effort import load_profile
 from tests.fakes.moto_server import moto_server
 
-# A run tells of the change under test, not of luck: the same inputs every time. New ones are looked
-# for by `make test-search`, whose finds become `@example`s. Nor does it tell of who else keeps the
-# machine busy: how long an input takes, to make or to try, fails nothing.
-ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("settled", ANY_SPEED, derandomize=True)
-settings.register_profile("search", ANY_SPEED, derandomize=False)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "settled"))
+load_profile()
+
+TESTS = Path(__file__).parent
+
+TIERS = {"scenarios": "system", "hostile": "system", "checker": "system"}
+"""Which tier the tests of a folder belong to; all others are fast."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test with the tier of its folder; `tests.tiers` says what of it runs when."""
+    for item in items:
+        tier = TIERS.get(item.path.relative_to(TESTS).parts[0])
+        if tier is not None:
+            item.add_marker(tier)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

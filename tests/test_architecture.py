@@ -426,3 +426,12 @@ def test_binary_and_large_files_stay_out() -> None:
     """Golden bytes are small; anything else belongs into a build."""
     large = [str(path.relative_to(ROOT)) for path in _files() if path.stat().st_size > 512 * 1024]
     assert large == []
+
+
+def test_the_map_names_what_is_there() -> None:
+    """Whoever follows a path of the architecture page finds the file or folder."""
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    packages = "|".join((*PACKAGES, "bench", "tests"))
+    named = set(re.findall(rf"`((?:{packages})/[\w/]*(?:\.py|/))`", text))
+    assert len(named) > 50
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []

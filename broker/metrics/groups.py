@@ -106,7 +106,8 @@ class GroupMetrics:
         )
         yield gauge(
             "varve_group_coordinator_unavailable_partitions",
-            "Partitions of __consumer_offsets that cannot be read: nobody coordinates them.",
+            "Partitions of __consumer_offsets that cannot be read; their groups have no "
+            "coordinator.",
             (),
             [((), len(self._groups.unavailable))],
         )

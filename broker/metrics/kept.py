@@ -21,7 +21,7 @@ class KeptMetrics:
         """Families of this part."""
         yield gauge(
             "varve_kept",
-            "Things kept in memory that no metric of their own tells of.",
+            "Entries of bounded caches and tables, by name.",
             ("what",),
             [((what,), count()) for what, count in self._counts.items()],
         )

@@ -54,7 +54,10 @@ LAGS = (
 UNUSUAL = (
     ("corrupt_segments", "Local segments that were refused a copy, as their bytes are wrong."),
     ("rebuilt_indexes", "Local indexes made again before a copy."),
-    ("adopted_segments", "Copies whose end was not told, and that were found complete."),
+    (
+        "adopted_segments",
+        "Copies found complete whose COPY_SEGMENT_FINISHED had not been published.",
+    ),
     ("lost_segments", "Copies that were found incomplete, of offsets that are nowhere else."),
 )
 
@@ -172,7 +175,7 @@ def _of_reader(reader: "Reader") -> Iterator[Metric]:
     queue, quota, chunks, indexes = reader.queue, reader.quota, reader.chunks, reader.indexes
     yield gauge(
         "kafka_log_remote_remotestoragethreadpool_remotelogreadertaskqueuesize",
-        "Downloads that wait for a place, and that somebody waits for.",
+        "Queued downloads that a reader is waiting for.",
         (),
         [((), queue.waiting)],
     )
@@ -251,7 +254,7 @@ def _of_reader(reader: "Reader") -> Iterator[Metric]:
     )
     yield counter(
         "varve_remote_fetch_wasted_bytes",
-        "Bytes fetched for nobody: the client left, or they were evicted unread.",
+        "Bytes downloaded but never read: the client left, or they were evicted first.",
         (),
         [((), chunks.wasted_bytes)],
     )
@@ -301,7 +304,7 @@ def _of_history(history: "HistoryKeeper") -> Iterator[Metric]:
     )
     yield counter(
         "varve_remote_history_late_answers",
-        "DeleteRecords that were answered before the bucket could be told of them.",
+        "DeleteRecords requests answered before the history object could be updated.",
         (),
         [((), history.late_answers)],
     )
@@ -385,7 +388,11 @@ def _of_manager(manager: "RemoteLogManager") -> Iterator[Metric]:
     )
     for name, value, text in (
         ("gc_runs", scrubber.runs, "Listings of the bucket."),
-        ("gc_removed_objects", scrubber.removed_objects, "Objects removed that nobody owned."),
+        (
+            "gc_removed_objects",
+            scrubber.removed_objects,
+            "Orphaned objects removed by garbage collection.",
+        ),
         ("gc_removed_bytes", scrubber.removed_bytes, "Their bytes."),
         ("gc_aborted_uploads", scrubber.aborted_uploads, "Unfinished uploads ended."),
         ("verified_segments", verifier.verified_segments, "Segments read again and compared."),

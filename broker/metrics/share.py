@@ -48,7 +48,8 @@ class ShareMetrics:
             ),
             (
                 "varve_share_coordinator_unavailable_partitions",
-                "Partitions of __share_group_state that cannot be read: nobody coordinates them.",
+                "Partitions of __share_group_state that cannot be read; their share groups have "
+                "no state.",
                 len(self._coordinator.unavailable),
             ),
             (

@@ -65,7 +65,8 @@ class TransactionMetrics:
             yield counter(f"{TRANSACTIONS}_{name}", text, (), [((), value)])
         yield gauge(
             f"{TRANSACTIONS}_unavailable_partitions",
-            "Partitions of __transaction_state that cannot be read: nobody coordinates them.",
+            "Partitions of __transaction_state that cannot be read; their transactional ids "
+            "have no coordinator.",
             (),
             [((), len(coordinator.unavailable))],
         )

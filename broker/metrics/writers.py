@@ -36,7 +36,8 @@ class WriterMetrics:
             ),
             (
                 "varve_directory_writer_queued_bytes_max",
-                "Above this, produced batches are told to come again.",
+                "Limit of queued bytes; above it produced batches are refused with a retriable "
+                "error.",
                 [(labels, pace.queued_bytes_max) for labels, pace in paces],
             ),
             (
@@ -64,7 +65,7 @@ class WriterMetrics:
             ),
             (
                 "varve_directory_writes_refused",
-                "Batches that were told to come again because too much waited.",
+                "Produced batches refused with a retriable error because the write queue was full.",
                 [(labels, pace.refused) for labels, pace in paces],
             ),
         ):

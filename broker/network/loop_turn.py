@@ -69,7 +69,7 @@ class LoopTurn:
                 waiting.popleft().take_up()
             except Exception:
                 # As where the loop calls it: all others are still to be read.
-                LOGGER.exception("a connection that was put aside cannot be read")
+                LOGGER.exception("deferred connection cannot be read")
             count += 1
             if not count & CHECK_MASK and self._clock.monotonic_ms() >= end_ms:
                 break

@@ -69,4 +69,4 @@ def _do(work: Work) -> None:
     try:
         work()
     except Exception:
-        LOGGER.exception("work at the end of a turn failed")
+        LOGGER.exception("work at the end of an event loop iteration failed")

@@ -93,7 +93,7 @@ class NodeDirectories:
         for directory in fresh:
             if directory in again:
                 LOGGER.warning(
-                    "meta.properties is made anew, its partitions say which log directory it is "
+                    "meta.properties rewritten: its partitions identify the log directory "
                     "directory=%s id=%s",
                     directory.path,
                     format_uuid(again[directory]),

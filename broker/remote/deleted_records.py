@@ -64,6 +64,6 @@ async def make_log_starts_last(
                 if who not in manager.held_back:
                     await settled(partition)
     except StoreTimeoutError as error:
-        LOGGER.warning("DeleteRecords is answered before the bucket is told of it: %s", error)
+        LOGGER.warning("DeleteRecords answered before the history object was updated: %s", error)
         return
     await manager.history.tell_log_starts(waiting, limit_ms)

@@ -240,7 +240,7 @@ class RemoteStorage:
         left = [who for who in self.metadata.known() if who.topic_id in deleted]
         for who in left:
             if self.manager.tasks_of(who) is None and who not in self.manager.gone:
-                LOGGER.info("removing what a deleted topic has left partition=%s", who)
+                LOGGER.info("deleting remote segments of a deleted topic partition=%s", who)
                 self.manager.on_stop(who, delete_remote=True)
         done = self._swept(deleted - {who.topic_id for who in left})
         if done and self.metadata.is_complete and self._forgetting is None:
@@ -288,7 +288,7 @@ class RemoteStorage:
             await self._controller.forget_deleted(done)
         except Exception:
             # It is tried again with the next look.
-            LOGGER.exception("notes of deleted topics stay")
+            LOGGER.exception("deletion notes of topics could not be removed")
         finally:
             self._forgetting = None
 

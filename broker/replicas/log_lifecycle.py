@@ -239,7 +239,7 @@ class LogLifecycle:
                 continue
             for index in indexes:
                 begun[TopicPartition(topic.name, index)] = topic.partitions[index].leader_epoch
-        LOGGER.info("leader epochs begun partitions=%d", len(begun))
+        LOGGER.info("new leader epochs assigned partitions=%d", len(begun))
         return begun
 
     async def _serve_in_new_epochs(self) -> None:
@@ -280,7 +280,7 @@ class LogLifecycle:
         if not lost:
             return missing
         LOGGER.warning(
-            "partitions have no log here, and begin anew in another leader epoch partitions=%d",
+            "partitions without a log here start empty in a new leader epoch partitions=%d",
             len(lost),
         )
         begun = await self._begin_epochs(topic_partition for topic_partition, _ in lost)

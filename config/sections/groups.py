@@ -90,7 +90,7 @@ class GroupSettings(Settings):
         "group.consumer.heartbeat.interval.ms",
         milliseconds(1, bits=32),
         default=5000,
-        text="How often members of consumer groups are told to send heartbeats.",
+        text="Heartbeat interval sent to members of consumer groups.",
         source="KIP-848",
     )
     group_consumer_min_heartbeat_interval_ms: int = config_key(

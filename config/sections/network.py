@@ -24,7 +24,7 @@ class NetworkSettings(Settings):
         "advertised.listeners",
         Listeners(),
         default=(),
-        text="Addresses that clients are told to call. Unset: those of `listeners`, with this "
+        text="Addresses advertised to clients. Unset: those of `listeners`, with this "
         "machine's name for an empty host.",
         source="Kafka, KIP-103",
     )

@@ -29,7 +29,7 @@ class NodeSettings(Settings):
         "broker.rack",
         Text("name of a rack or zone"),
         default=None,
-        text="Where this broker stands; told to clients and used to spread replicas.",
+        text="Rack of this broker: reported to clients, and used to spread replicas.",
     )
     cluster_id: str | None = config_key(
         "cluster.id",
@@ -106,5 +106,5 @@ class NodeSettings(Settings):
         Boolean(),
         default=True,
         text="Hand leadership over before stopping.",
-        difference="No effect on a single node: there is nobody to hand over to.",
+        difference="No effect on a single node: no other broker can take over.",
     )

@@ -268,7 +268,7 @@ class RemoteLogSettings(Settings):
         "rlmm.config.remote.log.metadata.topic.retention.ms",
         milliseconds(special=((-1, "no limit"),)),
         default=-1,
-        text="`retention.ms` of `__remote_log_metadata`: it has to outlive all it tells of.",
+        text="`retention.ms` of `__remote_log_metadata`: longer than that of every tiered topic.",
         source="KIP-405",
         difference="No effect: nothing is dropped from it.",
     )

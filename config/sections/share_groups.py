@@ -32,7 +32,7 @@ class ShareGroupSettings(Settings):
         "group.share.heartbeat.interval.ms",
         milliseconds(1, bits=32),
         default=5000,
-        text="How often members of share groups are told to send heartbeats.",
+        text="Heartbeat interval sent to members of share groups.",
         source="KIP-932",
     )
     group_share_min_heartbeat_interval_ms: int = config_key(

@@ -262,7 +262,7 @@ class LogStartup(LogTable):
         if self.directory_by_id(assigned) is None and assigned != LOST:
             self.left_alone.append(path)
             _log.error(
-                "partition not served, it belongs to a log directory that is not here "
+                "partition not served: it belongs to a log directory that is missing "
                 "directory=%s found=%s",
                 format_uuid(assigned),
                 path,

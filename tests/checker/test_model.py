@@ -4,15 +4,16 @@ import random
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checker.analysis import analyse
 from tests.checker.histories import SHARE_DELIVERIES_MAX, Model
 from tests.checker.history import Op
+from tests.effort import examples
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.integers(0, 1 << 32), st.integers(1, 4), st.integers(10, 150))
 def test_correct_histories_are_clean(seed: int, keys: int, steps: int) -> None:
     ops = Model(seed, keys=keys + 1, steps=steps).run()

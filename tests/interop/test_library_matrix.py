@@ -9,6 +9,8 @@ from bench.node import OwnedNode
 from tests.interop.clients import LIBRARIES, ClientAdapter, Kcat
 from tests.interop.records import CODECS, Sent, sample
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("producer", LIBRARIES, ids=lambda client: client.name)

@@ -8,6 +8,8 @@ from protocol.error_codes import ErrorCode
 from tests.fakes.client import Client
 from tests.scenarios.conftest import Node, StartNode, until
 
+pytestmark = pytest.mark.quick
+
 
 async def code_of(client: Client, name: str, *, auto_create: bool) -> ErrorCode:
     return ErrorCode((await client.metadata(name, auto_create=auto_create)).topics[0].error_code)

@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import Callable
 
+import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from config.listeners import Listener
 from tests.scenarios.conftest import Node, StartNode
+
+pytestmark = pytest.mark.quick
 
 PARTITIONS = 6
 TOPIC = "events"

@@ -1,8 +1,12 @@
 """Where clients are sent."""
 
+import pytest
+
 from config.listeners import Listener
 from tests.fakes.client import Client, http_get
 from tests.scenarios.conftest import Connect, StartNode
+
+pytestmark = pytest.mark.quick
 
 LISTENERS = (Listener("PLAINTEXT", "127.0.0.1", 0), Listener("OTHER", "127.0.0.1", 0))
 PROTOCOLS = {"PLAINTEXT": "PLAINTEXT", "OTHER": "PLAINTEXT"}

@@ -18,6 +18,8 @@ from storage.checkpoints.clean_shutdown import CLEAN_SHUTDOWN_FILE
 from tests.fakes.client import http_get, produce_request, read_of
 from tests.scenarios.conftest import Connect, Metrics, until
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.fixture
 def varve(tmp_path: Path) -> Iterator[VarveNode]:

@@ -66,6 +66,7 @@ async def ids_of(client: Client) -> dict[str, object]:
     return {t.name: t.topic_id for t in (await client.metadata("one", "two")).topics}
 
 
+@pytest.mark.quick
 async def test_clean_restart_brings_everything_back(start_node: StartNode, tmp_path: Path) -> None:
     """And nothing is recovered: the marker says that there is no need, and is used once."""
     marker = tmp_path / "data" / CLEAN_SHUTDOWN_FILE
@@ -84,6 +85,7 @@ async def test_clean_restart_brings_everything_back(start_node: StartNode, tmp_p
     await check(await second.client(), ids, producer, start=5)
 
 
+@pytest.mark.quick
 async def test_kill_9_loses_nothing_acknowledged(tmp_path: Path, connect: Connect) -> None:
     """The page cache outlives the process: what was acknowledged is there after recovery."""
     settings = {"offsets.topic.num.partitions": "3", "group.initial.rebalance.delay.ms": "0"}

@@ -298,7 +298,9 @@ class SqliteStore(LocalStore):
             self.on_full(str(error))
             raise
         except _OutcomeUnknownError as error:
-            LOGGER.error("metadata store: a change may be on disk or not, asking error=%s", error)
+            LOGGER.error(
+                "metadata store: outcome of a commit is unknown, reading it back error=%s", error
+            )
             if not await self._ask(stage):
                 raise StoreUnavailableError(str(error)) from error
 
@@ -325,7 +327,7 @@ class SqliteStore(LocalStore):
             except StoreUnavailableError as error:
                 if self._closed:
                     raise
-                LOGGER.error("metadata store: it still cannot be asked error=%s", error)
+                LOGGER.error("metadata store: still unavailable error=%s", error)
 
     @override
     async def aclose(self) -> None:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 
@@ -23,6 +23,7 @@ from protocol.hot.fetch import (
 )
 from protocol.hot.wire import ELEMENTS_MAX, NodeEndpoint, uvarint
 from storage.types.file_slice import FileSlice
+from tests.effort import examples
 from tests.unit.protocol import kio_oracle as kio
 
 VERSIONS = range(MIN_VERSION, MAX_VERSION + 1)
@@ -132,7 +133,7 @@ def plain_partition(p: FetchPartition, version: int) -> Any:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(requests, st.binary(max_size=3))
 def test_request_agrees_with_kio(version: int, sent: Any, trailing: bytes) -> None:
     """Kio's bytes mean the same to us, wherever they begin and whatever follows them."""
@@ -315,7 +316,7 @@ endpoints = st.lists(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     st.lists(st.tuples(names, topic_ids, st.lists(partition_responses, max_size=3)), max_size=3),
     st.integers(0, 10**6),

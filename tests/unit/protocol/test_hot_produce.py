@@ -5,7 +5,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 
@@ -19,6 +19,7 @@ from protocol.hot.produce import (
     encode_response,
 )
 from protocol.hot.wire import ELEMENTS_MAX, TAGGED_SIZE_MAX, NodeEndpoint, uvarint
+from tests.effort import examples
 from tests.unit.protocol import kio_oracle as kio
 
 VERSIONS = range(MIN_VERSION, MAX_VERSION + 1)
@@ -80,7 +81,7 @@ def plain(request: ProduceRequest) -> Any:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(texts, st.sampled_from([-1, 0, 1]), st.integers(0, 10**6), requested, st.binary(max_size=3))
 def test_request_agrees_with_kio(
     version: int,
@@ -240,7 +241,7 @@ endpoints = st.lists(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     st.lists(st.tuples(names, topic_ids, st.lists(partition_responses, max_size=3)), max_size=3),
     st.integers(0, 10**6),

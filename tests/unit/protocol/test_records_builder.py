@@ -5,13 +5,14 @@ from struct import pack
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.records.batch import checked_header, crc32c, crc_matches, read_header
 from protocol.records.builder import build_batch, build_plain_batch, rebuild_batch
 from protocol.records.compression import Codec
 from protocol.records.record import iterate_records
+from tests.effort import examples
 from tests.unit.protocol.kafka_python_oracle import DefaultRecordBatch
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "records"
@@ -54,7 +55,7 @@ def test_same_header_as_kafka(codec: Codec) -> None:
     assert crc_matches(memoryview(data), 0, ours)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     st.lists(
         st.tuples(
@@ -201,7 +202,7 @@ def test_short_cuts_change_no_byte(records: Any, base_offset: int, producer_id: 
     assert built == plain_batch(records, base_offset, producer_id)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(
     st.lists(
         st.tuples(st.binary(max_size=1500), st.none() | st.binary(max_size=1500)),

@@ -11,12 +11,13 @@ from pathlib import Path
 import cramjam
 import lz4.frame
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import DecodeError
 from protocol.records.batch import HEADER_SIZE
 from protocol.records.compression import FRAMES_MAX, LEVELS, Codec, compress, decompress
+from tests.effort import examples
 from tests.unit.protocol import kafka_python_oracle
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "records"
@@ -27,7 +28,7 @@ TEXT = b"".join(b'{"id": %d, "name": "varve"}\n' % (n * n % 977) for n in range(
 
 
 @pytest.mark.parametrize("codec", Codec)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.binary(max_size=500) | st.binary(max_size=20).map(lambda raw: raw * 5000))
 def test_round_trip(codec: Codec, data: bytes) -> None:
     """Any bytes come back, when exactly their size is allowed."""

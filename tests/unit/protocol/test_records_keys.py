@@ -4,7 +4,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import DecodeError
@@ -13,6 +13,7 @@ from protocol.records.builder import append_record, build_batch
 from protocol.records.keys import RUN_MAX, RUN_MIN, read_keys
 from protocol.records.record import iterate_records, records_block
 from protocol.records.varint import encode_varint
+from tests.effort import examples
 
 MIB = 1 << 20
 
@@ -91,7 +92,7 @@ def test_a_record_of_a_run_that_differs_is_seen(at: int, index: int) -> None:
         compare(batch)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.integers(0, 2**32), st.integers(1, 4))
 def test_damage_is_refused_as_by_the_other_way(seed: int, changes: int) -> None:
     """Bytes changed, taken out and put in; never another error, never another key."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import DecodeError
@@ -29,6 +29,7 @@ from protocol.records.record import (
     iterate_records,
     iterate_stamps,
 )
+from tests.effort import examples
 from tests.unit.protocol.kafka_python_oracle import DefaultRecordBatchBuilder
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "records"
@@ -79,7 +80,7 @@ def test_records_that_kafka_wrote(name: str) -> None:
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(contents, st.integers(0, 2**50), st.sampled_from(Codec))
 def test_what_is_built_is_walked(records: Any, base_offset: int, codec: Codec) -> None:
     """Every content comes back, with consecutive offsets; the short walk agrees."""
@@ -90,7 +91,7 @@ def test_what_is_built_is_walked(records: Any, base_offset: int, codec: Codec) -
     assert list(iterate_stamps(view, max_size=MIB)) == [(r.offset, r.timestamp) for r in got]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(contents)
 def test_kafka_python_builds_what_we_walk(records: Any) -> None:
     """An independent builder; ours gives the same bytes where the header leaves no choice."""

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -15,6 +14,7 @@ from broker.controller.images.results import Result
 from broker.controller.producer_ids import PRODUCER_ID_BLOCK_SIZE
 from broker.controller.topics.topics import NewPartitions, NewTopic
 from protocol.error_codes import ErrorCode
+from tests.effort import examples
 from tests.fakes.controller import open_controller
 from tests.fakes.metadata_store import Fault, MemoryDisk, MemoryStore
 
@@ -193,4 +193,4 @@ class ControllerMachine(RuleBasedStateMachine):
 
 
 TestController = ControllerMachine.TestCase
-TestController.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestController.settings = examples(40, steps=25)

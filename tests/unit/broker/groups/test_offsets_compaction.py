@@ -7,7 +7,6 @@ restarts, in any order, through a real log. After each the log is read as a star
 import asyncio
 from typing import Any
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -27,6 +26,7 @@ from storage.producers.state import PRODUCER_ID_EXPIRATION_MS
 from storage.producers.verification import TransactionTerms
 from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition
+from tests.effort import examples
 from tests.unit.storage.cleaner.test_cleaner import CONFIG, Disk
 
 PIDS = (1, 2, 3)
@@ -181,5 +181,5 @@ class OffsetsMachine(RuleBasedStateMachine):
         assert waiting == expected
 
 
-OffsetsMachine.TestCase.settings = settings(deadline=None, max_examples=60, stateful_step_count=40)
+OffsetsMachine.TestCase.settings = examples(60, steps=40)
 TestOffsets = OffsetsMachine.TestCase

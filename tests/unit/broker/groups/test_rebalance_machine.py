@@ -12,12 +12,12 @@ fails now and then, or commits late; time passes in steps. After every step:
 
 from dataclasses import dataclass
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from broker.groups.classic_group_state import ClassicGroupState
 from protocol.error_codes import ErrorCode
+from tests.effort import examples
 from tests.unit.broker.groups.harness import Harness, Parked
 
 SESSION_MS = 10_000
@@ -277,10 +277,5 @@ class RebalanceMachine(RuleBasedStateMachine):
             assert reloaded.generation == group.generation
 
 
-RebalanceMachine.TestCase.settings = settings(
-    max_examples=150,
-    stateful_step_count=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+RebalanceMachine.TestCase.settings = examples(150, steps=40)
 TestRebalance = RebalanceMachine.TestCase

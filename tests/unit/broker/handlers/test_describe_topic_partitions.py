@@ -2,7 +2,7 @@
 
 import asyncio
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.controller.controller import Controller
@@ -15,6 +15,7 @@ from protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponse,
     TopicRequest,
 )
+from tests.effort import examples
 from tests.fakes.controller import open_controller, services_of
 from tests.fakes.wire import call
 
@@ -89,7 +90,7 @@ async def test_page_ends_inside_a_topic_or_between_two() -> None:
     assert next_of(response) is None
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.integers(1, 9), st.booleans())
 def test_pages_together_are_everything_once(limit: int, named: bool) -> None:
     """Whatever the size of a page."""

@@ -81,4 +81,4 @@ def test_one_that_fails_does_not_harm_the_others(caplog: pytest.LogCaptureFixtur
     loop.turn_end.call_last(loop.note("send"))
     loop.turn()
     assert loop.done == ["work", "send"]
-    assert caplog.text.count("work at the end of a turn failed") == 2
+    assert caplog.text.count("work at the end of an event loop iteration failed") == 2

@@ -3,7 +3,6 @@
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -15,6 +14,7 @@ from broker.share.settlement import ACCEPT, GAP, REJECT, RELEASE, RENEW, Acknowl
 from broker.share.state_batches import combine
 from protocol.error_codes import ErrorCode as E
 from protocol.internal.share_state import StateBatch
+from tests.effort import examples
 from tests.unit.broker.share.test_share_partition import LOCK_MS, Share, batches_of
 
 MAX_DELIVERIES = 4
@@ -245,5 +245,5 @@ class SharePartitionMachine(RuleBasedStateMachine):
             assert (run.lock is not None) == (run.state is RecordState.ACQUIRED)
 
 
-SharePartitionMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40)
+SharePartitionMachine.TestCase.settings = examples(60, steps=40)
 TestSharePartition = SharePartitionMachine.TestCase

@@ -17,7 +17,6 @@ next transaction, in Kafka as here, which is why there is a KIP-890.
 from dataclasses import dataclass, field
 from enum import Enum
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -31,6 +30,7 @@ from broker.transactions.parts import PartitionErrors, ProducerIdAndEpoch
 from broker.transactions.transaction_metadata import PRODUCER_EPOCH_MAX
 from protocol.error_codes import ErrorCode
 from storage.types.topic_partition import TopicPartition
+from tests.effort import examples
 from tests.unit.broker.transactions.harness import OFFSETS, A, B, C, Coordinator, Ended
 
 E = ErrorCode
@@ -434,12 +434,7 @@ class OldTransactionMachine(TransactionMachine):
         """Nothing: the rules are those of the new protocol."""
 
 
-TransactionMachine.TestCase.settings = settings(
-    max_examples=100,
-    stateful_step_count=50,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+TransactionMachine.TestCase.settings = examples(100)
 OldTransactionMachine.TestCase.settings = TransactionMachine.TestCase.settings
 TestTransactionMachine = TransactionMachine.TestCase
 TestOldTransactionMachine = OldTransactionMachine.TestCase

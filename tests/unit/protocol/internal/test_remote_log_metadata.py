@@ -1,7 +1,7 @@
 """Kafka's four records, byte by byte, round trip, and against hostile bytes."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import DecodeError
@@ -14,6 +14,7 @@ from protocol.internal.remote_log_metadata import (
     decode,
     encode,
 )
+from tests.effort import examples
 
 INT8 = st.integers(-(1 << 7), (1 << 7) - 1)
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
@@ -159,7 +160,7 @@ def test_garbage_behind_a_record_is_refused(record: RemoteLogMetadataRecord, mor
         decode(encode(record) + more)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(RECORDS, st.data())
 def test_a_flipped_byte_never_raises_anything_else(
     record: RemoteLogMetadataRecord, data: st.DataObject

@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.checkpoints.checkpoint_files import (
@@ -16,6 +16,7 @@ from storage.checkpoints.checkpoint_files import (
 )
 from storage.errors import CorruptFileError, DiskError
 from storage.types.topic_partition import TopicPartition
+from tests.effort import examples
 from tests.fakes.filesystem import FakeFilesystem
 
 PATH = "/d/recovery-point-offset-checkpoint"
@@ -28,7 +29,6 @@ def test_bytes_are_kafkas() -> None:
     assert encode_offsets(offsets) == b"0\n2\nevents 0 1874\na.b-c 11 0\n"
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(
         st.builds(TopicPartition, TOPICS, st.integers(0, 2**31 - 1)), st.integers(0, 2**63 - 1)
@@ -72,7 +72,7 @@ def test_damage_is_named(data: bytes) -> None:
         decode_offsets(data, "somewhere")
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.one_of(st.binary(max_size=60), st.text("0123 \n-abc", max_size=60).map(str.encode)))
 def test_any_bytes_decode_or_are_refused(data: bytes) -> None:
     """No other exception, whatever a disk makes of the file."""

@@ -4,10 +4,11 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.checkpoints.leader_epochs import LeaderEpochCache
+from tests.effort import examples
 from tests.fakes.filesystem import FakeFilesystem
 
 PATH = "/d/leader-epoch-checkpoint"
@@ -212,7 +213,7 @@ def test_damage_starts_over(filesystem: FakeFilesystem, data: bytes) -> None:
     assert LeaderEpochCache(PATH, filesystem).entries() == [(3, 0), (5, 9)]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(
         st.tuples(

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.checkpoints.meta_properties import (
@@ -14,6 +14,7 @@ from storage.checkpoints.meta_properties import (
     write_meta_properties,
 )
 from storage.errors import CorruptFileError
+from tests.effort import examples
 from tests.fakes.filesystem import FakeFilesystem
 
 DIRECTORY_ID = UUID("d02dd1e2-0255-42b0-96dc-29b7cae4d452")
@@ -45,7 +46,7 @@ def test_version_0_says_broker() -> None:
     assert decode_meta_properties(b"version=0\nbroker.id=4\n", "x") == MetaProperties(None, 4)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.text(max_size=10), st.dictionaries(KEYS, st.text(max_size=8), max_size=4))
 def test_round_trip(cluster_id: str, other: dict[str, str]) -> None:
     """Any text survives Java's escapes."""

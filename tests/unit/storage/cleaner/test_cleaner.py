@@ -8,7 +8,7 @@ from typing import TypeVar
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from config.topic import TopicConfig
@@ -25,6 +25,7 @@ from storage.log.log import Log
 from storage.types.append_origin import AppendOrigin
 from storage.types.owner import OnOwner, in_this_thread
 from storage.types.topic_partition import TopicPartition
+from tests.effort import examples
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem, PowerCut
 
@@ -624,7 +625,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(STEPS)
 def test_any_history_keeps_the_last_values(steps: list[tuple[object, ...]]) -> None:
     """Writes, compactions, rolls and restarts in any order.

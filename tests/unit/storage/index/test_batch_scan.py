@@ -1,14 +1,15 @@
 """Walking headers: the same for any sizes of batches, and stopping at what is no batch."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.index.batch_scan import read_batch_header, scan_headers
+from tests.effort import examples
 from tests.fakes.filesystem import FakeFilesystem
 from tests.unit.storage.log_model import make_batch
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(st.lists(st.sampled_from([0, 1, 50, 4000, 5000, 70_000, 300_000]), max_size=12))
 def test_every_header_is_found(sizes: list[int]) -> None:
     """In order, with its position, whatever the window holds."""

@@ -6,7 +6,7 @@ from typing import TypeVar
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from config.topic import TopicConfig
@@ -16,6 +16,7 @@ from storage.errors import CorruptFileError, DiskError, StorageError
 from storage.index.reads import NOWAIT, CachedReads, Reads, WouldBlockError
 from storage.log.log import Log
 from storage.types.topic_partition import TopicPartition
+from tests.effort import examples
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
 
@@ -64,7 +65,7 @@ def patiently(look_up: Callable[[Reads], T]) -> tuple[T, int]:
     raise AssertionError("it does not come to an end")
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     offset=st.integers(0, 150),
     max_bytes=st.integers(0, 4_000),

@@ -1,7 +1,7 @@
 """The index of aborted transactions."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.errors import CorruptFileError, DiskError
@@ -14,6 +14,7 @@ from storage.index.transaction_index import (
     AbortedTxn,
     TransactionIndex,
 )
+from tests.effort import examples
 from tests.fakes.filesystem import FakeFile, FakeFilesystem
 
 PATH = "/d/00000000000000000000.txnindex"
@@ -90,7 +91,7 @@ def test_collect(
     assert is_complete is complete
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(st.tuples(st.integers(1, 6), st.integers(0, 9), st.integers(0, 4)), max_size=30),
     st.integers(0, 60),
@@ -187,7 +188,7 @@ def test_nothing_stays_open(filesystem: FakeFilesystem, monkeypatch: pytest.Monk
     assert all(file.closed for file in opened)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data())
 def test_blocks_that_were_searched_change_no_answer(data: st.DataObject) -> None:
     """Whatever is asked in whatever order, while entries come and go."""

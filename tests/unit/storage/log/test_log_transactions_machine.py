@@ -14,7 +14,6 @@ from random import Random
 from typing import NamedTuple
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -23,6 +22,7 @@ from protocol.records.control import build_end_transaction_marker, parse_end_tra
 from storage.errors import ProducerError
 from storage.producers.verification import TransactionTerms
 from storage.types.append_origin import AppendOrigin
+from tests.effort import examples
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem
 from tests.unit.storage.log_model import (
@@ -319,5 +319,5 @@ class LogMachine(RuleBasedStateMachine):
                 assert entry.last_sequence == producer.last_sequence
 
 
-LogMachine.TestCase.settings = settings(deadline=None, max_examples=40, stateful_step_count=40)
+LogMachine.TestCase.settings = examples(40, steps=40)
 TestLog = LogMachine.TestCase

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from config.topic import TopicConfig
 from storage.log.retention import RetentionPlan, RetentionReason, plan_retention
+from tests.effort import examples
 
 START = RetentionReason.LOG_START_OFFSET
 SIZE = RetentionReason.SIZE
@@ -131,7 +132,7 @@ def test_remote_storage_counts_local_limits_and_copies() -> None:
     assert len(plan(remote=True, highest_remote_offset=99, cleanup_policy=(), **config)) == 4
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     st.lists(st.tuples(st.integers(0, 50), st.integers(0, 9_999)), min_size=1, max_size=6),
     st.integers(0, 70),

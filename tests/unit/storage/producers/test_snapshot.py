@@ -1,7 +1,7 @@
 """The producer snapshot's format."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.errors import CorruptFileError
@@ -47,7 +47,6 @@ def fields(entry: ProducerEntry) -> tuple[object, ...]:
     )
 
 
-@settings(deadline=None)
 @given(st.lists(entries(), max_size=8))
 def test_round_trip(producers: list[ProducerEntry]) -> None:
     """What is written is read."""
@@ -110,7 +109,6 @@ def test_names() -> None:
         assert offset_of_snapshot(name) is None
 
 
-@settings(deadline=None)
 @given(st.lists(entries(), max_size=8))
 def test_the_earliest_open_transaction_is_found(producers: list[ProducerEntry]) -> None:
     data = encode_snapshot(producers)

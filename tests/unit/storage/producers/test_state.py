@@ -3,7 +3,7 @@
 from collections import deque
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.records.batch import BatchHeader
@@ -19,6 +19,7 @@ from storage.producers.state import ABORT_MARKER, COMMIT_MARKER, ProducerStateMa
 from storage.producers.verification import TransactionTerms
 from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition
+from tests.effort import examples
 from tests.fakes.filesystem import FakeFilesystem
 
 TP = TopicPartition("events", 0)
@@ -497,7 +498,7 @@ class Model:
         return "written"
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     st.lists(
         st.tuples(
@@ -529,7 +530,7 @@ def test_sequences_follow_the_model(steps: list[tuple[int, int | None, int]]) ->
         assert got == expected
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(
         st.tuples(st.integers(1, 3), st.sampled_from(["data", "commit", "abort", "hw"])),

@@ -1,7 +1,6 @@
 """No transaction opens in a partition without its coordinator's word, however late that comes."""
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -15,6 +14,7 @@ from storage.producers.state import ABORT_MARKER, ProducerStateManager
 from storage.producers.verification import VERIFICATIONS_MAX, TransactionTerms, VerificationGuard
 from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition
+from tests.effort import examples
 from tests.fakes.filesystem import FakeFilesystem
 
 PID = 7
@@ -272,4 +272,4 @@ class Coordinator(RuleBasedStateMachine):
 
 
 TestCoordinator = Coordinator.TestCase
-TestCoordinator.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+TestCoordinator.settings = examples(200, steps=40)

@@ -12,12 +12,12 @@ and one that was fenced drops what it has before it joins again.
 
 from dataclasses import dataclass, field
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from broker.controller.images.cluster_image import TopicImage
 from protocol.error_codes import ErrorCode
+from tests.effort import examples
 from tests.fakes.offsets_partition import topic_image
 from tests.unit.broker.groups.consumer.harness import IDS, REBALANCE_MS, ConsumerHarness, Reply
 
@@ -283,7 +283,5 @@ class ConsumerMachine(RuleBasedStateMachine):
         )
 
 
-ConsumerMachine.TestCase.settings = settings(
-    max_examples=100, stateful_step_count=40, deadline=None
-)
+ConsumerMachine.TestCase.settings = examples(100, steps=40)
 TestConsumerMachine = ConsumerMachine.TestCase

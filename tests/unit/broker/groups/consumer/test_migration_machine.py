@@ -9,7 +9,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -19,6 +18,7 @@ from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.loader import LogReader, fill_shard
 from protocol.error_codes import ErrorCode
 from storage.types.topic_partition import TopicPartition
+from tests.effort import examples
 from tests.fakes.offsets_partition import OFFSETS_TOPIC
 from tests.unit.broker.groups.consumer.harness import comparable
 from tests.unit.broker.groups.consumer.migration_harness import (
@@ -322,7 +322,5 @@ class MigrationMachine(RuleBasedStateMachine):
         assert sorted(owned) == list(range(PARTITIONS))
 
 
-MigrationMachine.TestCase.settings = settings(
-    max_examples=40, stateful_step_count=30, deadline=None
-)
+MigrationMachine.TestCase.settings = examples(40, steps=30)
 TestMigrationMachine = MigrationMachine.TestCase

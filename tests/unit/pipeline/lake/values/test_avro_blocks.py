@@ -8,7 +8,7 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline.lake.values.avro_blocks import AvroBlocks, has_blocks
@@ -16,6 +16,7 @@ from pipeline.lake.values.avro_records import AvroRecords
 from pipeline.lake.values.avro_schema import Record, parse_avro_schema
 from pipeline.lake.values.block_parsing import BrokenBlockError, parse_in_blocks
 from storage.environment.randomness import SeededRandomness
+from tests.effort import examples
 
 Schema = Any
 
@@ -144,7 +145,7 @@ def _bare(array: pa.Array) -> pa.Array:
     return array
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(_RECORDS.flatmap(lambda r: st.tuples(st.just(r[0]), st.lists(r[1], min_size=1, max_size=5))))
 def test_blocks_are_the_records_one_by_one(case: tuple[Schema, list[Any]]) -> None:
     """For every schema that has blocks, and every type within."""
@@ -197,7 +198,7 @@ _BYTES = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(_BYTES, max_size=8))
 @example([GOOD + GOOD, GOOD[:-1], GOOD])
 @example([GOOD[:-1], GOOD[-1:] + GOOD, b"", GOOD])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline.lake.values import json_blocks
@@ -18,6 +18,7 @@ from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.ddl import parse_ddl
 from pipeline.lake.values.json_blocks import JsonFormat
 from pipeline.lake.values.spec import ConverterSpec, FieldSpec
+from tests.effort import examples
 from tests.unit.pipeline.lake.values.batches import batch
 
 FIELDS = parse_ddl("a bigint, s string, f double, o struct<x: tinyint, s: string>, l array<int>")
@@ -149,7 +150,7 @@ _PIECES = st.one_of(
 _VALUES = st.lists(_PIECES, max_size=8).map(lambda pieces: [v for piece in pieces for v in piece])
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(_VALUES)
 @example([b'{"a":1', b',"s":"x"}', b'{"a":1}{"a":2}', b'{"a":3}'])
 @example([b'{"a":1}\n{"a":2}', b'{"a":3}\0', b'{"a":4}'])
@@ -176,7 +177,7 @@ def test_every_record_is_one_row_or_one_misfit_as_alone(values: list[bytes]) -> 
     assert all(out.column("reason").to_pylist())
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(_VALUES, st.integers(1, 60))
 def test_borders_of_blocks_change_nothing(values: list[bytes], block_bytes: int) -> None:
     """A block ends anywhere between two records."""

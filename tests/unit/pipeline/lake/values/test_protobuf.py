@@ -8,13 +8,14 @@ import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.ddl import to_ddl
 from pipeline.lake.values.spec import RegistrySpec
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns
+from tests.effort import examples
 from tests.fakes.schema_registry import FakeSchemaRegistry, running_registry
 from tests.unit.pipeline.lake.values.batches import batch
 from tests.unit.pipeline.lake.values.protos import classes, definition, file, message
@@ -104,7 +105,7 @@ def test_plain_values_of_a_descriptor_set() -> None:
     assert Converter(framed).convert(batch(headed)).rows.column("id").to_pylist() == [0, 1, 2]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(st.binary(max_size=8) | st.integers(0, 3).map(lambda n: bytes([8, n])), max_size=8))
 def test_hostile_bytes_move_no_row(values: list[bytes]) -> None:
     """Each value is what the library says of it alone."""

@@ -1,0 +1,58 @@
+"""How much a property tries: a profile scales what each test asks for.
+
+    profile    inputs of a property   steps of a machine   which inputs
+    fast       at most 20             at most 20           the same in every run
+    settled    as asked for           as asked for         the same in every run
+    search     as asked for           as asked for         new ones in every run
+
+`make test` is fast, `make check` settled, `make test-deep` searches: what it finds is printed so
+that it can be pinned as an `@example`.
+"""
+
+import os
+from typing import Final
+
+from hypothesis import HealthCheck, settings
+
+FAST_EXAMPLES: Final = 20
+FAST_STEPS: Final = 20
+
+DEFAULT_EXAMPLES: Final = 100
+DEFAULT_STEPS: Final = 50
+
+PROFILE: Final = os.environ.get("HYPOTHESIS_PROFILE", "settled")
+
+
+def load_profile() -> None:
+    """Make the profile of the environment that of all properties.
+
+    A run tells of the change under test, not of luck and not of who else keeps the machine busy:
+    how long an input takes, to make or to try, fails nothing.
+    """
+    settings.register_profile(
+        PROFILE,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        derandomize=PROFILE != "search",
+        print_blob=PROFILE == "search",
+        max_examples=_scaled(DEFAULT_EXAMPLES, FAST_EXAMPLES),
+        stateful_step_count=_scaled(DEFAULT_STEPS, FAST_STEPS),
+    )
+    settings.load_profile(PROFILE)
+
+
+def examples(count: int, *, steps: int = DEFAULT_STEPS) -> settings:
+    """Settings of a property that wants other than the default number of inputs.
+
+    Args:
+        count: Inputs, or runs of a state machine.
+        steps: Of a run of a state machine, at most.
+    """
+    return settings(
+        max_examples=_scaled(count, FAST_EXAMPLES),
+        stateful_step_count=_scaled(steps, FAST_STEPS),
+    )
+
+
+def _scaled(wanted: int, fast: int) -> int:
+    return min(wanted, fast) if PROFILE == "fast" else wanted
