@@ -22,6 +22,8 @@ GENERATED = ROOT / "protocol" / "messages"
 TESTED_ELSEWHERE = {
     # Interfaces: their implementations are tested.
     "broker/groups/group.py": "tests/unit/broker/groups/test_coordinator.py",
+    # With the coordinator whose shard it is.
+    "broker/groups/coordinator_shard.py": "tests/unit/broker/groups/test_coordinator.py",
     "broker/transactions/parts.py": "tests/unit/broker/transactions/test_coordinator.py",
     "storage/types/transaction_marker.py": "tests/unit/storage/log/test_append_markers.py",
     # On a real log, with the markers that decide.

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from broker.coordinator.shard import NO_PRODUCER, Shard
+from broker.coordinator.shard import NO_PRODUCER
 from broker.coordinator.slices import Slices
 from protocol.errors import DecodeError
 from protocol.records.batch import BatchHeader, iterate_batches
@@ -34,6 +34,18 @@ class InternalReader(Protocol):
         self, topic_partition: TopicPartition, offset: int, max_bytes: int
     ) -> memoryview:
         """Whole batches from `offset`, perhaps a part of one more; empty at the end."""
+        ...
+
+
+class Replayed(Protocol):
+    """What records are replayed into; a `Shard` as a rule."""
+
+    def replay(self, key: bytes, value: bytes | None, offset: int, producer_id: int) -> None:
+        """See `Shard.replay`."""
+        ...
+
+    def replay_marker(self, producer_id: int, *, commit: bool) -> None:
+        """See `Shard.replay_marker`."""
         ...
 
 
@@ -60,7 +72,7 @@ class ShardLoader:
         self,
         reader: InternalReader,
         topic_partition: TopicPartition,
-        shard: Shard,
+        shard: Replayed,
         *,
         read_size: int,
         slices: Slices,

@@ -53,7 +53,7 @@ UNCOMMITTED_DELAY_MS = 50.0
 
 AnyShard = TypeVar("AnyShard", bound=Shard)
 
-GiveUp = Callable[[ErrorCode], None]
+GiveUp = Callable[[ErrorCode | None], None]
 
 Build = Callable[[TopicPartition, int, GiveUp], AnyShard]
 """Makes an empty shard for a partition and a leader epoch; its log is given what is called when it
@@ -204,7 +204,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
                 )
         return None
 
-    def _give_up(self, election: Election, code: ErrorCode) -> None:
+    def _give_up(self, election: Election, code: ErrorCode | None) -> None:
         """Memory may not be what the log says: read it anew, if it is still here and readable."""
         if ElectionState.FAILED not in TRANSITIONS[election.state]:
             return
@@ -222,7 +222,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
             "append failed: reloading shard topic=%s partition=%d error=%s",
             self.topic,
             index,
-            code.name,
+            "refused" if code is None else code.name,
         )
         self.stats.reloads += 1
         self._end(election, ElectionState.CLOSED)

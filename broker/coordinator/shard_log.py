@@ -34,6 +34,7 @@ from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
 from broker.coordinator.outcome import OUTCOME_UNKNOWN, TOO_LARGE, Done, KeyValue, code_for_clients
+from broker.runtime.timer import Timer, TimerHandle
 from protocol.error_codes import ErrorCode
 from protocol.records.builder import build_batch, build_plain_batch
 from protocol.records.compression import Codec
@@ -95,6 +96,7 @@ class ShardLog:
     """
 
     __slots__ = (
+        "_answer_within_ms",
         "_appender",
         "_at_turn_end",
         "_clock",
@@ -106,6 +108,7 @@ class ShardLog:
         "_hold",
         "_is_due",
         "_timeout_ms",
+        "_timer",
         "is_closed",
         "topic_partition",
     )
@@ -117,8 +120,10 @@ class ShardLog:
         appender: CoordinatorAppender,
         clock: Clock,
         timeout_ms: float,
-        give_up: Callable[[ErrorCode], None],
+        give_up: Callable[[ErrorCode | None], None],
         codec: int = 0,
+        timer: Timer | None = None,
+        answer_within_ms: float = 0.0,
         at_turn_end: AtTurnEnd | None = None,
         hold: "Callable[[ShardLog], None] | None" = None,
     ) -> None:
@@ -131,6 +136,9 @@ class ShardLog:
             timeout_ms: After which the outcome of an append is unknown.
             give_up: Called at most once, after `is_closed` was set, with why.
             codec: Of the batches.
+            timer: With it callers are told REQUEST_TIMED_OUT's code after `answer_within_ms`, while
+                the append goes on: what the log decides then is taken in, whatever they were told.
+            answer_within_ms: See `timer`.
             at_turn_end: Without it nothing is gathered.
             hold: Called when the log begins to hold records (`append_later`), for it to be called
                 (`write_held`) after a while.
@@ -142,6 +150,8 @@ class ShardLog:
         self._timeout_ms = timeout_ms
         self._give_up = give_up
         self._codec = codec
+        self._timer = timer
+        self._answer_within_ms = answer_within_ms
         self._at_turn_end = at_turn_end
         self._is_due = False
         self._gathered: _Gathered | None = None
@@ -162,8 +172,11 @@ class ShardLog:
         self._held_bytes = 0
         self.flush()
 
-    def give_up(self, code: ErrorCode) -> None:
-        """Memory may not be what the log says: close, and have the shard read anew."""
+    def give_up(self, code: ErrorCode | None = None) -> None:
+        """Memory may not be what the log says: close, and have the shard read anew.
+
+        `code`: why; None where an append was refused whose change was made in memory before.
+        """
         if not self.is_closed:
             self.close()
             self._give_up(code)
@@ -263,6 +276,8 @@ class ShardLog:
         )
         if write.at_append:
             write.appended(base_offset)
+        if self._timer is not None and not write.is_complete:
+            write.timeout = self._timer.call_later_ms(self._answer_within_ms, write.time_out)
 
     # -- gathered --------------------------------------------------------------------------------
 
@@ -361,6 +376,7 @@ class ShardLog:
             write.held = held
             write.records = records
             records = [*held, *records]
+        write.is_complete = False
         self._append_built(self.batch_of(records), write)
 
     def hold_again(self, held: list[KeyValue], code: ErrorCode) -> None:
@@ -449,6 +465,8 @@ class _Write:
 
     Attributes:
         at_append: Whether memory changes at APPEND.
+        is_complete: Whether it is known how the append ended.
+        timeout: Answers the caller before that.
         early: Outcomes that come before the append returns, where they have to wait for it.
         held: Held records in front of its own, in the same batch.
         records: Its own, where there are held ones.
@@ -463,7 +481,9 @@ class _Write:
         "at_append",
         "early",
         "held",
+        "is_complete",
         "records",
+        "timeout",
     )
 
     def __init__(
@@ -484,11 +504,16 @@ class _Write:
         self.early: list[tuple[ErrorCode, int]] | None = None
         self.held: list[KeyValue] | None = None
         self.records: Sequence[KeyValue] = ()
+        self.is_complete = False
+        self.timeout: TimerHandle | None = None
 
     def complete(self, code: ErrorCode, base_offset: int) -> None:
         if self.early is not None:
             self.early.append((code, base_offset))
             return
+        self.is_complete = True
+        if self.timeout is not None:
+            self.timeout.cancel()
         if code is ErrorCode.NONE:
             if self._apply is not None:
                 self._apply(base_offset if self.held is None else base_offset + len(self.held))
@@ -527,8 +552,13 @@ class _Write:
             self._refused()
         self._answer(code)
 
+    def time_out(self) -> None:
+        """Answer; what becomes of the append is not known yet."""
+        self._answer(ErrorCode.REQUEST_TIMED_OUT)
+
     def break_off(self) -> None:
         """The append has raised: nobody knows what became of it."""
+        self.is_complete = True
         self._answer(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def _answer(self, code: ErrorCode) -> None:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 
 from typing_extensions import override
 
+from broker.coordinator.outcome import KeyValue
 from broker.groups.classic_group_state import VALID_PREVIOUS_STATES, ClassicGroupState
 from broker.groups.deadline import Deadline
 from broker.groups.group import Group, GroupType
-from broker.groups.offsets_log import KeyValue
 from broker.runtime.timer import TimerHandle
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError

@@ -1,52 +1,48 @@
 """The group coordinator: what the handlers call.
 
 A group belongs to one partition of `__consumer_offsets`; who leads the partition coordinates the
-group. A partition's groups and offsets are a *shard*:
+group. A partition's groups and offsets are a shard (`coordinator_shard`), which comes and goes with
+the `CoordinatorRuntime`.
 
-    on_elected ──> waiting to load ──> loading ──> active ──> on_resigned
-                    (COORDINATOR_LOAD_IN_PROGRESS)              (NOT_COORDINATOR)
-
-Source: Kafka, GroupCoordinatorService.java, CoordinatorRuntime.java.
+Source: Kafka, GroupCoordinatorService.java.
 """
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.controller.images.features import GROUP_VERSION, SHARE_VERSION
 from broker.controller.images.topic_names import CONSUMER_OFFSETS
-from broker.coordinator.partitioner import partition_for_group
+from broker.coordinator.outcome import Done
+from broker.coordinator.runtime import CoordinatorRuntime, GiveUp
+from broker.coordinator.shard_log import AtTurnEnd, ShardLog
 from broker.coordinator.unavailable_partitions import UnavailablePartitions
-from broker.groups.classic_group import ClassicGroup
+from broker.coordinator.upkeep import Upkeep
 from broker.groups.classic_protocol import ClassicProtocol, Left
 from broker.groups.consumer.backlog import Backlog
-from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.consumer.consumer_protocol import Client, ConsumerProtocol, Heartbeat
 from broker.groups.consumer.migration_members import connect
 from broker.groups.consumer.offload import ThreadOffload
 from broker.groups.consumer.validation import check_heartbeat
+from broker.groups.coordinator_shard import GroupCoordinatorShard
 from broker.groups.group import Group
 from broker.groups.join_attempt import JoinAttempt
-from broker.groups.loader import LogReader, fill_shard
 from broker.groups.offset_manager import FetchedOffset, OffsetCommit, OffsetManager
-from broker.groups.offsets_log import AtTurnEnd, Done, OffsetsLog
 from broker.groups.shard import GroupShard
-from broker.groups.share.share_group import ShareGroup
 from broker.groups.share.share_protocol import ShareProtocol
 from broker.groups.share.validation import check_share_heartbeat
 from broker.groups.stats import CommittedOffset, GroupSnapshot, GroupStats
 from broker.groups.transactional_offsets import TransactionalOffsetCommit, TransactionalOffsets
 from broker.network.request import RequestContext
+from broker.replicas.replica_manager import INTERNAL_APPEND_TIMEOUT_MS
 from broker.requests.answer import Answer
 from broker.runtime.errors import ApiError
-from broker.runtime.timer import Timer, TimerHandle
+from broker.runtime.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
-from protocol.errors import DecodeError
 from protocol.internal.consumer_offsets import STRING_SIZE_MAX
 from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -64,13 +60,11 @@ from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from storage.environment.alerts import Alerts
 from storage.environment.clock import Clock
 from storage.environment.randomness import Randomness
-from storage.errors import StorageError
 from storage.producers.verification import VerificationGuard
 from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from broker.controller.controller import Controller
-    from broker.controller.images.cluster_image import ClusterImage
     from broker.replicas.replica_manager import ReplicaManager
     from broker.share.persister import SharePersister
 
@@ -84,41 +78,11 @@ _MEMBER_ID_SUFFIX_LENGTH = 37
 _NAME_LENGTH_MAX = STRING_SIZE_MAX // 4 - _MEMBER_ID_SUFFIX_LENGTH
 """Characters of a name, of at most four bytes each."""
 
+READ_SIZE = 256 * 1024
+"""Bytes read at a time when a partition is loaded."""
+
 _EXPIRED_PER_SLICE = 500
 """Offsets that are looked at for expiry before the loop gets its turn."""
-
-_STARTED_PER_SLICE = 250
-"""Members whose sessions are started before the loop gets its turn."""
-
-_UNCOMMITTED_DELAY_MS = 50.0
-"""Before the end of a log is looked at again that was not yet committed."""
-
-
-class _Active(NamedTuple):
-    """A shard that is loaded, and those who work on it."""
-
-    shard: GroupShard
-    protocol: ClassicProtocol
-    offsets: OffsetManager
-    transactional: TransactionalOffsets
-    consumers: ConsumerProtocol
-    shares: ShareProtocol
-
-    def close(self) -> None:
-        """Answer whoever waits with NOT_COORDINATOR, write nothing any more."""
-        self.shard.log.close()
-        self.protocol.close()
-        self.consumers.close()
-        self.shares.close()
-
-
-class _Election:
-    """A shard that is still to be loaded; `deleted` topics went away meanwhile."""
-
-    __slots__ = ("deleted",)
-
-    def __init__(self) -> None:
-        self.deleted: set[str] = set()
 
 
 class GroupCoordinator:
@@ -151,17 +115,24 @@ class GroupCoordinator:
         self._replica_manager = replica_manager
         self._controller = controller
         self._at_turn_end = at_turn_end
-        self._running = False
-        self._active: dict[int, _Active] = {}
-        # By partition, one for each election: what was read for another one does not count.
-        self._loading: dict[int, _Election] = {}
-        self.unavailable = UnavailablePartitions(OFFSETS_TOPIC, alerts)
-        self._to_load: deque[int] = deque()
-        self._loader: asyncio.Task[None] | None = None
         self._backlog: Backlog[Heartbeat] = Backlog(timer, clock)
-        self._expiry_timer: TimerHandle | None = None
-        self._expiry: asyncio.Task[None] | None = None
+        self._upkeep = Upkeep(timer)
         self.stats = GroupStats()
+        self._runtime: CoordinatorRuntime[GroupCoordinatorShard] = CoordinatorRuntime(
+            OFFSETS_TOPIC,
+            "groups",
+            self._build_shard,
+            partition_count=settings.offsets_topic_num_partitions,
+            read_size=READ_SIZE,
+            timeout_ms=settings.offsets_commit_timeout_ms,
+            clock=clock,
+            timer=timer,
+            replicas=replica_manager,
+            controller=controller,
+            stats=self.stats,
+            alerts=alerts,
+        )
+        self._find = self._runtime.find
         self.share_persister: SharePersister | None = None
         self.on_share_state_altered: Callable[[str], None] = lambda group_id: None
 
@@ -169,103 +140,28 @@ class GroupCoordinator:
 
     async def start(self) -> None:
         """Begin to serve; shards come with `on_elected`."""
-        self._running = True
-        self._controller.subscribe(self._on_image)
-        self._schedule_expiry()
+        await self._runtime.start()
+        self._upkeep.every(
+            self._settings.offsets_retention_check_interval_ms, "expiry", self.expire_offsets
+        )
 
     async def stop(self) -> None:
         """Answer whoever waits with NOT_COORDINATOR and stop every timer and task."""
-        self._running = False
-        if self._expiry_timer is not None:
-            self._expiry_timer.cancel()
-        tasks = [task for task in (self._loader, self._expiry) if task is not None]
-        self._loader = self._expiry = None
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for partition in [*self._active, *self._loading]:
-            self.on_resigned(partition)
+        await self._upkeep.stop()
+        await self._runtime.stop()
 
-    def on_elected(self, partition_index: int) -> None:
+    def on_elected(self, partition_index: int, leader_epoch: int) -> None:
         """This broker leads the offsets partition now: load its groups."""
-        if partition_index in self._active or partition_index in self._loading:
-            return
-        self._loading[partition_index] = _Election()
-        self._queue(partition_index)
+        self._runtime.on_elected(partition_index, leader_epoch)
 
-    def on_resigned(self, partition_index: int) -> None:
-        """Somebody else leads the offsets partition, or it was deleted."""
-        self._loading.pop(partition_index, None)
-        active = self._active.pop(partition_index, None)
-        if active is not None:
-            active.close()
-            if active.shard.groups:
-                logger.info(
-                    "groups unloaded partition=%d groups=%d",
-                    partition_index,
-                    len(active.shard.groups),
-                )
+    def on_resigned(self, partition_index: int, leader_epoch: int | None = None) -> None:
+        """Another broker leads the offsets partition, in `leader_epoch`, or it was deleted."""
+        self._runtime.on_resigned(partition_index, leader_epoch)
 
-    def _queue(self, partition_index: int) -> None:
-        if not self._running or partition_index not in self._loading:
-            return
-        self._to_load.append(partition_index)
-        if self._loader is None or self._loader.done():
-            self._loader = asyncio.get_running_loop().create_task(self._load_waiting())
-
-    async def _load_waiting(self) -> None:
-        while self._to_load:
-            partition_index = self._to_load.popleft()
-            election = self._loading.get(partition_index)
-            if election is None:
-                continue
-            try:
-                active = await self._load(partition_index)
-                if active is None:
-                    self._timer.call_later_ms(
-                        _UNCOMMITTED_DELAY_MS, partial(self._queue, partition_index)
-                    )
-                elif self._loading.get(partition_index) is election:
-                    await self._activate(partition_index, active, election)
-            except Exception as error:
-                # It stays without a coordinator: to serve it empty would forget offsets. Whatever
-                # it is, it must not keep the others from being loaded.
-                self.stats.load_failures += 1
-                if not isinstance(error, (DecodeError, StorageError, OSError, KeyError)):
-                    logger.exception("groups cannot be loaded partition=%d", partition_index)
-                if self._loading.get(partition_index) is election:
-                    del self._loading[partition_index]
-                    self.unavailable.set(partition_index, f"groups cannot be loaded: {error}")
-
-    async def _load(self, partition_index: int) -> _Active | None:
-        """The shard; None while the end of its log is not committed: it belongs to it, too."""
-        started_ms = self._clock.monotonic_ms()
-        topic_partition = TopicPartition(OFFSETS_TOPIC, partition_index)
-        partition = self._replica_manager.get_partition(*topic_partition)
-        if partition is None:
-            raise KeyError(str(topic_partition))
-        log = partition.log
-        end_offset = log.next_offset
-        if log.high_watermark < end_offset:
-            return None
-        reader = LogReader(self._replica_manager, topic_partition)
-        await reader.read(log.log_start_offset, end_offset)
-        active = self._new_shard(topic_partition)
-        await fill_shard(active.shard, active.protocol, reader)
-        self.stats.loaded_partitions += 1
-        self.stats.loaded_records += reader.records
-        took_ms = self._clock.monotonic_ms() - started_ms
-        self.stats.loading_ms += took_ms
-        if reader.records:
-            logger.info(
-                "groups loaded partition=%d groups=%d offsets=%d records=%d elapsed_ms=%d",
-                partition_index,
-                len(active.shard.groups),
-                active.shard.offsets.count,
-                reader.records,
-                took_ms,
-            )
-        return active
+    @property
+    def unavailable(self) -> UnavailablePartitions:
+        """Offsets partitions that cannot be read."""
+        return self._runtime.unavailable
 
     def _gather_until(self, linger_ms: int) -> AtTurnEnd | None:
         """When what is gathered is written; None: nothing is gathered."""
@@ -273,14 +169,18 @@ class GroupCoordinator:
             return self._at_turn_end
         return partial(self._timer.call_later_ms, linger_ms) if linger_ms else None
 
-    def _new_shard(self, topic_partition: TopicPartition) -> _Active:
+    def _build_shard(
+        self, topic_partition: TopicPartition, _leader_epoch: int, give_up: GiveUp
+    ) -> GroupCoordinatorShard:
         settings = self._settings
-        log = OffsetsLog(
+        log = ShardLog(
             topic_partition,
             appender=self._replica_manager,
             clock=self._clock,
+            timeout_ms=INTERNAL_APPEND_TIMEOUT_MS,
+            give_up=give_up,
             timer=self._timer,
-            timeout_ms=settings.offsets_commit_timeout_ms,
+            answer_within_ms=settings.offsets_commit_timeout_ms,
             codec=settings.offsets_topic_compression_codec,
             at_turn_end=self._gather_until(settings.group_coordinator_append_linger_ms),
         )
@@ -293,16 +193,13 @@ class GroupCoordinator:
             randomness=self._randomness,
         )
 
-        def give_up() -> None:
-            self._timer.call_later_ms(0, lambda: self._reload(shard))
-
         offsets = OffsetManager(
             shard,
             protocol,
             settings=settings,
             clock=self._clock,
             timer=self._timer,
-            give_up=give_up,
+            give_up=log.give_up,
         )
         transactional = TransactionalOffsets(
             shard, self._replica_manager, settings=settings, clock=self._clock
@@ -316,7 +213,7 @@ class GroupCoordinator:
             offload=ThreadOffload(),
             image=lambda: self._controller.image,
             group_settings=self._controller.group_config,
-            give_up=give_up,
+            give_up=log.give_up,
             backlog=self._backlog,
         )
         connect(
@@ -338,125 +235,24 @@ class GroupCoordinator:
             group_settings=self._controller.share_group_config,
             persister=lambda: self.share_persister,
             state_altered=lambda group_id: self.on_share_state_altered(group_id),
-            give_up=give_up,
+            give_up=log.give_up,
         )
-        return _Active(shard, protocol, offsets, transactional, consumers, shares)
-
-    def _reload(self, shard: GroupShard) -> None:
-        """The log has refused a change that was made here already: what it says is true."""
-        partition_index = shard.log.topic_partition.partition
-        active = self._active.get(partition_index)
-        if active is None or active.shard is not shard or not self._running:
-            return
-        self.on_resigned(partition_index)
-        if self._replica_manager.get_partition(*shard.log.topic_partition) is None:
-            # It has just left, with its topic or its disk: whoever took it is about to tell, and
-            # when it is back it is elected.
-            return
-        logger.error("a change was refused: read anew partition=%d", partition_index)
-        self.on_elected(partition_index)
-
-    async def _activate(self, partition_index: int, active: _Active, election: _Election) -> None:
-        """Serve a shard that was loaded; some members at a time, as there may be thousands."""
-        try:
-            await self._start_sessions(active)
-        except BaseException:
-            active.close()
-            raise
-        if self._loading.get(partition_index) is not election:
-            # Resigned meanwhile.
-            active.close()
-            return
-        del self._loading[partition_index]
-        self.unavailable.clear(partition_index)
-        self._active[partition_index] = active
-        for group in list(active.shard.classic_groups()):
-            active.protocol.prepare_over_capacity(group)
-        # Some were deleted meanwhile, or before a crash that left their offsets in the log.
-        gone = election.deleted | await self._unknown_topics(active)
-        await self._delete_partitions(partition_index, active, gone)
-        for share_group in list(active.shard.share_groups()):
-            active.shares.forget_unknown_topics(share_group)
-            await asyncio.sleep(0)
-
-    async def _start_sessions(self, active: _Active) -> None:
-        started = 0
-        for group in list(active.shard.groups.values()):
-            # Nobody joins or leaves before the shard is active.
-            if isinstance(group, ConsumerGroup):
-                for member in list(group.members.values()):
-                    active.consumers.start_timer(group, member)
-                    started += 1
-                    if started % _STARTED_PER_SLICE == 0:
-                        await asyncio.sleep(0)
-            elif isinstance(group, ShareGroup):
-                active.shares.start_timers(group)
-                await asyncio.sleep(0)
-            elif isinstance(group, ClassicGroup):
-                for classic_member in list(group.members.values()):
-                    classic_member.session.set(classic_member.session_timeout_ms)
-                    started += 1
-                    if started % _STARTED_PER_SLICE == 0:
-                        await asyncio.sleep(0)
-
-    async def _unknown_topics(self, active: _Active) -> set[str]:
-        """Topics that offsets were committed for and that do not exist."""
-        known = self._controller.image.topics
-        unknown: set[str] = set()
-        for position, group_id in enumerate(list(active.shard.groups)):
-            names = active.shard.offsets.topic_names(group_id)
-            unknown.update(name for name in names if name not in known)
-            if position % _EXPIRED_PER_SLICE == _EXPIRED_PER_SLICE - 1:
-                await asyncio.sleep(0)
-        return unknown
-
-    async def _delete_partitions(
-        self, partition_index: int, active: _Active, topics: Collection[str]
-    ) -> None:
-        """Topics are gone: forget every group's offsets of them, some groups at a time."""
-        if not topics:
-            return
-        group_ids = list(active.shard.groups)
-        for start in range(0, len(group_ids), _EXPIRED_PER_SLICE):
-            if self._active.get(partition_index) is not active:
-                return
-            active.offsets.delete_partitions(topics, group_ids[start : start + _EXPIRED_PER_SLICE])
-            await asyncio.sleep(0)
-
-    async def _on_image(self, old: "ClusterImage", new: "ClusterImage") -> None:
-        """Topics are gone: so are the offsets that groups committed for them.
-
-        With the offsets topic itself all groups are gone: what is kept of them here would be lost
-        with the next start, and a topic made anew may even spread groups differently.
-        """
-        deleted_ids = old.topics_by_id.keys() - new.topics_by_id.keys()
-        deleted = [old.topics_by_id[topic_id].name for topic_id in deleted_ids]
-        if OFFSETS_TOPIC in deleted:
-            for partition_index in [*self._active, *self._loading]:
-                self.on_resigned(partition_index)
-            self.unavailable.clear_all()
-        has_new = not new.topics_by_id.keys() <= old.topics_by_id.keys()
-        changed = frozenset(deleted).union(
-            topic.name
-            for topic_id, topic in new.topics_by_id.items()
-            if (known := old.topics_by_id.get(topic_id)) is not topic
-            and (known is None or len(known.partitions) != len(topic.partitions))
+        return GroupCoordinatorShard(
+            shard,
+            protocol,
+            offsets,
+            transactional,
+            consumers,
+            shares,
+            clock=self._clock,
+            image=lambda: self._controller.image,
         )
-        for election in self._loading.values():
-            election.deleted.update(deleted)
-        for partition_index, active in list(self._active.items()) if changed else ():
-            active.consumers.topics_changed(changed, has_new=has_new)
-            active.shares.topics_changed(changed, deleted_ids)
-            await self._delete_partitions(partition_index, active, deleted)
-            await asyncio.sleep(0)
 
     # -- who coordinates what --
 
     def partition_for(self, group_id: str) -> int:
         """The offsets partition of a group, whether the topic exists yet or not."""
-        topic = self._controller.image.topics.get(OFFSETS_TOPIC)
-        count = len(topic.partitions) if topic is not None else 0
-        return partition_for_group(group_id, count or self._settings.offsets_topic_num_partitions)
+        return self._runtime.partition_for(group_id)
 
     async def ensure_topic(self) -> None:
         """Create `__consumer_offsets` if it is not there.
@@ -464,19 +260,7 @@ class GroupCoordinator:
         Raises:
             ApiError: It could not be created.
         """
-        await self._controller.ensure_internal_topic(OFFSETS_TOPIC)
-
-    def _find(self, group_id: str) -> _Active | ErrorCode:
-        """The group's shard, or why it cannot be served here and now."""
-        if not self._running:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        partition_index = self.partition_for(group_id)
-        active = self._active.get(partition_index)
-        if active is not None:
-            return active
-        if partition_index in self._loading:
-            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        return ErrorCode.NOT_COORDINATOR
+        await self._runtime.ensure_topic()
 
     # -- membership --
 
@@ -532,7 +316,7 @@ class GroupCoordinator:
         Raises:
             ApiError: The request is refused, whatever the group is like.
         """
-        if not self._running:
+        if not self._runtime.is_running:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         check_heartbeat(request, context.api_version, self._settings.group_consumer_assignors)
         active = self._find(request.group_id)
@@ -551,7 +335,7 @@ class GroupCoordinator:
         Raises:
             ApiError: The request is refused, whatever the group is like.
         """
-        if not self._running:
+        if not self._runtime.is_running:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         check_share_heartbeat(request)
         shares = self.share_protocol(request.group_id)
@@ -649,13 +433,13 @@ class GroupCoordinator:
 
     def end_transaction(self, partition_index: int, producer_id: int, *, commit: bool) -> None:
         """A producer's marker is in an offsets partition: what its transaction holds is decided."""
-        active = self._active.get(partition_index)
+        active = self._runtime.shard_at(partition_index)
         if active is not None:
             active.transactional.end_transaction(producer_id, commit=commit)
 
     def is_loading_partition(self, partition_index: int) -> bool:
         """Whether a record appended now may be missed by the shard that is being read back."""
-        return partition_index in self._loading
+        return self._runtime.is_loading_partition(partition_index)
 
     def fetch_offsets(
         self,
@@ -730,12 +514,12 @@ class GroupCoordinator:
     @property
     def is_loading(self) -> bool:
         """Whether some group may be missing from what is seen because its shard still loads."""
-        return bool(self._loading)
+        return self._runtime.is_loading
 
     @property
     def is_running(self) -> bool:
         """Whether requests are served."""
-        return self._running
+        return self._runtime.is_running
 
     @property
     def serves_consumer_groups(self) -> bool:
@@ -767,7 +551,7 @@ class GroupCoordinator:
 
     def groups(self) -> Iterator[Group]:
         """All groups that are coordinated here; not to be kept across turns of the loop."""
-        for active in self._active.values():
+        for active in self._runtime.shards():
             yield from active.shard.groups.values()
 
     def group_counts(self) -> dict[str, int]:
@@ -779,7 +563,7 @@ class GroupCoordinator:
 
     def snapshots(self) -> Iterator[GroupSnapshot]:
         """All groups in short, for metrics."""
-        for active in self._active.values():
+        for active in self._runtime.shards():
             for group in active.shard.groups.values():
                 yield GroupSnapshot(
                     group.group_id,
@@ -792,7 +576,7 @@ class GroupCoordinator:
 
     def committed_offsets(self) -> Iterator[CommittedOffset]:
         """All committed offsets, for lag."""
-        for active in self._active.values():
+        for active in self._runtime.shards():
             for group_id in active.shard.offsets.group_ids():
                 for topic, partition, offset in active.shard.offsets.offsets(group_id):
                     yield CommittedOffset(group_id, topic, partition, offset)
@@ -800,27 +584,16 @@ class GroupCoordinator:
     @property
     def committed_offset_count(self) -> int:
         """How many offsets are stored."""
-        return sum(active.shard.offsets.count for active in self._active.values())
+        return sum(active.shard.offsets.count for active in self._runtime.shards())
 
     # -- expiry --
-
-    def _schedule_expiry(self) -> None:
-        self._expiry_timer = self._timer.call_later_ms(
-            self._settings.offsets_retention_check_interval_ms, self._start_expiry
-        )
-
-    def _start_expiry(self) -> None:
-        if self._expiry is None or self._expiry.done():
-            self._expiry = asyncio.get_running_loop().create_task(self.expire_offsets())
-        self._schedule_expiry()
 
     async def expire_offsets(self) -> None:
         """Forget offsets and groups that are due, in slices."""
         looked_at = 0
-        for partition_index in list(self._active):
-            active = self._active.get(partition_index)
-            for group_id in list(active.shard.groups) if active is not None else ():
-                if self._active.get(partition_index) is not active or active is None:
+        for active in list(self._runtime.shards()):
+            for group_id in list(active.shard.groups):
+                if active.log.is_closed:
                     break
                 looked_at += 1 + active.offsets.expire(group_id)
                 if looked_at >= _EXPIRED_PER_SLICE:

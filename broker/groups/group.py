@@ -10,8 +10,8 @@ Source of the shape: Kafka, Group.java.
 from abc import ABC, abstractmethod
 from enum import StrEnum
 
+from broker.coordinator.outcome import KeyValue
 from broker.groups.deadline import Deadline
-from broker.groups.offsets_log import KeyValue
 from protocol.error_codes import ErrorCode
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from broker.coordinator.outcome import KeyValue
 from broker.groups.classic_group import ClassicGroup
-from broker.groups.offsets_log import KeyValue
 from protocol.internal.consumer_offsets import (
     GroupMetadataValue,
     MemberMetadata,

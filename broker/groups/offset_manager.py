@@ -1,6 +1,6 @@
 """Offsets of the groups in one shard: commit, fetch, delete, expire.
 
-Commits of one turn of the loop are written as one batch (`OffsetsLog.gather`). Whoever looks at
+Commits of one turn of the loop are written as one batch (`ShardLog.gather`). Whoever looks at
 offsets, or decides by them, has what was gathered written first.
 
 Expiry (KIP-211), looked at every `offsets.retention.check.interval.ms`. An offset goes
@@ -22,13 +22,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
+from broker.coordinator.outcome import Done, KeyValue
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.classic_protocol import ClassicProtocol
 from broker.groups.group import Group, GroupType
 from broker.groups.group_records import offset_tombstone
 from broker.groups.offset_store import OffsetAndMetadata, is_metadata_too_large
-from broker.groups.offsets_log import Done, KeyValue
 from broker.groups.shard import GroupShard, TooManyGroupsError
 from broker.runtime.timer import Timer
 from config.broker import BrokerConfig

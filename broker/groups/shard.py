@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
+from broker.coordinator.shard_log import ShardLog
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.group import Group
 from broker.groups.offset_store import OffsetStore
-from broker.groups.offsets_log import OffsetsLog
 from broker.groups.share.share_group import ShareGroup
 from broker.groups.stats import GroupStats
 from storage.environment.clock import Clock
@@ -28,7 +28,7 @@ class GroupShard:
 
     __slots__ = ("clock", "groups", "log", "offsets", "stats")
 
-    def __init__(self, log: OffsetsLog, clock: Clock, stats: GroupStats) -> None:
+    def __init__(self, log: ShardLog, clock: Clock, stats: GroupStats) -> None:
         self.log = log
         self.clock = clock
         self.stats = stats

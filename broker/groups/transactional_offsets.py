@@ -13,12 +13,12 @@ Source: Kafka, OffsetMetadataManager.java (commitTransactionalOffset, replay, en
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from broker.coordinator.outcome import Done, code_for_clients
 from broker.groups.offset_store import (
     GroupTopicPartition,
     OffsetAndMetadata,
     is_metadata_too_large,
 )
-from broker.groups.offsets_log import Done, code_for_clients
 from broker.groups.shard import GroupShard, TooManyGroupsError
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode

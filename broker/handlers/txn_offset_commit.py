@@ -18,8 +18,8 @@ Versions:
 
 from typing import TYPE_CHECKING
 
+from broker.coordinator.outcome import code_for_clients
 from broker.groups.coordinator import OFFSETS_TOPIC
-from broker.groups.offsets_log import code_for_clients
 from broker.groups.transactional_offsets import TransactionalOffsetCommit
 from broker.requests.answer import Answer
 from broker.transactions.parts import ProducerIdAndEpoch

@@ -17,14 +17,29 @@ overtakes another.
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Protocol
 
-from broker.groups.offsets_log import InternalAppender, KeyValue, code_for_clients
+from broker.coordinator.outcome import KeyValue, code_for_clients
 from broker.transactions.transaction_metadata import TransactionMetadata, Transition
 from protocol.error_codes import ErrorCode
 from protocol.internal.transaction_log import FLEXIBLE_VALUE_VERSION
 from protocol.records.builder import build_plain_batch
 from storage.environment.clock import Clock
 from storage.types.topic_partition import TopicPartition
+
+
+class InternalAppender(Protocol):
+    """The part of the replica manager that coordinators write through."""
+
+    def append_internal(
+        self,
+        topic_partition: TopicPartition,
+        batch: bytearray,
+        on_committed: Callable[[ErrorCode, int], None],
+    ) -> None:
+        """Append, and call back with (NONE, base offset) when committed, or with an error."""
+        ...
+
 
 logger = logging.getLogger(__name__)
 

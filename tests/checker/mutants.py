@@ -305,10 +305,10 @@ def fetch_skips_a_batch() -> None:
 
 def offsets_replay_loses() -> None:
     """After a restart a group's newest offsets are those of one commit before."""
-    from broker.groups import coordinator, loader
+    from broker.groups import coordinator_shard, replay
     from broker.groups.offset_store import OffsetStore
 
-    fill = loader.fill_shard
+    fill = replay.fill_shard
     put = OffsetStore.put
 
     async def filled(*arguments: Any) -> None:
@@ -322,8 +322,7 @@ def offsets_replay_loses() -> None:
         finally:
             replace(OffsetStore, "put", put)
 
-    replace(loader, "fill_shard", filled)
-    replace(coordinator, "fill_shard", filled)
+    replace(coordinator_shard, "fill_shard", filled)
 
 
 def generation_not_checked() -> None:

@@ -2,16 +2,22 @@
 
 
 class ManualClock:
-    """Wall and monotonic time that only `advance` moves."""
+    """Wall and monotonic time that only `advance` moves.
+
+    Attributes:
+        per_look_ms: Time that passes with each look at the monotonic clock, as while one works.
+    """
 
     def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
         self._now_ms = float(now_ms)
         self._monotonic_ms = 0.0
+        self.per_look_ms = 0.0
 
     def now_ms(self) -> int:
         return int(self._now_ms)
 
     def monotonic_ms(self) -> float:
+        self._monotonic_ms += self.per_look_ms
         return self._monotonic_ms
 
     def monotonic_s(self) -> float:

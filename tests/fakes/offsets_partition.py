@@ -1,7 +1,6 @@
 """The replica manager and the controller, as far as the group coordinator knows them."""
 
 from collections.abc import Awaitable, Callable, Iterable
-from types import SimpleNamespace
 from uuid import UUID
 
 from broker.controller.configs.group_settings import ConsumerGroupSettings, ShareGroupSettings
@@ -15,105 +14,30 @@ from broker.controller.images.cluster_image import (
 )
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
-from protocol.records.batch import read_header, set_offset_and_epoch
 from protocol.records.builder import build_batch
-from protocol.records.record import iterate_records
-from storage.types.topic_partition import TopicPartition
+from tests.fakes.coordinator_log import CoordinatorLog
 
 OFFSETS_TOPIC = "__consumer_offsets"
-OnCommitted = Callable[[ErrorCode, int], None]
 
 
-class FakeReplicaManager:
-    """Offsets partitions in memory.
-
-    Appends commit at once. With `hold` they wait for `commit_held` or `fail_held`; while
-    `fail_with` is set they are refused and nothing is written, as are batches above
-    `batch_size_max`. `high_watermarks` holds that of a
-    partition back, as where another shard's writes are not on disk yet.
-    """
+class FakeReplicaManager(CoordinatorLog):
+    """Offsets partitions in memory."""
 
     def __init__(self, partitions: Iterable[int] = (0,)) -> None:
-        self.batches: dict[int, list[bytes]] = {index: [] for index in partitions}
-        self.ends: dict[int, int] = dict.fromkeys(partitions, 0)
-        self.high_watermarks: dict[int, int] = {}
-        self.hold = False
-        self.fail_with: ErrorCode | None = None
-        self.held: list[tuple[int, bytearray, OnCommitted]] = []
-        self.reads = 0
-        self.batch_size_max = 1 << 20
-
-    def append_internal(
-        self, tp: TopicPartition, batch: bytearray, on_committed: OnCommitted
-    ) -> None:
-        if self.fail_with is not None:
-            on_committed(self.fail_with, -1)
-        elif len(batch) > self.batch_size_max:
-            on_committed(ErrorCode.MESSAGE_TOO_LARGE, -1)
-        elif self.hold:
-            self.held.append((tp.partition, batch, on_committed))
-        else:
-            self._commit(tp.partition, batch, on_committed)
-
-    def commit_held(self) -> None:
-        held, self.held = self.held, []
-        for index, batch, on_committed in held:
-            self._commit(index, batch, on_committed)
-
-    def fail_held(self, code: ErrorCode) -> None:
-        held, self.held = self.held, []
-        for _, _, on_committed in held:
-            on_committed(code, -1)
-
-    def add_batch(self, index: int, batch: bytearray) -> None:
-        """Put a batch into the log, as another broker might have."""
-        self._commit(index, batch, lambda code, offset: None)
-
-    def _commit(self, index: int, batch: bytearray, on_committed: OnCommitted) -> None:
-        base_offset = self.ends[index]
-        set_offset_and_epoch(memoryview(batch), 0, base_offset, 0)
-        self.batches[index].append(bytes(batch))
-        self.ends[index] = read_header(memoryview(batch)).next_offset
-        on_committed(ErrorCode.NONE, base_offset)
+        super().__init__(partitions, topic=OFFSETS_TOPIC)
 
     def compacted(self) -> "FakeReplicaManager":
         """The same log when the cleaner has been through all of it, tombstones gone, too."""
         made = FakeReplicaManager(self.batches)
-        for index, batches in self.batches.items():
+        for index in self.batches:
             latest: dict[bytes | None, bytes | None] = {}
-            for batch in batches:
-                for record in iterate_records(memoryview(batch), max_size=1 << 20):
-                    latest.pop(record.key, None)
-                    latest[record.key] = record.value
+            for record in self.records(index):
+                latest.pop(record.key, None)
+                latest[record.key] = record.value
             kept = [(k, v, (), 0) for k, v in latest.items() if v is not None]
             if kept:
                 made.add_batch(index, build_batch(kept))
         return made
-
-    def get_partition(self, topic: str, index: int) -> SimpleNamespace | None:
-        if topic != OFFSETS_TOPIC or index not in self.batches:
-            return None
-        end_offset = self.ends[index]
-        log = SimpleNamespace(
-            log_start_offset=0,
-            high_watermark=self.high_watermarks.get(index, end_offset),
-            log_end_offset=end_offset,
-            next_offset=end_offset,
-        )
-        return SimpleNamespace(log=log, leader_epoch=0)
-
-    async def read_internal(self, tp: TopicPartition, offset: int, max_bytes: int) -> memoryview:
-        self.reads += 1
-        taken = bytearray()
-        for batch in self.batches[tp.partition]:
-            if read_header(memoryview(batch)).last_offset < offset:
-                continue
-            if taken and len(taken) + len(batch) > max_bytes:
-                # As a log does: the last batch may be cut off.
-                taken += batch[: max(max_bytes - len(taken), 0)]
-                break
-            taken += batch
-        return memoryview(bytes(taken))
 
 
 def topic_image(name: str, topic_id: int, partitions: int) -> TopicImage:

@@ -9,9 +9,9 @@ Source: Kafka, GroupCoordinatorRecordHelpers.java.
 
 from collections.abc import Mapping
 
+from broker.coordinator.outcome import KeyValue
 from broker.groups.consumer.consumer_group import ConsumerGroup, ResolvedRegularExpression
 from broker.groups.consumer.member import Assignment, ConsumerGroupMember
-from broker.groups.offsets_log import KeyValue
 from protocol.internal import consumer_group_records as r
 from protocol.internal.consumer_group_records import encode_consumer_group_key as key
 

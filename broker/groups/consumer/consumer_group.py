@@ -24,6 +24,7 @@ from uuid import UUID
 
 from typing_extensions import override
 
+from broker.coordinator.outcome import Done, KeyValue
 from broker.groups.consumer.member import (
     LEAVE_EPOCH,
     NO_PARTITIONS,
@@ -33,7 +34,6 @@ from broker.groups.consumer.member import (
 from broker.groups.consumer.timers import MemberTimers
 from broker.groups.deadline import Deadline
 from broker.groups.group import Group, GroupType
-from broker.groups.offsets_log import Done, KeyValue
 from broker.runtime.timer import TimerHandle
 from protocol.error_codes import ErrorCode
 from protocol.internal import consumer_group_records as records

@@ -23,6 +23,7 @@ from uuid import UUID
 
 from broker.controller.configs.group_settings import ConsumerGroupSettings
 from broker.controller.images.cluster_image import ClusterImage
+from broker.coordinator.outcome import KeyValue
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.consumer.assignors.builtin import BUILTIN_ASSIGNORS
 from broker.groups.consumer.backlog import Backlog
@@ -47,7 +48,6 @@ from broker.groups.consumer.timers import MemberTimers
 from broker.groups.consumer.topic_regex import InvalidRegexError, TopicRegex
 from broker.groups.deadline import Deadline
 from broker.groups.log_value import log_value
-from broker.groups.offsets_log import KeyValue
 from broker.groups.shard import GroupShard, TooManyGroupsError
 from broker.groups.turns import PER_TURN
 from broker.runtime.errors import ApiError

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
+from broker.coordinator.outcome import Done, KeyValue
+from broker.coordinator.shard_log import ShardLog
 from broker.groups.log_value import log_value
-from broker.groups.offsets_log import Done, KeyValue, OffsetsLog
 from protocol.error_codes import ErrorCode
 
 logger = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ class Journaled(Protocol):
 class Journal:
     """Writes of one shard's groups."""
 
-    def __init__(self, log: OffsetsLog, give_up: Callable[[], None]) -> None:
+    def __init__(self, log: ShardLog, give_up: Callable[[], None]) -> None:
         """`give_up` is called when the log has refused what was changed here already."""
         self._log = log
         self._give_up = give_up

@@ -15,6 +15,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from broker.controller.images.cluster_image import ClusterImage
+from broker.coordinator.outcome import Done, KeyValue
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_protocol import ClassicProtocol
 from broker.groups.consumer.changes import Changes
@@ -30,7 +31,6 @@ from broker.groups.consumer.migration import (
 )
 from broker.groups.group_records import group_record
 from broker.groups.log_value import log_value
-from broker.groups.offsets_log import Done, KeyValue
 from broker.groups.shard import GroupShard
 from broker.runtime.errors import ApiError
 from config.broker import BrokerConfig

@@ -16,13 +16,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from broker.controller.images.cluster_image import ClusterImage
+from broker.coordinator.outcome import KeyValue
 from broker.groups.consumer.changes import Changes, resolved_record
 from broker.groups.consumer.consumer_group import ConsumerGroup, ResolvedRegularExpression
 from broker.groups.consumer.group_hashes import GroupHashes
 from broker.groups.consumer.offload import Offload
 from broker.groups.consumer.topic_regex import InvalidRegexError, TopicRegex
 from broker.groups.log_value import log_value
-from broker.groups.offsets_log import KeyValue
 from storage.environment.clock import Clock
 
 logger = logging.getLogger(__name__)

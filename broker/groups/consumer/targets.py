@@ -23,6 +23,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from broker.controller.images.cluster_image import ClusterImage
+from broker.coordinator.outcome import KeyValue
 from broker.groups.consumer.assignors.assignor import Assignor, MemberSpec, TopicSpec
 from broker.groups.consumer.changes import Changes, target_record
 from broker.groups.consumer.consumer_group import (
@@ -34,7 +35,6 @@ from broker.groups.consumer.journal import Journal
 from broker.groups.consumer.member import NO_PARTITIONS, Assignment, ConsumerGroupMember
 from broker.groups.consumer.offload import Offload
 from broker.groups.log_value import log_value
-from broker.groups.offsets_log import KeyValue
 from broker.runtime.timer import Timer
 from storage.environment.clock import Clock
 

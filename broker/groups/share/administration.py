@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from broker.controller.images.cluster_image import ClusterImage
+from broker.coordinator.outcome import Done
 from broker.groups.consumer.journal import Journal
-from broker.groups.offsets_log import Done
 from broker.groups.shard import GroupShard, TooManyGroupsError
 from broker.groups.share.changes import ShareChanges
 from broker.groups.share.each_partition import each_partition

@@ -7,8 +7,8 @@ given up and read anew: what is in the log is true.
 Source: Kafka, GroupCoordinatorRecordHelpers.java.
 """
 
+from broker.coordinator.outcome import KeyValue
 from broker.groups.consumer.member import Assignment
-from broker.groups.offsets_log import KeyValue
 from broker.groups.share.kept_state import KeptState
 from broker.groups.share.member import ShareGroupMember
 from broker.groups.share.share_group import ShareGroup

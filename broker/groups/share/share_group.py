@@ -20,10 +20,10 @@ from uuid import UUID
 from typing_extensions import override
 
 from broker.controller.images.cluster_image import ClusterImage
+from broker.coordinator.outcome import Done, KeyValue
 from broker.groups.consumer.member import NO_PARTITIONS, Assignment
 from broker.groups.deadline import Deadline
 from broker.groups.group import Group, GroupType
-from broker.groups.offsets_log import Done, KeyValue
 from broker.groups.share.kept_state import KeptState
 from broker.groups.share.member import ShareGroupMember
 from protocol.error_codes import ErrorCode

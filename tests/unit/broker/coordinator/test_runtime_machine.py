@@ -7,13 +7,13 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from broker.coordinator.election import ElectionState as S
 from broker.coordinator.shard_log import ApplyAt
 from protocol.error_codes import ErrorCode as E
+from tests.effort import examples
 from tests.harness.coordinator import MapShard, RuntimeHarness
 
 PARTITIONS = (0, 1)
@@ -224,5 +224,5 @@ class Runtime(RuleBasedStateMachine):
         self.loop.close()
 
 
+Runtime.TestCase.settings = examples(100, steps=40)
 TestRuntime = Runtime.TestCase
-TestRuntime.settings = settings(max_examples=100, stateful_step_count=40)

@@ -20,7 +20,8 @@ from protocol.records.batch import read_header
 from protocol.records.record import iterate_records
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
-from tests.harness.coordinator import TOPIC, CoordinatorLog
+from tests.fakes.coordinator_log import TOPIC, CoordinatorLog
+from tests.fakes.timer import ManualTimer
 
 RECORDS = [(b"k1", b"v1"), (b"k2", None)]
 
@@ -30,18 +31,23 @@ class Write:
 
     def __init__(self) -> None:
         self.manager = CoordinatorLog()
-        self.given_up: list[ErrorCode] = []
+        self.timer = ManualTimer()
+        self.given_up: list[ErrorCode | None] = []
         self.holding = 0
         self.log = self.new()
         self.calls: list[Any] = []
 
-    def new(self, at_turn_end: AtTurnEnd | None = None) -> ShardLog:
+    def new(
+        self, at_turn_end: AtTurnEnd | None = None, timer: ManualTimer | None = None
+    ) -> ShardLog:
         return ShardLog(
             TopicPartition(TOPIC, 0),
             appender=self.manager,
             clock=ManualClock(),
             timeout_ms=1_234,
             give_up=self.given_up.append,
+            timer=timer,
+            answer_within_ms=100,
             at_turn_end=at_turn_end,
             hold=self.hold,
         )
@@ -94,6 +100,49 @@ def test_an_outcome_that_nobody_knows_gives_the_log_up(write: Write, code: Error
     assert write.manager.timeouts_ms == [1_234, 1_234]
     write.append()
     assert write.calls[2:] == ["NOT_COORDINATOR"]
+
+
+@pytest.fixture
+def timed() -> Write:
+    """A log that answers in time, whatever becomes of the append."""
+    write = Write()
+    write.timer = ManualTimer()
+    write.log = write.new(timer=write.timer)
+    return write
+
+
+def test_time_out_is_answered_once(timed: Write) -> None:
+    """And what is committed afterwards is still taken in."""
+    timed.manager.hold = True
+    timed.append()
+    timed.timer.advance(99)
+    assert timed.calls == []
+    timed.timer.advance(1)
+    assert timed.calls == ["COORDINATOR_NOT_AVAILABLE"]
+    timed.manager.commit_held()
+    assert timed.calls == ["COORDINATOR_NOT_AVAILABLE", 0]
+    assert not timed.given_up
+
+
+def test_commit_in_time_stops_the_timer(timed: Write) -> None:
+    timed.manager.hold = True
+    timed.append()
+    timed.manager.commit_held()
+    timed.manager.hold = False
+    timed.append()
+    assert timed.calls == [0, "NONE", 2, "NONE"]
+    assert timed.timer.pending == 0
+
+
+@pytest.mark.parametrize("code", [ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.REQUEST_TIMED_OUT])
+def test_a_failure_stops_the_timer(timed: Write, code: ErrorCode) -> None:
+    timed.manager.hold = True
+    timed.append()
+    timed.manager.fail_held(code)
+    timed.manager.fail_with = code
+    timed.append()
+    assert len(timed.calls) == 2
+    assert timed.timer.pending == 0
 
 
 def test_a_refusal_changes_nothing(write: Write) -> None:

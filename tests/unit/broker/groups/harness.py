@@ -3,17 +3,22 @@
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from broker.coordinator.latest_records import LatestRecords
+from broker.coordinator.loader import ShardLoader
+from broker.coordinator.shard_log import ShardLog
+from broker.coordinator.slices import Slices
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.classic_protocol import ClassicProtocol
+from broker.groups.coordinator import READ_SIZE
 from broker.groups.join_attempt import JoinAttempt
-from broker.groups.loader import LogReader, fill_shard
 from broker.groups.offset_manager import OffsetCommit, OffsetManager
 from broker.groups.offset_store import OffsetAndMetadata
-from broker.groups.offsets_log import OffsetsLog
 from broker.groups.rebalance import EXTENSION_SHARE, SETTLING_SHARE
+from broker.groups.replay import OFFSET_KEYS_BELOW, fill_shard
 from broker.groups.shard import GroupShard
 from broker.groups.stats import GroupStats
+from broker.replicas.replica_manager import INTERNAL_APPEND_TIMEOUT_MS
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.internal.consumer_offsets import NO_TOPIC_ID
@@ -33,9 +38,11 @@ from protocol.messages.sync_group import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
+from storage.environment.clock import Clock
 from storage.environment.randomness import SeededRandomness
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
+from tests.fakes.coordinator_log import CoordinatorLog
 from tests.fakes.offsets_partition import OFFSETS_TOPIC, FakeReplicaManager
 from tests.fakes.timer import ManualTimer
 
@@ -92,6 +99,7 @@ class Harness:
         **settings: object,
     ) -> None:
         self.gave_up = 0
+        self.lost: list[ErrorCode | None] = []
         self.due: list[Callable[[], None]] | None = [] if gathering else None
         self.clock = ManualClock()
         self.timer = ManualTimer(self.clock)
@@ -103,12 +111,14 @@ class Harness:
         self.gave_up += 1
 
     def new_shard(self) -> tuple[GroupShard, ClassicProtocol, OffsetManager]:
-        log = OffsetsLog(
+        log = ShardLog(
             TopicPartition(OFFSETS_TOPIC, 0),
             appender=self.log,
             clock=self.clock,
+            give_up=self.lost.append,
+            timeout_ms=INTERNAL_APPEND_TIMEOUT_MS,
             timer=self.timer,
-            timeout_ms=self.settings.offsets_commit_timeout_ms,
+            answer_within_ms=self.settings.offsets_commit_timeout_ms,
             at_turn_end=None if self.due is None else self.due.append,
         )
         shard = GroupShard(log, self.clock, GroupStats())
@@ -133,9 +143,7 @@ class Harness:
         """What another broker would make of the log."""
         shard, protocol, _ = self.new_shard()
         log = log or self.log
-        reader = LogReader(log, TopicPartition(OFFSETS_TOPIC, 0))
-        run(reader.read(0, log.ends[0]))
-        run(fill_shard(shard, protocol, reader))
+        run(read_back(shard, protocol, log, self.clock))
         return shard
 
     def group(self, group_id: str = "g") -> ClassicGroup:
@@ -345,6 +353,24 @@ def committed(shard: GroupShard, topic: str, partition: int, group: str = "g") -
     found = shard.offsets.get(group, topic, partition)
     assert found is not None
     return found
+
+
+async def read_back(
+    shard: GroupShard, protocol: ClassicProtocol, log: CoordinatorLog, clock: Clock
+) -> None:
+    """Load the first partition into an empty shard."""
+    slices = Slices(clock)
+    read = LatestRecords(transactional_below=OFFSET_KEYS_BELOW)
+    loader = ShardLoader(
+        log,
+        TopicPartition(OFFSETS_TOPIC, 0),
+        read,
+        read_size=READ_SIZE,
+        slices=slices,
+        is_wanted=lambda: True,
+    )
+    await loader.load(0, log.ends[0])
+    await fill_shard(shard, protocol, read, slices)
 
 
 def run(coroutine: Any) -> None:

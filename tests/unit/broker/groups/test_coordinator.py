@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
+from broker.coordinator.shard_log import AtTurnEnd
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.groups.offset_manager import OffsetCommit
-from broker.groups.offsets_log import AtTurnEnd
 from broker.network.request import ConnectionInfo, RequestContext
 from broker.requests.answer import Answer
 from config.broker import BrokerConfig
@@ -69,7 +69,7 @@ class Broker:
     async def start(self) -> "Broker":
         await self.groups.start()
         for index in self.manager.batches:
-            self.groups.on_elected(index)
+            self.groups.on_elected(index, 0)
         await self.loaded()
         return self
 
@@ -83,7 +83,7 @@ class Broker:
     async def begin_to_load(self, index: int) -> None:
         """The log has been read, but nothing made of it yet."""
         reads = self.manager.reads
-        self.groups.on_elected(index)
+        self.groups.on_elected(index, 0)
         for _ in range(100):
             if self.manager.reads > reads:
                 return
@@ -260,7 +260,7 @@ async def test_while_loading_clients_are_held_off() -> None:
     broker = Broker()
     await broker.groups.start()
     for index in (0, 1):
-        broker.groups.on_elected(index)
+        broker.groups.on_elected(index, 0)
     code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert broker.groups.is_loading
     assert broker.commit() == [code]
@@ -278,7 +278,7 @@ async def test_resigning_while_loading_forgets_the_load() -> None:
     broker = Broker()
     await broker.groups.start()
     for index in (0, 1):
-        broker.groups.on_elected(index)
+        broker.groups.on_elected(index, 0)
     await asyncio.sleep(0)
     for index in (0, 1):
         broker.groups.on_resigned(index)
@@ -296,7 +296,7 @@ async def test_elected_again_while_loading_means_loading_again(broker: Broker) -
     await after.begin_to_load(index)
     after.groups.on_resigned(index)
     broker.commit("g", 6)
-    after.groups.on_elected(index)
+    after.groups.on_elected(index, 0)
     await after.loaded()
     assert after.fetch("g") == (ErrorCode.NONE, 6)
     await after.groups.stop()
@@ -309,13 +309,13 @@ async def test_log_is_read_when_its_end_is_committed(broker: Broker) -> None:
     end = broker.manager.ends[index]
     broker.commit("g", 6)
     after = Broker(broker.manager)
-    after.manager.high_watermarks[index] = end
+    after.manager.committed[index] = end
     await after.groups.start()
-    after.groups.on_elected(index)
+    after.groups.on_elected(index, 0)
     for _ in range(20):
         await asyncio.sleep(0)
     assert after.fetch("g") == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
-    after.manager.high_watermarks.clear()
+    after.manager.commit_all()
     after.timer.advance(50)
     await after.loaded()
     assert after.fetch("g") == (ErrorCode.NONE, 6)
@@ -338,7 +338,7 @@ async def test_load_that_fails_unexpectedly_does_not_keep_others(
     monkeypatch.setattr(after.manager, "get_partition", broken)
     await after.groups.start()
     for number in (index, 1 - index):
-        after.groups.on_elected(number)
+        after.groups.on_elected(number, 0)
     await after.loaded()
     assert after.commit("g") == [ErrorCode.NOT_COORDINATOR]
     assert after.commit(other) == [ErrorCode.NONE]
@@ -402,7 +402,7 @@ async def test_resigning_answers_parked_requests(broker: Broker) -> None:
 async def test_electing_twice_is_electing_once(broker: Broker) -> None:
     broker.commit()
     for index in (0, 1):
-        broker.groups.on_elected(index)
+        broker.groups.on_elected(index, 0)
     assert broker.fetch() == (ErrorCode.NONE, 5)
 
 
@@ -421,7 +421,7 @@ async def test_groups_go_with_the_offsets_topic(broker: Broker) -> None:
     broker.manager.ends = dict.fromkeys(broker.manager.ends, 0)
     await broker.controller.set_topics(topic_image("t", 1, 3), topic_image(OFFSETS_TOPIC, 100, 2))
     for index in (0, 1):
-        broker.groups.on_elected(index)
+        broker.groups.on_elected(index, 0)
     await broker.loaded()
     assert broker.fetch() == (ErrorCode.NONE, -1)
     assert broker.groups.group_counts() == {}
@@ -441,7 +441,7 @@ async def test_a_change_that_the_log_refuses_is_undone(
 ) -> None:
     """The log is read anew; that it was necessary is an error."""
     broker.commit()
-    broker.manager.fail_with = ErrorCode.KAFKA_STORAGE_ERROR
+    broker.manager.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
     assert await delete_group(broker) != [ErrorCode.NONE]
     broker.manager.fail_with = None
     assert broker.fetch() == (ErrorCode.NONE, 5)
@@ -462,7 +462,7 @@ async def test_a_change_after_the_partition_has_left_is_no_error(
     assert not len(broker.groups.unavailable)
     broker.manager.fail_with = None
     broker.manager.batches[index] = gone
-    broker.groups.on_elected(index)
+    broker.groups.on_elected(index, 0)
     await broker.loaded()
     assert broker.fetch() == (ErrorCode.NONE, 5)
 
@@ -513,8 +513,9 @@ async def test_long_logs_are_loaded_without_holding_up_the_loop() -> None:
     for number in range(2_000):
         broker.commit(f"g{number % 50}", number)
     after = Broker(broker.manager, partitions=1)
+    after.clock.per_look_ms = 0.2
     await after.groups.start()
-    after.groups.on_elected(0)
+    after.groups.on_elected(0, 0)
     turns = 0
     while after.groups.is_loading:
         await asyncio.sleep(0)

@@ -1,7 +1,7 @@
 """Commits of one turn of the loop share a batch, and nobody can tell but by the batches."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -146,26 +146,10 @@ def test_expiry_in_the_same_turn_does_not_take_the_group_from_under_a_commit() -
     assert "g" in h.shard.groups
 
 
-class Appender:
-    """What a transaction's offsets are written through, on the log of the fake."""
-
-    def __init__(self, log: FakeReplicaManager) -> None:
-        self.log = log
-
-    def append_coordinated(
-        self, tp: Any, batch: bytearray, on_committed: Any, *, terms: Any = None
-    ) -> int:
-        base_offset = self.log.ends[0]
-        self.log.append_internal(tp, batch, on_committed)
-        return base_offset
-
-
 def test_transactional_commits_share_no_batch() -> None:
     """The producer is in the header of the batch; and the order is that of the requests."""
     h = Harness(gathering=True)
-    transactional = TransactionalOffsets(
-        h.shard, cast("Any", Appender(h.log)), settings=h.settings, clock=h.clock
-    )
+    transactional = TransactionalOffsets(h.shard, h.log, settings=h.settings, clock=h.clock)
     codes: list[ErrorCode] = []
     h.commit({("t", 0): 5})
     transactional.commit(

@@ -10,8 +10,12 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from broker.groups.loader import LogReader
+from broker.coordinator.latest_records import LatestRecords
+from broker.coordinator.loader import ShardLoader
+from broker.coordinator.slices import Slices
+from broker.groups.coordinator import READ_SIZE
 from broker.groups.offset_store import GroupTopicPartition, OffsetAndMetadata, OffsetStore
+from broker.groups.replay import OFFSET_KEYS_BELOW
 from protocol.internal.consumer_offsets import (
     OffsetCommitKey,
     OffsetCommitValue,
@@ -27,6 +31,7 @@ from storage.producers.verification import TransactionTerms
 from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition
 from tests.effort import examples
+from tests.fakes.clock import ManualClock
 from tests.unit.storage.cleaner.test_cleaner import CONFIG, Disk
 
 PIDS = (1, 2, 3)
@@ -149,7 +154,7 @@ class OffsetsMachine(RuleBasedStateMachine):
 
         class Reader:
             async def read_internal(
-                self, tp: TopicPartition, offset: int, max_bytes: int
+                self, topic_partition: TopicPartition, offset: int, max_bytes: int
             ) -> memoryview:
                 part = log.read(
                     offset, max_bytes=max_bytes, end_offset=log.log_end_offset, min_one_batch=True
@@ -158,8 +163,16 @@ class OffsetsMachine(RuleBasedStateMachine):
                     return memoryview(b"")
                 return memoryview(part.file.read_at(part.length, part.position))
 
-        reader = LogReader(Reader(), TopicPartition("__consumer_offsets", 0))
-        asyncio.run(reader.read(log.log_start_offset, log.log_end_offset))
+        reader = LatestRecords(transactional_below=OFFSET_KEYS_BELOW)
+        loader = ShardLoader(
+            Reader(),
+            TopicPartition("__consumer_offsets", 0),
+            reader,
+            read_size=READ_SIZE,
+            slices=Slices(ManualClock()),
+            is_wanted=lambda: True,
+        )
+        asyncio.run(loader.load(log.log_start_offset, log.log_end_offset))
         for index in range(4):
             raw = encode_offset_commit_key(*key_of(index))
             found = reader.latest.get(raw)

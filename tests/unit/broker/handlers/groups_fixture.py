@@ -51,7 +51,7 @@ class Groups:
     async def start(self, *, elect: bool = True) -> None:
         await self.coordinator.start()
         if elect:
-            self.coordinator.on_elected(0)
+            self.coordinator.on_elected(0, 0)
             for _ in range(20):
                 await asyncio.sleep(0)
 

@@ -43,7 +43,7 @@ async def test_coordinator_is_found_in_every_version(groups: Groups, version: in
 @pytest.mark.parametrize("version", versions(find_coordinator))
 async def test_first_request_creates_the_topic(version: int) -> None:
     groups = Groups(with_offsets_topic=False)
-    groups.controller.on_created = lambda: groups.coordinator.on_elected(0)
+    groups.controller.on_created = lambda: groups.coordinator.on_elected(0, 0)
     await groups.start(elect=False)
     answer = await find(groups, version)
     assert place(answer, version) == (ErrorCode.NONE, 1, "broker.test", 9092)

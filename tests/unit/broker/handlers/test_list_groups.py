@@ -44,6 +44,6 @@ async def test_listing_can_be_filtered(groups: Groups) -> None:
 
 async def test_listing_waits_for_loading_shards(groups: Groups) -> None:
     groups.coordinator.on_resigned(0)
-    groups.coordinator.on_elected(0)
+    groups.coordinator.on_elected(0, 0)
     answer = groups.send(list_groups, list_messages, list_messages.ListGroupsRequest(), 4)
     assert answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

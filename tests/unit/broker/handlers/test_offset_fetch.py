@@ -92,7 +92,8 @@ async def test_several_groups_at_once(groups: Groups) -> None:
 @pytest.mark.parametrize("version", [7, 8, 9, 10])
 async def test_unstable_offsets_are_told_from_version_7(groups: Groups, version: int) -> None:
     commit(groups, 9, ("t", 0, 5))
-    active = groups.coordinator._active[0]
+    active = groups.coordinator._runtime.shard_at(0)
+    assert active is not None
     active.shard.offsets.put_pending(
         1, GroupTopicPartition("g", "t", 0), OffsetAndMetadata(OffsetCommitValue(9), 50)
     )

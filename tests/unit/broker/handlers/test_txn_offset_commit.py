@@ -58,7 +58,7 @@ class Transactions:
 
     async def start(self) -> None:
         await self.groups.start()
-        self.groups.on_elected(0)
+        self.groups.on_elected(0, 0)
         await self.world.until(
             lambda: self.groups.fetch_offsets("g", [], require_stable=False)[0] is ErrorCode.NONE
         )
@@ -281,7 +281,7 @@ async def test_a_coordinator_that_is_elsewhere_or_loading(tx: Transactions) -> N
     """Both are worth another look."""
     tx.groups.on_resigned(0)
     assert codes(tx.commit()) == [ErrorCode.NOT_COORDINATOR]
-    tx.groups.on_elected(0)
+    tx.groups.on_elected(0, 0)
     assert codes(tx.commit()) == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
     assert codes(tx.commit(version=1)) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
     assert tx.end(commit=True) is ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -170,7 +170,7 @@ def test_nothing_is_gathered_for_ever_when_a_write_breaks(monkeypatch: pytest.Mo
     group = ConsumerGroup("g")
     journal = Journal(h.shard.log, lambda: None)
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise MemoryError
 
     def change() -> None:
@@ -178,7 +178,7 @@ def test_nothing_is_gathered_for_ever_when_a_write_breaks(monkeypatch: pytest.Mo
             journal.write(group, [(b"a", b"")], lambda _: None)
 
     with monkeypatch.context() as broken:
-        broken.setattr(h.log, "append_internal", fail)
+        broken.setattr(h.log, "append_coordinated", fail)
         with pytest.raises(MemoryError):
             change()
     codes: list[ErrorCode] = []

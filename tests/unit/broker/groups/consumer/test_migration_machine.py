@@ -15,11 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.consumer.consumer_group import ConsumerGroup
-from broker.groups.loader import LogReader, fill_shard
 from protocol.error_codes import ErrorCode
-from storage.types.topic_partition import TopicPartition
 from tests.effort import examples
-from tests.fakes.offsets_partition import OFFSETS_TOPIC
 from tests.unit.broker.groups.consumer.harness import comparable
 from tests.unit.broker.groups.consumer.migration_harness import (
     PARTITIONS,
@@ -31,7 +28,7 @@ from tests.unit.broker.groups.consumer.migration_harness import (
     partitions_of,
     wants,
 )
-from tests.unit.broker.groups.harness import Parked, run
+from tests.unit.broker.groups.harness import Parked, read_back, run
 
 NUMBERS = st.integers(0, 1)
 REBALANCE_MS = 60_000
@@ -239,9 +236,7 @@ class MigrationMachine(RuleBasedStateMachine):
         h.consumers.close()
         self._hear()
         h.shard, h.protocol, h.offsets = h.new_shard()
-        reader = LogReader(h.log, TopicPartition(OFFSETS_TOPIC, 0))
-        run(reader.read(0, h.log.ends[0]))
-        run(fill_shard(h.shard, h.protocol, reader))
+        run(read_back(h.shard, h.protocol, h.log, h.clock))
         for group in h.shard.consumer_groups():
             h.consumers.start_timers(group)
         for classic in h.shard.classic_groups():

@@ -82,7 +82,7 @@ def test_an_upgrade_is_one_batch_and_if_need_be_a_compressed_one() -> None:
     assert len(keys_of(plain)) == 1 + 2 * 3 + 2
     h = MigrationHarness()
     h.classic_pair()
-    h.log.batch_size_max = len(plain) - 1
+    h.log.size_max = len(plain) - 1
     h.joined_new("new")
     packed = h.log.batches[0][before]
     assert len(packed) < len(plain)
@@ -93,7 +93,7 @@ def test_an_upgrade_is_one_batch_and_if_need_be_a_compressed_one() -> None:
 def test_a_group_too_large_for_a_batch_is_not_upgraded() -> None:
     h = MigrationHarness()
     one, _, generation = h.classic_pair()
-    h.log.batch_size_max = 200
+    h.log.size_max = 200
     refused = h.beat("new", 0)
     assert refused.error is ErrorCode.GROUP_ID_NOT_FOUND
     assert "do not fit" in refused.response.error_message
@@ -105,7 +105,7 @@ def test_a_group_too_large_for_a_batch_is_not_upgraded() -> None:
 def test_a_group_too_large_for_a_batch_is_not_downgraded() -> None:
     h = MigrationHarness()
     one, two, epoch = mixed_group(h)
-    h.log.batch_size_max = 230
+    h.log.size_max = 230
     assert h.beat("new", -1).error is ErrorCode.NONE
     assert h.modern.group_epoch == epoch + 1
     assert set(h.modern.members) == {one, two}

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.groups import loader
 from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.shard import GroupShard
 from protocol.errors import DecodeError
@@ -21,6 +20,7 @@ from protocol.records.builder import build_batch
 from protocol.records.compression import Codec
 from protocol.records.control import build_end_transaction_marker
 from tests.fakes.offsets_partition import FakeReplicaManager
+from tests.unit.broker.groups import harness
 from tests.unit.broker.groups.harness import Harness, classic, committed, stored, subscription
 
 
@@ -188,8 +188,7 @@ def test_log_is_read_in_slices(
     log: FakeReplicaManager, monkeypatch: pytest.MonkeyPatch, read_size: int
 ) -> None:
     """However much a read brings, cut batches included, every record counts once."""
-    monkeypatch.setattr(loader, "READ_SIZE", read_size)
-    monkeypatch.setattr(loader, "RECORDS_PER_SLICE", 3)
+    monkeypatch.setattr(harness, "READ_SIZE", read_size)
     for number in range(10):
         log.add_batch(0, batch(*[offset_record(p, number) for p in range(4)]))
     assert stored(Harness(log).reloaded()) == {("t", p): 9 for p in range(4)}

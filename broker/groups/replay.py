@@ -1,13 +1,8 @@
-"""Reads a partition of `__consumer_offsets` back into a shard.
+"""Makes groups and offsets of the newest records of a partition of `__consumer_offsets`.
 
-The log holds every generation and every commit since its last compaction, so first only the
-newest value of each key is kept, undecoded; then what is left is decoded once. Between slices the
-loop gets its turn: other partitions are served while this one loads.
+Records are decoded once, in slices: other partitions are served while this one loads.
 
-Transactional offsets wait in between for their producer's marker, and are dropped by an abort.
-Those whose marker has not come by the end of the log are still open.
-
-Source: Kafka, CoordinatorLoaderImpl.java; GroupMetadataManager and OffsetMetadataManager (replay).
+Source: Kafka, GroupMetadataManager.java and OffsetMetadataManager.java (replay).
 """
 
 import asyncio
@@ -15,8 +10,10 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from itertools import chain
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
+from broker.coordinator.latest_records import LatestRecord, LatestRecords
+from broker.coordinator.slices import Slices
 from broker.groups.classic_group import ClassicGroup, ClassicMember
 from broker.groups.classic_group_state import ClassicGroupState
 from broker.groups.classic_protocol import ClassicProtocol
@@ -35,114 +32,27 @@ from protocol.internal.consumer_offsets import (
     decode_offset_commit_value,
 )
 from protocol.internal.share_group_records import ShareGroupKey
-from protocol.records.batch import BatchHeader, iterate_batches
-from protocol.records.control import ControlType, parse_end_transaction_marker
-from protocol.records.record import iterate_records
-from storage.types.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
-
-RECORDS_PER_SLICE = 250
-"""Records that are worked on before the loop gets its turn: about a millisecond."""
 
 VALUE_SIZE_MAX = 16 * 1024
 """Bytes of a value that is decoded on the loop: a classic group's members, or the topics that a
 pattern stands for, may take ten milliseconds."""
 
-READ_SIZE = 256 * 1024
-"""Bytes read from the log at a time."""
-
-BATCH_SIZE_MAX = 64 * 1024 * 1024
-"""Most bytes one batch may decompress to."""
-
 Value = TypeVar("Value")
 
-_GROUP_KEY_VERSION_MIN = b"\x00\x02"
+OFFSET_KEYS_BELOW = b"\x00\x02"
+"""Keys of committed offsets, which may be transactional; those of groups never are."""
 
 
-class InternalReader(Protocol):
-    """The part of the replica manager that coordinators read through."""
-
-    async def read_internal(self, tp: TopicPartition, offset: int, max_bytes: int) -> memoryview:
-        """Whole batches from `offset`, perhaps a part of one more; empty at the end."""
-        ...
-
-
-class LogReader:
-    """Collects what the log says last about each key."""
-
-    def __init__(self, reader: InternalReader, topic_partition: TopicPartition) -> None:
-        self._reader = reader
-        self._topic_partition = topic_partition
-        # Undecoded key to (undecoded value, record offset).
-        self.latest: dict[bytes, tuple[bytes, int]] = {}
-        # By producer id.
-        self.pending: dict[int, dict[bytes, tuple[bytes, int]]] = {}
-        self.records = 0
-        self._until_pause = RECORDS_PER_SLICE
-
-    async def read(self, start_offset: int, end_offset: int) -> None:
-        """Read [start_offset, end_offset).
-
-        Raises:
-            DecodeError: A batch is damaged.
-        """
-        offset = start_offset
-        while offset < end_offset:
-            view = await self._reader.read_internal(self._topic_partition, offset, READ_SIZE)
-            next_offset = offset
-            for position, header in iterate_batches(view, allow_partial=True):
-                if header.last_offset >= offset:
-                    await self._read_batch(view[position:], header)
-                next_offset = header.next_offset
-            if next_offset <= offset:
-                return
-            offset = next_offset
-            await asyncio.sleep(0)
-
-    async def _read_batch(self, batch: memoryview, header: BatchHeader) -> None:
-        if header.is_control:
-            marker = parse_end_transaction_marker(batch)
-            if marker is not None:
-                self._end_transaction(
-                    header.producer_id, commit=marker.control_type is ControlType.COMMIT
-                )
-            return
-        pending = None
-        if header.is_transactional:
-            pending = self.pending.setdefault(header.producer_id, {})
-        for offset, _, key, value, _ in iterate_records(batch, max_size=BATCH_SIZE_MAX):
-            self.records += 1
-            if key is not None:
-                if value is None:
-                    self.latest.pop(key, None)
-                    for waiting in self.pending.values():
-                        waiting.pop(key, None)
-                elif pending is not None and key < _GROUP_KEY_VERSION_MIN:
-                    pending[key] = (value, offset)
-                else:
-                    self.latest[key] = (value, offset)
-            self._until_pause -= 1
-            if not self._until_pause:
-                self._until_pause = RECORDS_PER_SLICE
-                await asyncio.sleep(0)
-
-    def _end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        waiting = self.pending.pop(producer_id, {})
-        if commit:
-            for key, (value, offset) in waiting.items():
-                existing = self.latest.get(key)
-                if existing is None or existing[1] < offset:
-                    self.latest[key] = (value, offset)
-
-
-async def fill_shard(shard: GroupShard, protocol: ClassicProtocol, log: LogReader) -> None:
+async def fill_shard(
+    shard: GroupShard, protocol: ClassicProtocol, log: LatestRecords, slices: Slices
+) -> None:
     """Decode what was read into groups and offsets; a record that is damaged is passed over."""
-    pause = _Pause()
     consumer_groups = GroupReplay()
     share_groups = ShareGroupReplay()
     offsets: list[tuple[OffsetCommitKey, OffsetAndMetadata, int | None]] = []
-    sources: list[tuple[int | None, dict[bytes, tuple[bytes, int]]]] = [(None, log.latest)]
+    sources: list[tuple[int | None, dict[bytes, LatestRecord]]] = [(None, log.latest)]
     sources.extend(log.pending.items())
     for producer_id, source in sources:
         for raw_key, (raw_value, record_offset) in source.items():
@@ -150,7 +60,7 @@ async def fill_shard(shard: GroupShard, protocol: ClassicProtocol, log: LogReade
                 key = decode_key(raw_key)
                 if isinstance(key, GroupMetadataKey):
                     value = await _decoded(decode_group_metadata_value, raw_value)
-                    await _add_group(shard, protocol, key, value, pause)
+                    await _add_group(shard, protocol, key, value, slices)
                 elif isinstance(key, OffsetCommitKey):
                     committed_value = decode_offset_commit_value(raw_value)
                     committed = OffsetAndMetadata(committed_value, record_offset)
@@ -171,18 +81,18 @@ async def fill_shard(shard: GroupShard, protocol: ClassicProtocol, log: LogReade
                     error,
                 )
             # A large value is as much work as many small ones.
-            if pause.is_due(1 + len(raw_value) // 1024):
-                await asyncio.sleep(0)
+            if slices.is_due(1 + len(raw_value) // 1024):
+                await slices.pause()
     for _ in chain(consumer_groups.finish(), share_groups.finish()):
-        if pause.is_due():
-            await asyncio.sleep(0)
+        if slices.is_due():
+            await slices.pause()
     for group in chain(consumer_groups.groups.values(), share_groups.groups.values()):
         if group.group_id in shard.groups:
             # Two kinds of record cannot be alive; the other one may be a damaged tombstone's.
             shard.stats.skipped_records += 1
         shard.add_loaded_group(group)
-        if pause.is_due():
-            await asyncio.sleep(0)
+        if slices.is_due():
+            await slices.pause()
     for key, committed, producer_id in offsets:
         if key.group not in shard.groups:
             # Nothing but offsets: a simple group.
@@ -191,25 +101,8 @@ async def fill_shard(shard: GroupShard, protocol: ClassicProtocol, log: LogReade
             shard.offsets.put(key.group, key.topic, key.partition, committed)
         else:
             shard.offsets.put_pending(producer_id, GroupTopicPartition(*key), committed)
-        if pause.is_due():
-            await asyncio.sleep(0)
-
-
-class _Pause:
-    """Says when the loop is to get its turn."""
-
-    __slots__ = ("_left",)
-
-    def __init__(self) -> None:
-        self._left = RECORDS_PER_SLICE
-
-    def is_due(self, work: int = 1) -> bool:
-        """Count what was done, in records."""
-        self._left -= work
-        if self._left > 0:
-            return False
-        self._left = RECORDS_PER_SLICE
-        return True
+        if slices.is_due():
+            await slices.pause()
 
 
 async def _decoded(function: Callable[[bytes], Value], raw_value: bytes) -> Value:
@@ -227,7 +120,7 @@ async def _add_group(
     protocol: ClassicProtocol,
     key: GroupMetadataKey,
     value: GroupMetadataValue,
-    pause: _Pause,
+    slices: Slices,
 ) -> None:
     group = ClassicGroup(
         key.group,
@@ -257,7 +150,7 @@ async def _add_group(
         if loaded.group_instance_id in group.static_members:
             raise DecodeError(f"two members with instance id {loaded.group_instance_id}")
         group.add(member, None, value.protocol_type)
-        if pause.is_due(2):
-            await asyncio.sleep(0)
+        if slices.is_due(2):
+            await slices.pause()
     group.subscribed_topics = group.compute_subscribed_topics()
     shard.add_loaded_group(group)

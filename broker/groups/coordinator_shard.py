@@ -1,0 +1,183 @@
+"""One shard of the group coordinator: the groups and offsets in one partition of the topic.
+
+    replay ──> newest records ──on_loaded──> groups, offsets, sessions ──on_active──> served
+                                                                    what deleted topics left goes
+
+Source: Kafka, GroupCoordinatorShard.java.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from broker.coordinator.latest_records import LatestRecords
+from broker.coordinator.shard_log import ShardLog
+from broker.coordinator.slices import Slices
+from broker.coordinator.topics_change import TopicsChange
+from broker.groups.classic_group import ClassicGroup
+from broker.groups.classic_protocol import ClassicProtocol
+from broker.groups.consumer.consumer_group import ConsumerGroup
+from broker.groups.consumer.consumer_protocol import ConsumerProtocol
+from broker.groups.offset_manager import OffsetManager
+from broker.groups.replay import OFFSET_KEYS_BELOW, fill_shard
+from broker.groups.shard import GroupShard
+from broker.groups.share.share_group import ShareGroup
+from broker.groups.share.share_protocol import ShareProtocol
+from broker.groups.transactional_offsets import TransactionalOffsets
+from storage.environment.clock import Clock
+
+if TYPE_CHECKING:
+    from broker.controller.images.cluster_image import ClusterImage
+
+GROUPS_PER_SLICE: Final = 500
+"""Groups whose offsets of deleted topics are looked for before the loop gets its turn."""
+
+_WORK_PER_GROUP: Final = 25
+"""Units of work (`Slices`) that looking at all of a group is."""
+
+
+class GroupCoordinatorShard:
+    """State, and the protocols that work on it. Implements `broker.coordinator.shard.Shard`.
+
+    Attributes:
+        log: Of the shard.
+        shard: Groups and offsets.
+        protocol: Of classic groups.
+        offsets: Commits and fetches offsets.
+        transactional: Commits offsets as part of transactions.
+        consumers: Protocol of consumer groups.
+        shares: Protocol of share groups.
+    """
+
+    __slots__ = (
+        "_clock",
+        "_image",
+        "_read",
+        "consumers",
+        "log",
+        "offsets",
+        "protocol",
+        "shard",
+        "shares",
+        "transactional",
+    )
+
+    def __init__(
+        self,
+        shard: GroupShard,
+        protocol: ClassicProtocol,
+        offsets: OffsetManager,
+        transactional: TransactionalOffsets,
+        consumers: ConsumerProtocol,
+        shares: ShareProtocol,
+        *,
+        clock: Clock,
+        image: Callable[[], "ClusterImage"],
+    ) -> None:
+        self.log: ShardLog = shard.log
+        self.shard = shard
+        self.protocol = protocol
+        self.offsets = offsets
+        self.transactional = transactional
+        self.consumers = consumers
+        self.shares = shares
+        self._clock = clock
+        self._image = image
+        self._read = LatestRecords(transactional_below=OFFSET_KEYS_BELOW)
+
+    # -- loading ---------------------------------------------------------------------------------
+
+    def replay(self, key: bytes, value: bytes | None, offset: int, producer_id: int) -> None:
+        """See `Shard.replay`."""
+        self._read.replay(key, value, offset, producer_id)
+
+    def replay_marker(self, producer_id: int, *, commit: bool) -> None:
+        """See `Shard.replay_marker`."""
+        self._read.replay_marker(producer_id, commit=commit)
+
+    async def on_loaded(self) -> None:
+        """Make groups and offsets of what was read, and start the members' sessions."""
+        slices = Slices(self._clock)
+        read, self._read = self._read, LatestRecords()
+        await fill_shard(self.shard, self.protocol, read, slices)
+        await self._start_sessions(slices)
+
+    async def _start_sessions(self, slices: Slices) -> None:
+        # Nobody joins or leaves before the shard is active.
+        for group in list(self.shard.groups.values()):
+            if isinstance(group, ConsumerGroup):
+                for member in list(group.members.values()):
+                    self.consumers.start_timer(group, member)
+                    if slices.is_due():
+                        await slices.pause()
+            elif isinstance(group, ShareGroup):
+                self.shares.start_timers(group)
+                if slices.is_due(_WORK_PER_GROUP):
+                    await slices.pause()
+            elif isinstance(group, ClassicGroup):
+                for classic_member in list(group.members.values()):
+                    classic_member.session.set(classic_member.session_timeout_ms)
+                    if slices.is_due():
+                        await slices.pause()
+
+    def summary(self) -> str:
+        """See `Shard.summary`."""
+        if not self.shard.groups:
+            return ""
+        return f"groups={len(self.shard.groups)} offsets={self.shard.offsets.count}"
+
+    # -- serving ---------------------------------------------------------------------------------
+
+    async def on_active(self, deleted_topics: Mapping[UUID, str]) -> None:
+        """Forget what topics left that were deleted meanwhile, or before a crash."""
+        for group in list(self.shard.classic_groups()):
+            self.protocol.prepare_over_capacity(group)
+        gone = {*deleted_topics.values(), *await self._unknown_topics()}
+        await self._delete_partitions(gone)
+        slices = Slices(self._clock)
+        for share_group in list(self.shard.share_groups()):
+            if self.log.is_closed:
+                return
+            self.shares.forget_unknown_topics(share_group)
+            if slices.is_due(_WORK_PER_GROUP):
+                await slices.pause()
+
+    async def _unknown_topics(self) -> set[str]:
+        """Topics that offsets were committed for and that do not exist."""
+        known = self._image().topics
+        unknown: set[str] = set()
+        slices = Slices(self._clock)
+        for group_id in list(self.shard.groups):
+            names = self.shard.offsets.topic_names(group_id)
+            unknown.update(name for name in names if name not in known)
+            if slices.is_due():
+                await slices.pause()
+        return unknown
+
+    async def on_topics_changed(self, change: TopicsChange) -> None:
+        """Topics are gone: so are the offsets that groups committed for them."""
+        if not change.changed:
+            return
+        self.consumers.topics_changed(change.changed, has_new=change.has_new)
+        self.shares.topics_changed(change.changed, change.deleted.keys())
+        await self._delete_partitions(change.deleted.values())
+        await asyncio.sleep(0)
+
+    async def _delete_partitions(self, topics: Collection[str]) -> None:
+        """Forget every group's offsets of topics that are gone, some groups at a time."""
+        if not topics:
+            return
+        group_ids = list(self.shard.groups)
+        for start in range(0, len(group_ids), GROUPS_PER_SLICE):
+            if self.log.is_closed:
+                return
+            self.offsets.delete_partitions(topics, group_ids[start : start + GROUPS_PER_SLICE])
+            await asyncio.sleep(0)
+
+    def on_unloaded(self) -> None:
+        """Answer whoever waits with NOT_COORDINATOR, write nothing any more."""
+        self.log.close()
+        self.protocol.close()
+        self.consumers.close()
+        self.shares.close()
