@@ -49,7 +49,8 @@ struct header_table {
     int32_t *key_start, *key_size, *value_start, *value_size;
 };
 
-/* A signed 32-bit varint of at most 5 bytes at *at, which moves behind it. */
+/* A signed 32-bit varint of at most 5 bytes at *at, which moves behind it. Nearly all have one byte
+ * or two: those are read without a loop. */
 static inline int read_varint(const uint8_t **at, const uint8_t *end, int32_t *value)
 {
     const uint8_t *p = *at;
@@ -57,6 +58,9 @@ static inline int read_varint(const uint8_t **at, const uint8_t *end, int32_t *v
     if (p < end && p[0] < 0x80) {
         bits = p[0];
         p += 1;
+    } else if (end - p >= 2 && p[1] < 0x80) {
+        bits = (p[0] & 0x7F) | (uint32_t)p[1] << 7;
+        p += 2;
     } else {
         bits = 0;
         for (int shift = 0;; shift += 7) {
@@ -80,16 +84,25 @@ static inline int read_varint(const uint8_t **at, const uint8_t *end, int32_t *v
 static inline int read_varlong(const uint8_t **at, const uint8_t *end, int64_t *value)
 {
     const uint8_t *p = *at;
-    uint64_t bits = 0;
-    for (int shift = 0;; shift += 7) {
-        if (p >= end)
-            return CUT_OFF;
-        uint64_t byte = *p++;
-        if (shift == 63 && byte > 1)
-            return BROKEN;
-        bits |= (byte & 0x7F) << shift;
-        if (byte < 0x80)
-            break;
+    uint64_t bits;
+    if (p < end && p[0] < 0x80) {
+        bits = p[0];
+        p += 1;
+    } else if (end - p >= 2 && p[1] < 0x80) {
+        bits = (p[0] & 0x7F) | (uint64_t)p[1] << 7;
+        p += 2;
+    } else {
+        bits = 0;
+        for (int shift = 0;; shift += 7) {
+            if (p >= end)
+                return CUT_OFF;
+            uint64_t byte = *p++;
+            if (shift == 63 && byte > 1)
+                return BROKEN;
+            bits |= (byte & 0x7F) << shift;
+            if (byte < 0x80)
+                break;
+        }
     }
     *value = (int64_t)((bits >> 1) ^ (0u - (bits & 1)));
     *at = p;

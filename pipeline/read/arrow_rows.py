@@ -93,6 +93,12 @@ class ArrowRows:
         """Whether a row says its time."""
         return "timestamp" in self._columns
 
+    def weight_max(self, data_bytes: int, rows: int) -> int:
+        """Bytes in Arrow that so many rows out of so many bytes cannot exceed."""
+        # A header has two bytes of its record at least.
+        headers = data_bytes // 2 * HEADER_BYTES if self._wants_headers else 0
+        return data_bytes + rows * self.row_bytes + headers
+
     def weigh(self, table: RecordTable, start: int, end: int) -> Int64s:
         """About how many bytes each of the rows start .. end has in Arrow."""
         weights = np.full(end - start, self.row_bytes, np.int64)

@@ -84,11 +84,12 @@ class BlockGroups:
         start = table.position[indexes]
         end = start + table.size[indexes]
         rows = np.cumsum(table.records[indexes])
+        group_bytes = self._even_bytes(int(end[-1] - start[0]), int((end - start).max()))
         at = 0
         while at < len(indexes):
             rows_before = int(rows[at - 1]) if at else 0
             stop = min(
-                int(np.searchsorted(end, start[at] + self._group_bytes, "right")),
+                int(np.searchsorted(end, start[at] + group_bytes, "right")),
                 int(np.searchsorted(rows, rows_before + ROWS_MAX, "right")),
             )
             stop = max(stop, at + 1)
@@ -103,6 +104,12 @@ class BlockGroups:
                 chosen,
             )
             at = stop
+
+    def _even_bytes(self, total: int, largest: int) -> int:
+        """Bytes of groups that leave no small one behind, of blocks of up to `largest` bytes."""
+        groups = max(1, (total + self._group_bytes // 2) // self._group_bytes)
+        # Where groups end before a block that does not fit, the last one has what they lack.
+        return max(self._group_bytes, -(-total // groups) + largest)
 
     def _in_arena(
         self, data: memoryview, table: BatchTable, indexes: Int64s

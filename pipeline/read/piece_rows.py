@@ -54,10 +54,10 @@ class ReadOptions(NamedTuple):
 
 
 def read_piece(piece: Piece, options: ReadOptions) -> Iterator[Any]:
-    """Rows of a piece in the order of their offsets, as `pyarrow.RecordBatch`es of about 2 MiB.
+    """Rows of a piece in the order of their offsets, as `pyarrow.RecordBatch`es.
 
-    Every byte was compared with a sum. Buckets stay open for the next piece; a worker reads one
-    piece at a time.
+    They have at most 4 MiB, or one row. Every byte was compared with a sum. Buckets stay open for
+    the next piece; a worker reads one piece at a time.
 
     Raises:
         DamagedDataError: Bytes are not those that were written.

@@ -1,7 +1,7 @@
 """From whole record batches to Arrow rows: the way of the bytes through this package.
 
     data -> headers as arrays (`batch_table`) -> what is out -> blocks of the rest, decompressed
-         -> where the records lie (`record_table`, a kernel) -> pieces of 2 MiB (`arrow_rows`)
+         -> where the records lie (`record_table`, a kernel) -> pieces of <= 4 MiB (`arrow_rows`)
 
 Blocks are taken in groups, a few MiB at a time (`block_groups`); a batch of gigabytes goes through
 windows (`record_window`), so that memory is bounded whatever a batch decompresses to.
@@ -25,8 +25,12 @@ from pipeline.read.record_window import RecordWindows
 from protocol.errors import DecodeError
 from protocol.records.batch import CRC_START, HEADER_SIZE, crc32c
 
-PIECE_BYTES: Final = 2 << 20
-"""Of a record batch that is given out, about."""
+PIECE_BYTES: Final = 4 << 20
+"""Of a record batch that is given out, at most but for its first row.
+
+Records of 100 bytes become half as large again in Arrow: with this, what a kernel likes to be given
+is one record batch and not a large and a small one, each of which costs Spark's JVM as much.
+"""
 
 
 class RowDecoder:
@@ -81,7 +85,7 @@ class RowDecoder:
         read_committed: bool,
         check_crc: bool = False,
     ) -> Iterator[Any]:
-        """Give the rows of `data` in order, as Arrow record batches of about 2 MiB.
+        """Give the rows of `data` in order, as Arrow record batches of at most 4 MiB, or a row.
 
         Args:
             data: Whole batches, back to back. Not kept: it may change once all was given.
@@ -196,18 +200,27 @@ class RowDecoder:
         batch_of_row = None
         if not _are_alike(batches):
             batch_of_row = np.repeat(np.arange(len(indexes)), counts)
-        weights = np.cumsum(self._rows.weigh(records, start, end))
         row = start
-        while row < end:
-            before = int(weights[row - start - 1]) if row > start else 0
-            stop = start + int(np.searchsorted(weights, before + PIECE_BYTES, "right"))
-            stop = max(stop, row + 1)
+        for stop in self._stops(len(data), start, end):
             yield self._rows.make(
                 data, records, row, stop, batches, batch_of_row, is_lasting=is_lasting
             )
             row = stop
         if problem is not None:
             raise problem
+
+    def _stops(self, data_bytes: int, start: int, end: int) -> Iterator[int]:
+        """Where pieces of the rows start .. end, which lie in so many bytes, end."""
+        if self._rows.weight_max(data_bytes, end - start) > PIECE_BYTES:
+            weights = np.cumsum(self._rows.weigh(self._table, start, end))
+            row = start
+            while row < end:
+                before = int(weights[row - start - 1]) if row > start else 0
+                stop = start + int(np.searchsorted(weights, before + PIECE_BYTES, "right"))
+                row = max(stop, row + 1)
+                yield row
+        elif start < end:
+            yield end
 
 
 def _reason(group: Group, index: int) -> str:
