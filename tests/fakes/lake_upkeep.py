@@ -1,9 +1,11 @@
 """Upkeep of the tables of `lake_job`: in a directory, with small files by any measure."""
 
+import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pipeline.lake.config import parse_partition_field
+from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
 from pipeline.lake.file_writer import WriterOptions
 from pipeline.lake.local_runner import LocalRunner
 from pipeline.lake.maintain.compaction import Compaction
@@ -14,9 +16,10 @@ from pipeline.lake.maintain.sort_order import SortBy
 from pipeline.lake.maintain.upkeep import Kept, Maintained, Upkeep
 from pipeline.lake.sinks.base import Sink, TableView
 from pipeline.lake.task import OpenStore, TableTarget
-from storage.environment.clock import Clock, SystemClock
+from storage.environment.clock import Clock, SystemClock, sleep_ms
 from storage.environment.randomness import SystemRandomness
 from tests.fakes.lake_hooks import Hook, HookedSink, OpenHooked
+from tests.fakes.lake_jobs import Deadly
 from tests.fakes.lake_log import read_rows
 from tests.fakes.lake_tables import OpenDirectory, open_sink
 
@@ -96,3 +99,21 @@ def lake_upkeep(
 def maintain(upkeep: Upkeep, *, dry_run: bool = False) -> list[Maintained]:
     """All of it, in this process."""
     return upkeep.run(upkeep.groups(), LocalRunner(read_rows), dry_run=dry_run)
+
+
+def keep_in_shape(kind: str, root: str, steps: int) -> None:
+    """What a process does: upkeep once, and die at a step of it; 0: do not."""
+    hook = Deadly(steps, signal.SIGKILL)
+    for _ in range(1000):
+        try:
+            maintain(lake_upkeep(kind, Path(root), hook=hook))
+        except (TableUnavailableError, CommitConflictError):
+            # SQLite's lock is with another process, or a job commits all the time.
+            sleep_ms(5)
+        except ForeignTableError as error:
+            if "run the job first" not in str(error):
+                raise
+            sleep_ms(20)
+        else:
+            return
+    raise AssertionError("upkeep is never done")
