@@ -214,10 +214,16 @@ def _plan(args: argparse.Namespace) -> int:
 
 def _status(args: argparse.Namespace) -> int:
     from pipeline.lake.assembly import open_job
+    from pipeline.lake.config import small_file_bytes
+    from pipeline.lake.maintain.histories import history_of
+    from pipeline.lake.maintain.shape import shape_of
 
     config = _load(args.job)
     with open_job(config) as opened:
         topic, progress = opened.job.look()
+        shape = None
+        if progress is not None:
+            shape = shape_of(opened.sink, history_of(opened.sink), small_file_bytes(config))
     rows = list(_lags(topic, progress))
     if args.json:
         document = {
@@ -225,12 +231,18 @@ def _status(args: argparse.Namespace) -> int:
             "topic": topic.topic,
             "topicId": str(topic.topic_id),
             "batch": 0 if progress is None else progress.batch,
+            "table": None if shape is None else shape._asdict(),
             "partitions": rows,
         }
         print(format_json(document))
         return 0
     batch = "no table yet" if progress is None else f"batch {progress.batch}"
     print(f"{config.job_name}: {topic.topic} ({topic.topic_id}), {batch}")
+    if shape is not None:
+        print(
+            f"{shape.files} files, {format_size(shape.size)}; {shape.small_files} of them are "
+            f"small; {shape.states} states can be read"
+        )
     cells: list[list[Cell]] = [
         [
             f"{topic.topic}-{row['partition']}",

@@ -138,6 +138,7 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys(
         (
             "pipeline/lake/maintain/delta_history.py",
+            "pipeline/lake/maintain/histories.py",
             "pipeline/lake/maintain/history.py",
             "pipeline/lake/maintain/iceberg_history.py",
             "pipeline/lake/maintain/left_over.py",

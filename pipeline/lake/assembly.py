@@ -4,14 +4,15 @@ Everything that a job meets is made here: stores and sinks, the planner, where t
 settings are told before any of it is asked for anything.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pipeline.lake.batch_plan import TaskRange
-from pipeline.lake.config import JobConfig
-from pipeline.lake.errors import JobConfigError
+from pipeline.lake.config import JobConfig, small_file_bytes
+from pipeline.lake.errors import JobConfigError, LakeError
 from pipeline.lake.file_writer import WriterOptions
 from pipeline.lake.job import Batch, LakeJob
 from pipeline.lake.job_columns import JobColumns
@@ -20,6 +21,8 @@ from pipeline.lake.keyed.table import KeyedTable
 from pipeline.lake.local_runner import LocalRunner
 from pipeline.lake.locations import OpenTableStore, needed, open_sinks
 from pipeline.lake.log_source import PlannedLog, source_options
+from pipeline.lake.maintain.histories import history_of
+from pipeline.lake.maintain.shape import shape_of
 from pipeline.lake.metrics import JobMetrics
 from pipeline.lake.patience import Patience
 from pipeline.lake.service import JobService
@@ -31,7 +34,7 @@ from pipeline.plan.piece import Piece
 from pipeline.read.piece_rows import ReadOptions, read_piece
 from pipeline.source.executor import read_options
 from pipeline.source.planner import Planner
-from storage.environment.clock import SystemClock
+from storage.environment.clock import Clock, SystemClock
 from storage.environment.filesystem import LocalFilesystem
 
 if TYPE_CHECKING:
@@ -40,8 +43,13 @@ if TYPE_CHECKING:
 
     from pipeline.lake.spark_runner import SparkRunner
 
+LOGGER = logging.getLogger(__name__)
+
 SAMPLE_RECORDS: Final = 2_000
 """Of each partition, until there are enough to infer columns from."""
+
+SHAPE_EVERY_MS: Final = 600_000
+"""At most so often: it reads all of a table's metadata."""
 
 SPARK_DEFAULTS: Final = {
     "spark.python.unix.domain.socket.enabled": "true",
@@ -280,6 +288,38 @@ def run_job(
             retries=batch.retries,
             give_up_after_ms=batch.give_up_after_ms if batch.every_ms else 0,
             stop=stop,
-            told=told,
+            told=_Shaping(opened.sink, config, metrics, SystemClock(), told),
         )
         return service.run()
+
+
+class _Shaping:
+    """Measures how the table is cut, behind a batch and now and then; then tells of the batch."""
+
+    def __init__(
+        self,
+        sink: Sink,
+        config: JobConfig,
+        metrics: JobMetrics,
+        clock: Clock,
+        told: Callable[[Batch], None] | None,
+    ) -> None:
+        self._sink = sink
+        self._small_bytes = small_file_bytes(config)
+        # Whoever does not ask for metrics does not pay for them.
+        self._metrics = metrics if config.metrics.port else None
+        self._clock = clock
+        self._told = told
+        self._due_ms = 0.0
+
+    def __call__(self, batch: Batch) -> None:
+        now_ms = self._clock.monotonic_ms()
+        if self._metrics is not None and now_ms >= self._due_ms:
+            self._due_ms = now_ms + SHAPE_EVERY_MS
+            try:
+                shape = shape_of(self._sink, history_of(self._sink), self._small_bytes)
+                self._metrics.shaped(shape)
+            except LakeError as error:
+                LOGGER.info("%s; how the table is cut is not measured", error)
+        if self._told is not None:
+            self._told(batch)

@@ -364,6 +364,11 @@ class JobConfig(_Section):
         return self.source.store if self.sink.store is None else self.sink.store
 
 
+def small_file_bytes(config: JobConfig) -> int:
+    """Below which `varve pipeline maintain` puts files together."""
+    return config.maintain.small_file_bytes or config.sink.target_file_bytes // 2
+
+
 def parse_job(text: str, origin: str = "job.yaml") -> JobConfig:
     """Check a job's settings.
 

@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, star
 from pipeline.lake.job import Batch
 from pipeline.lake.lag import partition_lag
 from pipeline.lake.log_view import TopicView
+from pipeline.lake.maintain.shape import TableShape
 from pipeline.lake.progress import Progress
 
 COMMIT_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -54,6 +55,27 @@ class JobMetrics:
             registry=self.registry,
             buckets=COMMIT_BUCKETS,
         ).labels(job)
+
+        def of_table(name: str, text: str) -> Gauge:
+            return Gauge(
+                f"varve_pipeline_table_{name}", text, labels, registry=self.registry
+            ).labels(job)
+
+        self._table_files = of_table("files", "Files of the table.")
+        self._table_small = of_table(
+            "small_files", "Of them, those that `varve pipeline maintain` would put together."
+        )
+        self._table_bytes = of_table("bytes", "Of the table's files.")
+        self._table_states = of_table(
+            "states", "Versions, snapshots or commits of the table that can be read."
+        )
+
+    def shaped(self, shape: TableShape) -> None:
+        """How the table is cut."""
+        self._table_files.set(shape.files)
+        self._table_small.set(shape.small_files)
+        self._table_bytes.set(shape.size)
+        self._table_states.set(shape.states)
 
     def behind(self, topic: TopicView, progress: Progress | None) -> None:
         """How far the table is."""

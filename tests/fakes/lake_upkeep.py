@@ -10,8 +10,8 @@ from pipeline.lake.file_writer import WriterOptions
 from pipeline.lake.local_runner import LocalRunner
 from pipeline.lake.maintain.compaction import Compaction
 from pipeline.lake.maintain.groups import GroupSettings
+from pipeline.lake.maintain.histories import history_of
 from pipeline.lake.maintain.left_over import Ages
-from pipeline.lake.maintain.run import history_of
 from pipeline.lake.maintain.sort_order import SortBy
 from pipeline.lake.maintain.upkeep import Kept, Maintained, Upkeep
 from pipeline.lake.sinks.base import Sink, TableView

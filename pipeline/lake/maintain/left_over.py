@@ -14,11 +14,12 @@ table cannot be read, or a file that it has is not there, nothing is removed.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from pipeline.lake.batch_plan import FOLDER
 from pipeline.lake.data_file import incarnation_of
-from pipeline.lake.errors import LakeError, NothingRemovedError
+from pipeline.lake.errors import ForeignTableError, LakeError, NothingRemovedError
 from pipeline.lake.maintain.history import History, Reach, Times
 from pipeline.lake.maintain.unfinished import StoredPlan, Unfinished, stored_plans
 from pipeline.lake.progress import Progress
@@ -80,7 +81,7 @@ def find_left_over(
     Raises:
         NothingRemovedError: Not everything is known that has to be.
     """
-    try:
+    with unknown(sink):
         before = frozenset(sink.keys(sink.look()))
         listed = _listed(sink, before, times.store_ms - min(ages))
         view = sink.look()
@@ -88,14 +89,21 @@ def find_left_over(
         keys = frozenset(sink.keys(view))
         for key in sorted(before & keys & listed.missing):
             if "://" not in key and not key.startswith("/") and sink.store.size(key) is None:
-                raise NothingRemovedError(f"{key} is of the table, and is not there")
+                raise ForeignTableError(f"{key} is of the table, and is not there")
         plans = stored_plans(planner.store)
+    unfinished = Unfinished(progress, keys | reach.kept, plans)
+    return _sorted_out(listed.files, history, reach, unfinished, plans, times, ages)
+
+
+@contextmanager
+def unknown(sink: Sink) -> Iterator[None]:
+    """Says of what goes wrong within that nothing is removed."""
+    try:
+        yield
     except LakeError as error:
         raise NothingRemovedError(
             f"{sink.name}: nothing is removed, as it is not known what the table has: {error}"
         ) from error
-    unfinished = Unfinished(progress, keys | reach.kept, plans)
-    return _sorted_out(listed.files, history, reach, unfinished, plans, times, ages)
 
 
 class _Listed(NamedTuple):

@@ -8,21 +8,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pipeline.lake.assembly import open_runner
-from pipeline.lake.config import JobConfig
+from pipeline.lake.config import JobConfig, small_file_bytes
 from pipeline.lake.file_writer import WriterOptions
 from pipeline.lake.locations import OpenTableStore, open_sinks
 from pipeline.lake.maintain.compaction import Compaction
-from pipeline.lake.maintain.delta_history import DeltaHistory
 from pipeline.lake.maintain.groups import GroupSettings
-from pipeline.lake.maintain.history import History
-from pipeline.lake.maintain.iceberg_history import IcebergHistory
+from pipeline.lake.maintain.histories import history_of
 from pipeline.lake.maintain.left_over import Ages
-from pipeline.lake.maintain.parquet_history import ParquetHistory
 from pipeline.lake.maintain.upkeep import Kept, Maintained, Upkeep
 from pipeline.lake.sinks.base import Sink, TableView
-from pipeline.lake.sinks.delta import DeltaSink
-from pipeline.lake.sinks.iceberg import IcebergSink
-from pipeline.lake.sinks.parquet import ParquetSink
 from pipeline.lake.task import TableTarget
 from storage.environment.clock import SystemClock
 from storage.environment.randomness import SystemRandomness
@@ -82,7 +76,7 @@ def group_settings(config: JobConfig) -> GroupSettings:
     target_bytes = config.sink.target_file_bytes
     return GroupSettings(
         target_bytes,
-        config.maintain.small_file_bytes or target_bytes // 2,
+        small_file_bytes(config),
         config.maintain.min_files,
         config.maintain.sort_by,
     )
@@ -101,13 +95,3 @@ def target(config: JobConfig, sink: Sink) -> Callable[[], TableTarget]:
         return TableTarget(OpenTableStore(sink.store.uri, config.sink_store), sink.folder, writer)
 
     return found
-
-
-def history_of(sink: Sink) -> History:
-    """Of a table of any kind."""
-    if isinstance(sink, DeltaSink):
-        return DeltaHistory(sink)
-    if isinstance(sink, IcebergSink):
-        return IcebergHistory(sink)
-    assert isinstance(sink, ParquetSink)
-    return ParquetHistory(sink)

@@ -17,7 +17,7 @@ from pipeline.lake.errors import CommitConflictError, ForeignTableError
 from pipeline.lake.maintain.compaction import Compacted, Compaction, Mapper
 from pipeline.lake.maintain.groups import Group
 from pipeline.lake.maintain.history import History, Times
-from pipeline.lake.maintain.left_over import Ages, find_left_over, remove
+from pipeline.lake.maintain.left_over import Ages, find_left_over, remove, unknown
 from pipeline.lake.progress import Progress
 from pipeline.lake.quarantine import is_replayed
 from pipeline.lake.sinks.base import Sink, TableView
@@ -119,7 +119,8 @@ class Upkeep:
     def _tidy(self, table: Kept, dry_run: bool) -> Maintained:
         times = self._times(self._rows.sink.store, dry_run)
         progress = self._progress()
-        states = table.history.trim(times, self._ages.keep_ms, dry_run=dry_run)
+        with unknown(table.sink):
+            states = table.history.trim(times, self._ages.keep_ms, dry_run=dry_run)
         found = find_left_over(
             table.sink, table.history, progress, self._rows.sink, times, self._ages
         )

@@ -18,6 +18,7 @@ its log. A version of 0 is a number like others: None means that there is none.
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -37,6 +38,9 @@ from storage.environment.randomness import Randomness, SystemRandomness
 JOB: Final = "varve.job"
 TOPIC: Final = "varve.topic"
 TOPIC_ID: Final = "varve.topicId"
+
+_TIMES: Final = (-30_610_224_000_000, 253_402_300_799_000)
+"""Milliseconds of the years 1000 to 9999, whose text has one form."""
 
 
 def partition_column(field: PartitionField) -> pa.Field | None:
@@ -141,10 +145,10 @@ class DeltaSink:
         sealed = _sealed(table)
         parted = [field.name for field in self._partition_by]
         adds = pa.table(table.get_add_actions(flatten=True))
-        offsets = "min.offset" in adds.column_names
         wanted = ["path", "size_bytes", "num_records", "modification_time"]
         wanted += [f"partition.{name}" for name in parted]
-        wanted += ["min.offset"] if offsets else []
+        told = ("min.offset", "min.timestamp")
+        wanted += [name for name in told if name in adds.column_names]
         return [
             TableFile(
                 add["path"],
@@ -152,7 +156,7 @@ class DeltaSink:
                 -1 if add["num_records"] is None else int(add["num_records"]),
                 tuple((name, _text(add[f"partition.{name}"]) or "") for name in parted),
                 int(add.get("min.offset") or 0),
-                int(add["modification_time"]) * 1000,
+                _micros(add.get("min.timestamp")) or int(add["modification_time"]) * 1000,
                 sealed.get(add["path"], sealed.get("", "")),
             )
             for add in adds.select(wanted).to_pylist()
@@ -296,6 +300,9 @@ class DeltaSink:
         parted = {field.name for field in self._partition_by}
         least: dict[str, Any] = {"offset": file.first_offset}
         most: dict[str, Any] = {"offset": file.last_offset}
+        times = _stats_times(file.min_timestamp_us, file.max_timestamp_us)
+        if times is not None:
+            least["timestamp"], most["timestamp"] = times
         if "partition" not in parted and file.partition >= 0:
             least["partition"] = most["partition"] = file.partition
         return {"numRecords": file.rows, "minValues": least, "maxValues": most, "nullCount": {}}
@@ -336,6 +343,26 @@ def _sealed(table: Any) -> Mapping[str, str]:
         for add in pa.table(table.get_add_actions()).column("path").to_pylist()
         if any(str(path).endswith(str(add)) for path in found)
     }
+
+
+def _stats_times(least_us: int, most_us: int) -> tuple[str, str] | None:
+    """Bounds of times as Delta writes them, in milliseconds; None where a year has more digits."""
+    least_ms, most_ms = least_us // 1000, -(-most_us // 1000)
+    if not _TIMES[0] <= least_ms <= most_ms <= _TIMES[1]:
+        return None
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    told = [
+        (epoch + timedelta(milliseconds=ms)).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
+        for ms in (least_ms, most_ms)
+    ]
+    return told[0], told[1]
+
+
+def _micros(told: datetime | None) -> int | None:
+    if told is None:
+        return None
+    aware = told if told.tzinfo is not None else told.replace(tzinfo=UTC)
+    return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def _text(value: object) -> str | None:

@@ -63,7 +63,32 @@ def test_a_job_runs_and_tells_where_it_is(varve: Any, job: str, tmp_path: Path) 
     after = varve("status", job, "--json").document
     assert after["batch"] == 1
     assert [p["lagRecords"] for p in after["partitions"]] == [0]
+    assert (after["table"]["files"], after["table"]["small_files"]) == (1, 1)
+    assert "1 files, " in varve("status", job).out
     assert varve("plan", job).out == "the table has all that the log has\n"
+
+
+def test_a_table_is_kept_in_shape(varve: Any, job: str, tmp_path: Path) -> None:
+    """A batch of some bytes at a time makes many files; a dry run says so and leaves them."""
+    Path(job).write_text(f"{Path(job).read_text()}batch: {{max_bytes: 300}}\n")
+    refused = varve("maintain", job)
+    assert (refused.status, "run the job first" in refused.err) == (1, True)
+    assert varve("run", job, "--quiet").status == 0
+    rows = read_table("delta", tmp_path).num_rows
+    many = varve("status", job, "--json").document["table"]["files"]
+    assert many > 5
+    dry = varve("maintain", job, "--dry-run")
+    assert "1 groups of small files would be put together" in dry.out
+    assert varve("status", job, "--json").document["table"]["files"] == many
+    done = varve("maintain", job)
+    assert done.status == 0
+    assert f"{many} files (" in done.out
+    assert ") put together into 1 (" in done.out
+    assert varve("status", job, "--json").document["table"]["files"] == 1
+    assert read_table("delta", tmp_path).num_rows == rows
+    again = varve("maintain", job, "--json").document
+    assert [table["compacted"]["made"] for table in again["tables"]] == [0, 0]
+    assert varve("reconcile", job).status == 0
 
 
 def test_quarantined_records_are_tried_again(varve: Any, job: str, tmp_path: Path) -> None:

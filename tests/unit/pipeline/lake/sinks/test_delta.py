@@ -4,9 +4,11 @@ from pathlib import Path
 from uuid import UUID
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pipeline.lake.config import StoreConfig, parse_partition_field
+from pipeline.lake.data_file import DataFile
 from pipeline.lake.errors import ForeignTableError, TableUnavailableError
 from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.delta import DeltaSink, partition_column, storage_options
@@ -96,3 +98,24 @@ def test_secrets_are_in_no_text_of_a_sink(tmp_path: Path) -> None:
     )
     assert "hush" not in repr(sink)
     assert "hush" not in sink.name
+
+
+def test_times_of_a_file_are_told_so_that_readers_pass_it_over(tmp_path: Path) -> None:
+    """Rounded outward: a reader that looks for a microsecond must not miss it."""
+    from deltalake import DeltaTable
+
+    schema = SCHEMA.append(pa.field("timestamp", pa.timestamp("us", tz="UTC")))
+    sink = open_sink("delta", tmp_path)
+    sink.create(schema, BEGUN)
+    rows = pa.table({"partition": [0], "offset": [0], "timestamp": [1_767_225_600_000_001]}, schema)
+    for name in ("a", "b"):
+        pq.write_table(rows, tmp_path / "orders" / f"{name}.parquet")
+    known = DataFile("a.parquet", 1, 1, 0, 0, 0, 1_767_225_600_000_001, 1_767_225_600_000_001)
+    # 1969-12-31T23:59:59.999, as a record without a time has it, and a year that has five digits.
+    far = known._replace(key="b.parquet", min_timestamp_us=-1000, max_timestamp_us=1 << 62)
+    sink.commit(sink.look(), schema, [known, far], BEGUN.advanced({0: 1}))
+    table = DeltaTable(str(tmp_path / "orders"))
+    adds = {add["path"]: add for add in pa.table(table.get_add_actions(flatten=True)).to_pylist()}
+    told = [adds["a.parquet"][f"{bound}.timestamp"].isoformat() for bound in ("min", "max")]
+    assert told == ["2026-01-01T00:00:00+00:00", "2026-01-01T00:00:00.001000+00:00"]
+    assert adds["b.parquet"]["min.timestamp"] is None
