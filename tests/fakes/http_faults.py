@@ -35,12 +35,18 @@ class Fault(NamedTuple):
 
 
 class FaultyHttp:
-    """Where it listens, and what is still to go wrong."""
+    """Where it listens, and what is still to go wrong.
+
+    Attributes:
+        dropped_headers: Of requests, in lower case: as by a server that does not know them.
+        seen: Method, path and the server's status of each request.
+    """
 
     def __init__(self, url: str, upstream: str) -> None:
         self.url = url
         self.upstream = upstream
         self.faults: list[Fault] = []
+        self.dropped_headers: frozenset[str] = frozenset()
         self.seen: list[tuple[str, str, int]] = []
         self._actions: dict[Fault, Callable[[], object]] = {}
         self._lock = threading.Lock()
@@ -75,8 +81,7 @@ def faulty_http(upstream: str) -> Iterator[FaultyHttp]:
         protocol_version = "HTTP/1.1"
 
         def handle_any(self) -> None:
-            size = int(self.headers.get("Content-Length") or 0)
-            body = self.rfile.read(size)
+            body = self._body()
             path = urlsplit(self.path).path
             fault = proxy.fault_of(self.command, path) or Fault("", "", 1, None)
             proxy.action_of(fault)()
@@ -93,17 +98,32 @@ def faulty_http(upstream: str) -> Iterator[FaultyHttp]:
             for name, text in headers:
                 if name.lower() not in HOP_BY_HOP:
                     self.send_header(name, text)
-            self.send_header("Content-Length", str(len(answer)))
+            told = [text for name, text in headers if name.lower() == "content-length"]
+            # To a HEAD the length is that of what is not sent.
+            size = told[0] if self.command == "HEAD" and told else str(len(answer))
+            self.send_header("Content-Length", size)
             self.end_headers()
             if self.command != "HEAD":
                 self.wfile.write(answer)
 
         do_GET = do_POST = do_PUT = do_HEAD = do_DELETE = handle_any  # its names
 
+        def _body(self) -> bytes:
+            if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+                return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            chunks = []
+            while size := int(self.rfile.readline().split(b";")[0], 16):
+                chunks.append(self.rfile.read(size))
+                self.rfile.readline()
+            while self.rfile.readline().strip():
+                pass
+            return b"".join(chunks)
+
         def _ask(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
             connection = HTTPConnection(urlsplit(proxy.upstream).netloc, timeout=60)
             try:
-                headers = {n: t for n, t in self.headers.items() if n.lower() not in HOP_BY_HOP}
+                dropped = HOP_BY_HOP | proxy.dropped_headers
+                headers = {n: t for n, t in self.headers.items() if n.lower() not in dropped}
                 connection.request(self.command, self.path, body, headers)
                 answer = connection.getresponse()
                 return answer.status, answer.getheaders(), answer.read()
