@@ -1,14 +1,14 @@
 """Iceberg's own REST catalog: released jars by Maven, fetched once, in a process of its own."""
 
-import fcntl
 import hashlib
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-import pytest
+from tests.fakes.maven_jars import maven_jars, run_tool
 
 ICEBERG = "1.10.1"
 JETTY = "11.0.26"
@@ -48,56 +48,17 @@ ARTIFACTS = (
 )
 
 SOURCE = Path(__file__).parent / "java_catalog" / "RestCatalog.java"
-_BUILD = Path(__file__).resolve().parents[2] / ".build" / "iceberg-rest" / ICEBERG
 
 
 def _built() -> str:
     """The class path, of jars and of the program; fails the test with what is missing."""
-    for program in ("mvn", "javac"):
-        if shutil.which(program) is None:
-            pytest.fail(f"`{program}` was not found: install it (Debian: maven, default-jdk)")
-    _BUILD.mkdir(parents=True, exist_ok=True)
-    classes = _BUILD / hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
-    with (_BUILD / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        pom, complete = _pom(), _BUILD / "complete"
-        if not complete.exists() or complete.read_text() != pom:
-            _fetch(pom)
-            complete.write_text(pom)
-        if not classes.exists():
-            fresh = _BUILD / "classes"
-            _run("javac", "-nowarn", "-d", str(fresh), "-cp", f"{_BUILD}/jars/*", str(SOURCE))
-            fresh.rename(classes)
-    return f"{classes}:{_BUILD}/jars/*"
-
-
-def _pom() -> str:
-    dependencies = "".join(
-        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
-        f"<version>{version}</version>{''.join(f'<classifier>{c}</classifier>' for c in more)}"
-        "</dependency>\n"
-        for group, name, version, *more in ARTIFACTS
-    )
-    return (
-        "<project>\n<modelVersion>4.0.0</modelVersion>\n<groupId>varve.build</groupId>\n"
-        "<artifactId>iceberg-rest</artifactId>\n<version>1</version>\n"
-        f"<dependencies>\n{dependencies}</dependencies>\n</project>\n"
-    )
-
-
-def _fetch(text: str) -> None:
-    pom = _BUILD / "pom.xml"
-    pom.write_text(text)
-    shutil.rmtree(_BUILD / "jars", ignore_errors=True)
-    # Each is named above: what they name in turn has older versions of the same among it.
-    only = ("-DexcludeTransitive=true", f"-DoutputDirectory={_BUILD / 'jars'}")
-    _run("mvn", "-B", "-q", "-f", str(pom), "dependency:copy-dependencies", *only)
-
-
-def _run(*command: str) -> None:
-    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
-    tail = "\n".join((result.stdout + result.stderr).splitlines()[-20:])
-    assert result.returncode == 0, f"{command[0]}:\n{tail}"
+    jars = maven_jars(f"iceberg-rest/{ICEBERG}", ARTIFACTS)
+    classes = jars.parent / hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
+    if not classes.exists():
+        with TemporaryDirectory(dir=jars.parent) as fresh:
+            run_tool("javac", "-nowarn", "-d", fresh, "-cp", f"{jars}/*", str(SOURCE))
+            shutil.copytree(fresh, classes, dirs_exist_ok=True)
+    return f"{classes}:{jars}/*"
 
 
 @contextmanager
