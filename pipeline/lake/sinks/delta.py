@@ -7,15 +7,18 @@
     varve/<job>/<topic id>/keyed               `Progress.keyed` as a number, where there is one
 
     table property    varve.job, varve.topic, varve.topicId: who keeps the table, of which topic
-    commit metadata   varve.progress: the same for people, in the table's history
+    commit metadata   varve.progress: the same, in the table's history
 
 Unlike a commit's metadata, transactions are in Delta's checkpoints, so they outlive the cleaning of
-its log. A version of 0 is a number like others: None means that there is none.
+its log; unlike transactions, metadata tells where a table is that was restored (`delta_history`).
+A version of 0 is a number like others: None means that there is none.
 
 `max_commit_retries=0`: deltalake would otherwise put a commit behind another one's by itself.
 """
 
 import json
+import logging
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -28,12 +31,17 @@ import pyarrow.compute as pc
 from pipeline.lake.config import PartitionField, StoreConfig
 from pipeline.lake.data_file import DataFile
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
-from pipeline.lake.progress import KEY, Progress, encode_progress
+from pipeline.lake.progress import KEY, Progress, decode_progress, encode_progress
 from pipeline.lake.sinks.base import TableFile, TableView
+from pipeline.lake.sinks.delta_history import told_by
 from pipeline.lake.sinks.fence import check_fence
 from pipeline.lake.table_store import TableStore
 from storage.environment.clock import Clock, SystemClock
 from storage.environment.randomness import Randomness, SystemRandomness
+
+LOGGER = logging.getLogger(__name__)
+
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 JOB: Final = "varve.job"
 TOPIC: Final = "varve.topic"
@@ -75,6 +83,7 @@ class DeltaSink:
         self._randomness = SystemRandomness() if randomness is None else randomness
         # On a disk the library has a way of its own.
         self._fenced = not store.uri.startswith("s3://")
+        self._restored: int | None = None
 
     # -- looking ---------------------------------------------------------------------------------
 
@@ -85,16 +94,15 @@ class DeltaSink:
             return TableView(None, None, None)
         return TableView(self._progress(table), self._schema(table), table)
 
-    def _open(self) -> Any:
+    def _open(self, version: int | None = None) -> Any:
         from deltalake import DeltaTable
-        from deltalake.exceptions import DeltaError, TableNotFoundError
+        from deltalake.exceptions import TableNotFoundError
 
-        try:
-            return DeltaTable(self.name, storage_options=dict(self._options()))
-        except TableNotFoundError:
-            return None
-        except (DeltaError, OSError) as error:
-            raise TableUnavailableError(f"{self.name}: {error}") from error
+        with _refusals(self.name):
+            try:
+                return DeltaTable(self.name, version, storage_options=dict(self._options()))
+            except TableNotFoundError:
+                return None
 
     def _schema(self, table: Any) -> pa.Schema:
         schema = pa.schema(table.schema().to_arrow())
@@ -109,7 +117,27 @@ class DeltaSink:
             raise ForeignTableError(
                 f"{self.name} is kept by the job {known.get(JOB)}, not by {self._job}"
             )
-        app = self._app(UUID(known[TOPIC_ID]))
+        topic_id = UUID(known[TOPIC_ID])
+        with _refusals(self.name):
+            told = told_by(table, self._open)
+        begun = Progress(self._job, known.get(TOPIC, ""), topic_id, 0, {})
+        progress = begun if told.text is None else decode_progress(told.text)
+        if progress.topic_id != topic_id:
+            # Of the topic before: of this one there is no commit yet.
+            progress = begun
+        if told.restored_to < 0:
+            return progress if told.text is not None else self._by_transactions(table, begun)
+        if table.version() != self._restored:
+            self._restored = table.version()
+            LOGGER.warning(
+                "%s was restored to version %d: it goes on behind batch %d, and rows that it had "
+                "from there on are filled in again",
+                *(self.name, told.restored_to, progress.batch),
+            )
+        return progress
+
+    def _by_transactions(self, table: Any, begun: Progress) -> Progress:
+        app = self._app(begun.topic_id)
         count = table.transaction_version(f"{app}/partitions")
         offsets = {}
         for partition in range(0 if count is None else count):
@@ -118,13 +146,10 @@ class DeltaSink:
                 offsets[partition] = offset
         batch = table.transaction_version(app)
         keyed = table.transaction_version(f"{app}/keyed")
-        return Progress(
-            self._job,
-            known.get(TOPIC, ""),
-            UUID(known[TOPIC_ID]),
-            0 if batch is None else batch,
-            offsets,
-            "" if keyed is None else f"{keyed:08x}",
+        return begun._replace(
+            batch=0 if batch is None else batch,
+            offsets=offsets,
+            keyed="" if keyed is None else f"{keyed:08x}",
         )
 
     def _app(self, topic_id: UUID) -> str:
@@ -228,11 +253,10 @@ class DeltaSink:
         self._check_parting(table)
         self._add_columns(table, schema)
         app = self._app(progress.topic_id)
-        before = {} if view.progress is None else view.progress.offsets
         transactions = [
             Transaction(f"{app}/{partition}", offset)
             for partition, offset in sorted(progress.offsets.items())
-            if before.get(partition) != offset
+            if table.transaction_version(f"{app}/{partition}") != offset
         ]
         transactions.append(Transaction(app, progress.batch))
         transactions.append(Transaction(f"{app}/partitions", max(progress.offsets, default=-1) + 1))
@@ -377,9 +401,14 @@ def refusals(name: str) -> Iterator[None]:
     try:
         yield
     except CommitFailedError as error:
-        raise CommitConflictError(f"{name}: {error}") from error
+        raise CommitConflictError(f"{name}: {_line(error)}") from error
     except (DeltaError, OSError) as error:
-        raise TableUnavailableError(f"{name}: {error}") from error
+        raise TableUnavailableError(f"{name}: {_line(error)}") from error
+
+
+def _line(error: Exception) -> str:
+    """In one line, without the library's colours."""
+    return " ".join(_COLOUR.sub("", str(error)).replace("\u21b3", " ").split())
 
 
 def storage_options(location: str, store: StoreConfig) -> dict[str, str]:

@@ -1,0 +1,98 @@
+"""Which commit of a Delta table tells its offsets, where the table may have been restored.
+
+    version    4  commit 12         <- told by a table that was never restored
+    version    5  RESTORE to 3      the table is what it was at 3
+    version    3  commit 11         <- told now: rows of commit 12 are not in the table
+
+RESTORE takes files, columns and properties back, and application transactions not: by those alone
+a restored table would seem to have rows that it has no more. So the newest commit of a job counts
+that is not behind a restore, by the metadata that each of them has. Where the log was cleaned and
+holds none, transactions tell, unless there is a restore.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from pipeline.lake.errors import ForeignTableError
+from pipeline.lake.progress import KEY
+
+RESTORE: Final = "RESTORE"
+
+LIMITS: Final = (1, 20, 400, None)
+"""Commits that are read at first, and then, until one tells."""
+
+
+class Told(NamedTuple):
+    """What the commits say.
+
+    Attributes:
+        text: The progress of the one that counts; None: none that is left has any.
+        restored_to: The version that the newest restore before it went back to; -1: there is none.
+    """
+
+    text: str | None
+    restored_to: int
+
+
+def told_by(table: Any, at_version: Callable[[int], Any]) -> Told:
+    """Of the version that the table is at.
+
+    Args:
+        table: Of deltalake.
+        at_version: Opens the table as it was at a version.
+
+    Raises:
+        ForeignTableError: It was restored to a version of which nothing is left that tells.
+    """
+    restored_to = -1
+    is_whole = False
+    for limit in LIMITS:
+        entries = table.history(limit)
+        restored_to = -1
+        for entry, target in _counting(entries, table, at_version):
+            if KEY in entry:
+                return Told(str(entry[KEY]), restored_to)
+            if target is not None and restored_to < 0:
+                restored_to = target
+        is_whole = bool(entries) and int(entries[-1]["version"]) == 0
+        if is_whole or limit is None or len(entries) < limit:
+            break
+    if restored_to >= 0 and not is_whole:
+        raise ForeignTableError(
+            f"{table.table_uri} was restored to version {restored_to}, and the log has no commit "
+            "of a job from before that any more, so nobody knows its offsets; RESTORE it to one "
+            f"of the versions whose history has {KEY}"
+        )
+    return Told(None, restored_to)
+
+
+def _counting(
+    entries: Sequence[Mapping[str, Any]], table: Any, at_version: Callable[[int], Any]
+) -> Iterator[tuple[Mapping[str, Any], int | None]]:
+    """Commits that made the table what it is, the newest first; with where a restore went."""
+    newest = int(table.version())
+    for entry in entries:
+        if int(entry["version"]) > newest:
+            continue
+        target = None
+        if entry.get("operation") == RESTORE:
+            target = newest = _target(entry, table, at_version)
+        yield entry, target
+
+
+def _target(entry: Mapping[str, Any], table: Any, at_version: Callable[[int], Any]) -> int:
+    """The version that a restore went back to: named, or of its time the one with its files."""
+    number = int(entry["version"])
+    named = entry.get("operationParameters", {}).get("version")
+    if named not in (None, "", "null"):
+        return int(named)
+    files = set(at_version(number).file_uris())
+    for older in table.history():
+        candidate = int(older["version"])
+        if candidate < number and set(at_version(candidate).file_uris()) == files:
+            return candidate
+    raise ForeignTableError(
+        f"{table.table_uri} was restored at version {number} to a time of which the log tells "
+        "nothing any more, so nobody knows its offsets; RESTORE it to one of the versions that "
+        "its history has"
+    )
