@@ -146,6 +146,13 @@ class PlanShelf:
         found = [self._read(file.key) for file in self._store.list(_batch_prefix(plan.base))]
         return [one for one in found if one is not None and one.fingerprint != plan.fingerprint]
 
+    def ranges(self, base: Progress) -> frozenset[TaskRange]:
+        """Tasks of all plans of the batch behind `base`."""
+        plans = [self._read(file.key) for file in self._store.list(_batch_prefix(base))]
+        return frozenset(
+            task for one in plans if one is not None and one.base == base for task in one.tasks
+        )
+
     def forget(self, base: Progress) -> None:
         """Remove all plans of the batch behind `base`, which is committed."""
         done = [file.key for file in self._store.list(_batch_prefix(base))]

@@ -57,6 +57,7 @@ class TableOpener:
         self._columns = columns
         self._first = first
         self._keyed = keyed
+        self._reached = -1
 
     def look(self) -> tuple[TopicView, Progress | None]:
         """The log and what the table has of it; changes nothing.
@@ -101,6 +102,11 @@ class TableOpener:
             self._first.of(topic)
             return None
         spec = evolved or self._columns.spec(view.schema)
+        batch = -1 if known is None else known.batch
+        if not 0 <= self._reached <= batch:
+            # The first look, or the table was taken back.
+            self._sink.check(view)
+        self._reached = batch
         if known is None:
             view = self._made(view, topic, spec)
         progress = view.progress

@@ -108,6 +108,9 @@ class HookedSink:
         self._sink.replace(view, files, remove)
         self._hook("commit", True)
 
+    def check(self, view: TableView) -> None:
+        self._sink.check(view)
+
     def create(self, schema: pa.Schema, progress: Progress) -> None:
         self._hook("create", False)
         self._sink.create(schema, progress)

@@ -242,7 +242,7 @@ class Logged(NamedTuple):
 class World:
     """All of it but the watcher; a context manager."""
 
-    def __init__(self, kind: str, directory: Path, seed: int, **job: str) -> None:
+    def __init__(self, kind: str, directory: Path, seed: int) -> None:
         self.kind = kind
         self.directory = directory
         self.seed = seed
@@ -253,7 +253,7 @@ class World:
         )
         self.producers = Producers(self.broker.address, seed)
         self.job = directory / "job.yaml"
-        self.job.write_text(self.job_text(**job))
+        self.write_job()
         self.drivers: list[Driver] = []
         self.disturbed = 0
         self.is_away = False
@@ -277,13 +277,7 @@ class World:
     def __exit__(self, *_: object) -> None:
         self._held.close()
 
-    def job_text(
-        self,
-        *,
-        every: str = "500ms",
-        runner: str = "{type: local, workers: 2}",
-        max_bytes: str = "48 KiB",
-    ) -> str:
+    def write_job(self, *, workers: int = 0) -> None:
         """job.yaml; batches and files are small, so that there are many."""
         store = (
             f"{{endpoint: '{self.store.url}', region: {REGION}, path_style: true, "
@@ -297,13 +291,13 @@ class World:
                 "type: iceberg, table: lake.orders, "
                 f"catalog: {{type: sql, {uri}, warehouse: 's3://{TABLE_BUCKET}/warehouse'}}"
             )
-        return (
+        self.job.write_text(
             f"source: {{location: 's3://{TIER_BUCKET}', topic: {TOPIC}, "
             f"bootstrap: '{self.broker.address}', store: {store}}}\n"
             "value: {format: json}\n"
             f"sink: {{{sink}, target_file_bytes: 256 KiB}}\n"
-            f"batch: {{max_bytes: {max_bytes}, every: {every}}}\n"
-            f"runner: {runner}\n"
+            "batch: {max_bytes: 48 KiB, every: 500ms}\n"
+            f"runner: {{type: local, workers: {workers}}}\n"
         )
 
     # -- killing ---------------------------------------------------------------------------------
@@ -436,6 +430,10 @@ class Driver:
         self.workers()
         self._process.kill()
         self._process.wait()
+
+    def batches(self) -> int:
+        """That it has committed."""
+        return self.said().count(" INFO batch ")
 
     def said(self) -> str:
         return self.log.read_text(errors="replace")

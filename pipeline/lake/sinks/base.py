@@ -131,6 +131,14 @@ class Sink(Protocol):
         """The files that are the table, in no order."""
         ...
 
+    def check(self, view: TableView) -> None:
+        """Before a job's first batch: whether the table is what its offsets say; may take a while.
+
+        Raises:
+            ForeignTableError: It lacks files, or has rows that its offsets do not tell of.
+        """
+        ...
+
 
 def offsets_of(
     sink: Sink, view: TableView, topic_id: UUID, partition: int, start: int, end: int

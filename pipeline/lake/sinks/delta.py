@@ -33,6 +33,7 @@ from pipeline.lake.data_file import DataFile
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
 from pipeline.lake.progress import KEY, Progress, decode_progress, encode_progress
 from pipeline.lake.sinks.base import TableFile, TableView
+from pipeline.lake.sinks.continuity import Continuity, check_offsets, refuse_leftovers
 from pipeline.lake.sinks.delta_history import told_by
 from pipeline.lake.sinks.fence import check_fence
 from pipeline.lake.table_store import TableStore
@@ -84,6 +85,7 @@ class DeltaSink:
         # On a disk the library has a way of its own.
         self._fenced = not store.uri.startswith("s3://")
         self._restored: int | None = None
+        self._continuity = Continuity(self.name)
 
     # -- looking ---------------------------------------------------------------------------------
 
@@ -91,14 +93,15 @@ class DeltaSink:
         """The newest version."""
         table = self._open()
         if table is None:
-            return TableView(None, None, None)
-        return TableView(self._progress(table), self._schema(table), table)
+            return self._continuity.checked(TableView(None, None, None))
+        view = TableView(self._progress(table), self._schema(table), table)
+        return self._continuity.checked(view)
 
     def _open(self, version: int | None = None) -> Any:
         from deltalake import DeltaTable
         from deltalake.exceptions import TableNotFoundError
 
-        with _refusals(self.name):
+        with refusals(self.name):
             try:
                 return DeltaTable(self.name, version, storage_options=dict(self._options()))
             except TableNotFoundError:
@@ -118,7 +121,7 @@ class DeltaSink:
                 f"{self.name} is kept by the job {known.get(JOB)}, not by {self._job}"
             )
         topic_id = UUID(known[TOPIC_ID])
-        with _refusals(self.name):
+        with refusals(self.name):
             told = told_by(table, self._open)
         begun = Progress(self._job, known.get(TOPIC, ""), topic_id, 0, {})
         progress = begun if told.text is None else decode_progress(told.text)
@@ -187,6 +190,10 @@ class DeltaSink:
             for add in adds.select(wanted).to_pylist()
         ]
 
+    def check(self, view: TableView) -> None:
+        """By the names of its files."""
+        check_offsets(self, view)
+
     # -- committing ------------------------------------------------------------------------------
 
     def create(self, schema: pa.Schema, progress: Progress) -> None:
@@ -201,6 +208,7 @@ class DeltaSink:
         self._check_fence()
         table = self._open()
         if table is None:
+            self._refuse_leftovers()
             columns = [c for f in self._partition_by if (c := partition_column(f)) is not None]
             with refusals(self.name):
                 DeltaTable.create(
@@ -228,6 +236,14 @@ class DeltaSink:
         if not self._fenced:
             check_fence(self.store, self._randomness)
             self._fenced = True
+
+    def _refuse_leftovers(self) -> None:
+        try:
+            refuse_leftovers(self.name, self.store, "", "its _delta_log is lost")
+        except ForeignTableError:
+            if self._open() is not None:
+                raise CommitConflictError(f"{self.name} was made by somebody else") from None
+            raise
 
     def _check_parting(self, table: Any) -> None:
         wanted = [field.name for field in self._partition_by]

@@ -27,9 +27,13 @@ from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUn
 from pipeline.lake.partition_values import iceberg_value
 from pipeline.lake.progress import KEY, Progress, decode_progress, encode_progress
 from pipeline.lake.sinks.base import TableFile, TableView
+from pipeline.lake.sinks.continuity import Continuity, check_offsets, refuse_leftovers
 from pipeline.lake.table_store import TableStore
 
 SEQUENCE: Final = "varve.sequence"
+
+PICKED: Final = "source-snapshot-id"
+"""In the summary of a snapshot that Iceberg has cherry-picked from another one."""
 
 PROPERTIES: Final = {"commit.retry.num-retries": "0", "format-version": "2"}
 
@@ -81,6 +85,7 @@ class IcebergSink:
         self._open_store = open_store
         self._partition_by = tuple(partition_by)
         self._store: TableStore | None = None
+        self._continuity = Continuity(self.name)
 
     @property
     def _catalog(self) -> Any:
@@ -112,13 +117,14 @@ class IcebergSink:
         """What the catalog says now."""
         table = self._load()
         if table is None:
-            return TableView(None, None, None)
+            return self._continuity.checked(TableView(None, None, None))
         progress = self._progress(table)
         if progress is not None and progress.job != self._job:
             raise ForeignTableError(
                 f"{self.name} is kept by the job {progress.job}, not by {self._job}"
             )
-        return TableView(progress, _arrow_schema(table), IcebergState(table, _head(table)))
+        view = TableView(progress, _arrow_schema(table), IcebergState(table, _head(table)))
+        return self._continuity.checked(view)
 
     def _load(self) -> Any:
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
@@ -136,6 +142,7 @@ class IcebergSink:
             text = snapshot.summary.get(KEY) if snapshot.summary is not None else None
             if text is not None:
                 return decode_progress(text)
+            self._refuse_picked(table, snapshot)
             if snapshot.parent_snapshot_id is None:
                 break
             snapshot = table.snapshot_by_id(snapshot.parent_snapshot_id)
@@ -148,6 +155,19 @@ class IcebergSink:
                 f"set its property {KEY} to those it has"
             )
         return decode_progress(kept)
+
+    def _refuse_picked(self, table: Any, snapshot: Any) -> None:
+        """A snapshot of somebody else's may be another one's rows over again."""
+        picked = snapshot.summary.get(PICKED) if snapshot.summary is not None else None
+        if picked is None:
+            return
+        source = table.snapshot_by_id(int(picked))
+        if source is None or source.summary is None or source.summary.get(KEY) is not None:
+            raise ForeignTableError(
+                f"{self.name}: snapshot {picked} was cherry-picked, whose rows a job has committed "
+                "or may have: the table's offsets do not tell of them. Roll the table back to a "
+                f"snapshot with {KEY} in its summary; the job fills in what is missing"
+            )
 
     def keys(self, view: TableView) -> Sequence[str]:
         """Of the snapshot that was looked at."""
@@ -185,6 +205,10 @@ class IcebergSink:
             for task in tasks
         ]
 
+    def check(self, view: TableView) -> None:
+        """By the names of its files."""
+        check_offsets(self, view)
+
     # -- committing ------------------------------------------------------------------------------
 
     def create(self, schema: pa.Schema, progress: Progress) -> None:
@@ -206,6 +230,8 @@ class IcebergSink:
         known = self._progress(table)
         if known is not None and known.topic_id == progress.topic_id:
             return
+        if known is None:
+            self._refuse_leftovers(table)
         with self._told(), table.transaction() as transaction:
             self._part(transaction, table, known)
             transaction.set_properties(
@@ -215,6 +241,17 @@ class IcebergSink:
                 }
             )
             self._add_snapshot(transaction, table, (), progress)
+
+    def _refuse_leftovers(self, table: Any) -> None:
+        store = self._open_store(str(table.location()))
+        try:
+            lost = "it was dropped from its catalog, or another one has its place"
+            refuse_leftovers(self.name, store, self.folder, lost)
+        except ForeignTableError:
+            again = self._load()
+            if again is not None and self._progress(again) is not None:
+                raise CommitConflictError(f"{self.name} was made by somebody else") from None
+            raise
 
     def _part(self, transaction: Any, table: Any, known: Progress | None) -> None:
         from pyiceberg.transforms import (

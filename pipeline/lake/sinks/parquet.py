@@ -21,10 +21,12 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from pipeline.lake.data_file import DataFile, data_file_from_json
+from pipeline.lake.batch_plan import PlanShelf, TaskRange
+from pipeline.lake.data_file import DataFile, data_file_from_json, range_of
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
 from pipeline.lake.progress import Progress, decode_progress, encode_progress
 from pipeline.lake.sinks.base import TableFile, TableView
+from pipeline.lake.sinks.continuity import Continuity, check_offsets, refuse_leftovers
 from pipeline.lake.sinks.fence import check_fence
 from pipeline.lake.table_store import TableStore
 from storage.environment.randomness import Randomness
@@ -63,6 +65,7 @@ class ParquetSink:
         self._randomness = randomness
         self._known: TableView | None = None
         self._fenced = False
+        self._continuity = Continuity(self.name)
 
     def look(self) -> TableView:
         """The last commit, from the last checkpoint or the last look on."""
@@ -72,14 +75,49 @@ class ParquetSink:
                 f"{self.name} is kept by the job {view.progress.job}, not by {self._job}"
             )
         self._known = view
-        return view
+        return self._continuity.checked(view)
+
+    def check(self, view: TableView) -> None:
+        """Also by what is in the folder: nothing but the commits says what is the table."""
+        check_offsets(self, view)
+        if view.progress is None:
+            return
+        state = view.state
+        assert isinstance(state, ParquetState)
+        there = {file.key for file in self.store.list("") if not file.key.startswith("_")}
+        if gone := state.files.keys() - there:
+            if read_table(self.store).state != state:
+                return  # somebody has committed in between
+            raise ForeignTableError(
+                f"{self.name}: {len(gone)} files that its commits name are gone, such as "
+                f"{min(gone)}: the folder was emptied or copied in part. Restore them; or, to fill "
+                "a new table from the start of the log, remove _varve/ and all other files"
+            )
+        planned = PlanShelf(self.store).ranges(view.progress)
+        stray = [key for key in there - state.files.keys() if _is_stray(key, view, planned)]
+        if stray and read_table(self.store).progress == view.progress:
+            raise ForeignTableError(
+                f"{self.name}: there are files behind its last commit, such as {min(stray)}, and "
+                "no plan for them: commits or plans in _varve/ are lost. Restore _varve/; or "
+                f"remove these {len(stray)} files to have their offsets written again"
+            )
 
     def create(self, schema: pa.Schema, progress: Progress) -> None:
         """A commit without files."""
         view = self.look()
         if view.progress is not None and view.progress.topic_id == progress.topic_id:
             return
+        if view.progress is None:
+            self._refuse_leftovers()
         self.commit(view, _widened(view.schema, schema), (), progress)
+
+    def _refuse_leftovers(self) -> None:
+        try:
+            refuse_leftovers(self.name, self.store, "", "its _varve/ is lost")
+        except ForeignTableError:
+            if read_table(self.store).progress is not None:
+                raise CommitConflictError(f"{self.name} was made by somebody else") from None
+            raise
 
     def commit(
         self,
@@ -164,6 +202,18 @@ class ParquetSink:
         self.store.delete(kept[:-CHECKPOINTS_KEPT])
 
 
+def _is_stray(key: str, view: TableView, planned: frozenset[TaskRange]) -> bool:
+    """Of offsets that the table has still to get, and of no plan that is stored."""
+    named, progress = range_of(key), view.progress
+    assert progress is not None
+    return (
+        named is not None
+        and named.topic_id_start == progress.topic_id.hex[:8]
+        and named.end > progress.offsets.get(named.partition, 0)
+        and TaskRange(named.partition, named.start, named.end) not in planned
+    )
+
+
 def committed_files(store: TableStore) -> tuple[DataFile, ...]:
     """The files that are the table, in no order."""
     state = read_table(store).state
@@ -175,9 +225,9 @@ def read_table(store: TableStore, known: TableView | None = None) -> TableView:
     """The table as its commits tell; `known` saves reading again what an earlier look has read.
 
     Commits may be folded into a checkpoint while they are read, or since `known`: then the newest
-    checkpoint is where to begin.
+    checkpoint is where to begin, as it is where the table is gone or was taken back.
     """
-    if known is not None:
+    if known is not None and _is_there(store, known):
         with suppress(ForeignTableError):
             return _followed(store, known)
     for _ in range(READS_MAX - 1):
@@ -205,6 +255,11 @@ def _followed(store: TableStore, known: TableView) -> TableView:
             raise _damaged(store, stored.key, error) from error
         files = _applied(files, add, remove)
     return TableView(progress, schema, ParquetState(number, files))
+
+
+def _is_there(store: TableStore, known: TableView) -> bool:
+    assert isinstance(known.state, ParquetState)
+    return known.state.number < 0 or store.size(_commit_key(known.state.number)) is not None
 
 
 def _last_checkpoint(store: TableStore) -> TableView:

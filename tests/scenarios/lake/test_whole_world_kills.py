@@ -25,8 +25,6 @@ from tests.fakes.lake_world import Driver, World, is_alive, until
 PROGRESS_S = 120.0
 """In which a job that nobody disturbs has to commit something."""
 
-VICTIMS = ("driver", "worker", "broker", "store")
-
 
 class Killer:
     """Draws victims and moments; see the module."""
@@ -50,43 +48,50 @@ class Killer:
         return self.driver
 
     def progress(self) -> None:
-        """Wait until the table has more rows."""
-        before = self.watcher.rows
-        until(
-            "the table grows",
-            lambda: (
-                self.kept_alive() is not None
-                and (self.watcher.rows > before or bool(self.watcher.problems))
-            ),
-            PROGRESS_S,
-        )
+        """Wait until the driver has committed a batch."""
+        driver, before = self.kept_alive(), self.driver.batches()
+
+        def has_committed() -> bool:
+            nonlocal driver, before
+            if self.kept_alive() is not driver:
+                driver, before = self.driver, 0
+            return driver.batches() > before or bool(self.watcher.problems)
+
+        until("a batch is committed", has_committed, PROGRESS_S)
         assert self.watcher.problems == []
 
-    def worker(self) -> int | None:
-        """One that lives, if there is any within some seconds."""
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            if found := self.kept_alive().workers():
-                return self.chance.choice(found)
-            time.sleep(0.05)
-        return None
+    def worker(self) -> int:
+        """One that lives, as soon as there is any."""
+        found: list[int] = []
+
+        def is_there() -> bool:
+            found[:] = self.kept_alive().workers()
+            return bool(found)
+
+        until("there is a worker", is_there)
+        return self.chance.choice(found)
 
     def run(self, kills: int) -> None:
-        """So many of each."""
-        wanted = [victim for victim in VICTIMS for _ in range(kills)]
-        wanted += ["zombie driver", "zombie worker"] * max(1, kills // 10)
+        """So many of each: first without workers, which is quicker, then with them."""
+        self._run([victim for victim in ("driver", "broker", "store") for _ in range(kills)])
+        self.world.write_job(workers=2)
+        self.kill_driver()
+        few = max(1, kills // 10)
+        self._run(["worker"] * kills + ["zombie driver", "zombie worker", "broker", "store"] * few)
+
+    def _run(self, wanted: list[str]) -> None:
         self.chance.shuffle(wanted)
         self.progress()
+        actions: dict[str, Callable[[], None]] = {
+            "driver": self.kill_driver,
+            "worker": self.kill_worker,
+            "broker": lambda: self.world.kill_broker(self.chance.uniform(0, 1)),
+            "store": lambda: self.world.kill_store(self.chance.uniform(0, 1)),
+            "zombie driver": self.zombie_driver,
+            "zombie worker": self.zombie_worker,
+        }
         for victim in wanted:
             self.pause(1.5)
-            actions: dict[str, Callable[[], None]] = {
-                "driver": self.kill_driver,
-                "worker": self.kill_worker,
-                "broker": lambda: self.world.kill_broker(self.chance.uniform(0, 1)),
-                "store": lambda: self.world.kill_store(self.chance.uniform(0, 1)),
-                "zombie driver": self.zombie_driver,
-                "zombie worker": self.zombie_worker,
-            }
             actions[victim]()
             self.done[victim] += 1
             assert self.watcher.problems == []
@@ -101,7 +106,6 @@ class Killer:
 
     def kill_worker(self) -> None:
         pid = self.worker()
-        assert pid is not None, "no worker"
         self.pause(0.5)
         if is_alive(pid):
             os.kill(pid, signal.SIGKILL)
@@ -121,7 +125,6 @@ class Killer:
     def zombie_worker(self) -> None:
         """Its driver is killed while it sleeps; it wakes up behind the next one."""
         pid = self.worker()
-        assert pid is not None, "no worker"
         os.kill(pid, signal.SIGSTOP)
         old = self.driver
         old.die()

@@ -220,6 +220,9 @@ class Faulty:
     def look(self) -> TableView:
         return self.sink.look()
 
+    def check(self, view: TableView) -> None:
+        self.sink.check(view)
+
     def keys(self, view: TableView) -> Sequence[str]:
         return self.sink.keys(view)
 
@@ -416,8 +419,12 @@ def test_a_planned_batch_that_the_log_lost_stops_the_job(tmp_path: Path) -> None
     cut = FakeLog({0: (0, 3), 1: (5, 33)})
     with pytest.raises(ForeignTableError, match=r"planned up to offset .* Remove"):
         lake_job("parquet", tmp_path, cut).step()
-    (plan,) = open_directory(str(tmp_path / "orders")).list(FOLDER)
-    open_directory(str(tmp_path / "orders")).delete([plan.key])
+    store = open_directory(str(tmp_path / "orders"))
+    (plan,) = store.list(FOLDER)
+    store.delete([plan.key])
+    with pytest.raises(ForeignTableError, match="remove these 1 files"):
+        lake_job("parquet", tmp_path, cut).step()
+    store.delete([file.key for file in store.list("part-")])
     assert lake_job("parquet", tmp_path, cut).step() is not None
 
 
