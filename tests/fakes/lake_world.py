@@ -64,6 +64,9 @@ TRANSACTION_MS = 5_000
 
 START_S = 90.0
 
+FINISH_S = 900.0
+"""For all that the table lacks."""
+
 
 class StoreProcess:
     """An S3 server at an address of its own, whatever becomes of its process."""
@@ -74,10 +77,10 @@ class StoreProcess:
         self.name = "versitygw" if is_built("versitygw") else "moto behind a proxy"
         self._directory = directory
         self._process: subprocess.Popen[bytes] | None = None
-        directory.mkdir(parents=True)
+        directory.mkdir(parents=True, exist_ok=True)
         if is_built("versitygw"):
             data = directory / "data"
-            data.mkdir()
+            data.mkdir(exist_ok=True)
             kind = SERVERS["versitygw"]
             filled = {"port": self.port, "port2": 0, "data": data}
             self._command = [
@@ -277,7 +280,7 @@ class World:
     def __exit__(self, *_: object) -> None:
         self._held.close()
 
-    def write_job(self, *, workers: int = 0) -> None:
+    def write_job(self, *, workers: int = 0, max_bytes: str = "48 KiB") -> None:
         """job.yaml; batches and files are small, so that there are many."""
         store = (
             f"{{endpoint: '{self.store.url}', region: {REGION}, path_style: true, "
@@ -296,7 +299,7 @@ class World:
             f"bootstrap: '{self.broker.address}', store: {store}}}\n"
             "value: {format: json}\n"
             f"sink: {{{sink}, target_file_bytes: 256 KiB}}\n"
-            "batch: {max_bytes: 48 KiB, every: 500ms}\n"
+            f"batch: {{max_bytes: {max_bytes}, every: 500ms}}\n"
             f"runner: {{type: local, workers: {workers}}}\n"
         )
 
@@ -369,7 +372,8 @@ class World:
         return Logged(sorted(good), sorted(bad))
 
     def finish(self) -> tuple[int, str]:
-        """The job once more, until it has all; its status and what it said."""
+        """The job once more, in larger batches, until it has all; its status and what it said."""
+        self.write_job(max_bytes="4 MiB")
         done = self.run_cli("run", "--once")
         return done.returncode, done.stdout + done.stderr
 
@@ -378,7 +382,7 @@ class World:
             [sys.executable, "-m", "cli.main", "pipeline", action, str(self.job), *more],
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=FINISH_S,
             check=False,
         )
 

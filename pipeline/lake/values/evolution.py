@@ -8,8 +8,12 @@
     struct, array, map                    the same for what is within
     anything else                         the column stays as it is
 
-Where the table's column stays, values that fit are rows and the others are quarantined. It is what
-Delta's type widening and Iceberg's promotion allow both.
+Where the table's column stays, values that fit are rows, the others are quarantined, none is cut.
+A double in a float column fits where it is one exactly. JSON's numbers have no type of their own,
+so there a float column cannot stay where the schema says double.
+
+Iceberg promotes types so, and readers of Parquet take the wider of several files'. Delta tables
+are not widened: it is a feature of the table that most readers lack.
 """
 
 from typing import Final
@@ -40,6 +44,28 @@ def followed(table: pa.Schema, wanted: pa.Schema, *, widen: bool) -> pa.Schema:
     if problems:
         raise SchemaChangeError("; ".join(problems))
     return pa.schema(fields)
+
+
+def narrower_floats(table: list[pa.Field], wanted: list[pa.Field], path: str = "") -> list[str]:
+    """Names of fields that are a float in the table and a double in the schema, at any depth."""
+    known = {field.name: field.type for field in wanted}
+    found = []
+    for field in table:
+        kind, other = field.type, known.get(field.name)
+        name = f"{path}{field.name}"
+        while other is not None and (
+            (pa.types.is_list(kind) and pa.types.is_list(other))
+            or (pa.types.is_map(kind) and pa.types.is_map(other))
+        ):
+            inner = "value_type" if pa.types.is_list(kind) else "item_type"
+            kind, other = getattr(kind, inner), getattr(other, inner)
+        if other is None:
+            continue
+        if pa.types.is_struct(kind) and pa.types.is_struct(other):
+            found += narrower_floats(list(kind), list(other), f"{name}.")
+        elif pa.types.is_float32(kind) and pa.types.is_float64(other):
+            found.append(name)
+    return found
 
 
 def holds(table: pa.DataType, wanted: pa.DataType) -> bool:

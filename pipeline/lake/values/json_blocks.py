@@ -98,7 +98,9 @@ class JsonFormat:
             raise pa.ArrowInvalid("the value holds more than one JSON document")
         read = read.combine_chunks()
         columns = [
-            fit(_contiguous(read.column(n)), field.type) for n, field in enumerate(self.schema)
+            # A number of JSON has no type of its own: it becomes the column's nearest float.
+            fit(_contiguous(read.column(n)), field.type, rounds=True)
+            for n, field in enumerate(self.schema)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 

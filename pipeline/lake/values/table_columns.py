@@ -24,7 +24,7 @@ from pipeline.lake.values.columns import (
 )
 from pipeline.lake.values.ddl import parse_ddl
 from pipeline.lake.values.envelope import row_fields, sampled_objects, sampled_rows
-from pipeline.lake.values.evolution import SchemaChangeError, followed
+from pipeline.lake.values.evolution import SchemaChangeError, followed, narrower_floats
 from pipeline.lake.values.formats import file_reader, reader_of
 from pipeline.lake.values.json_blocks import JsonFormat
 from pipeline.lake.values.json_schema import InferenceError, infer_json_schema
@@ -157,6 +157,11 @@ class TableColumns:
             told = "no fields" if bare else "fields"
             raise SchemaChangeError(f"keys have {told} by their schema, other than in the table")
         fields = wanted if table is None else followed(table, wanted, widen=self._widen)
+        if given.format == "json" and (cut := narrower_floats(list(fields), list(wanted))):
+            raise SchemaChangeError(
+                f"{', '.join(cut)}: float in the table and double in the schema, and this table's "
+                "types stay: numbers would be cut. Say float in the schema, or fill a new table"
+            )
         checked(given.format, fields)
         schema_driven = given.format in ("avro", "protobuf")
         return FieldSpec(

@@ -1,5 +1,7 @@
 """Values as other types: whole, or an error."""
 
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +18,12 @@ def _struct(**fields: pa.DataType) -> pa.StructType:
     ("values", "has", "wanted", "result"),
     [
         ([1, None], pa.int32(), pa.int64(), [1, None]),
-        ([1.5], pa.float64(), pa.float32(), [1.5]),
+        ([1.5, float("inf")], pa.float64(), pa.float32(), [1.5, float("inf")]),
+        ([1.25, None, -0.1], pa.float64(), pa.decimal128(5, 2),
+         [Decimal("1.25"), None, Decimal("-0.10")]),
+        ([86_400_000_000, None], pa.timestamp("us"), pa.date32(), [date(1970, 1, 2), None]),
+        ([datetime(2026, 1, 2, tzinfo=UTC)], pa.timestamp("us", "UTC"), pa.date32(),
+         [date(2026, 1, 2)]),
         ([{"b": 1}, None], _struct(b=pa.int8()), _struct(a=pa.string(), b=pa.int64()),
          [{"a": None, "b": 1}, None]),
         ([[1], None, []], pa.large_list(pa.int32()), pa.list_(pa.int64()), [[1], None, []]),
@@ -40,6 +47,10 @@ def test_values_that_fit(values: list[Any], has: Any, wanted: Any, result: list[
         ([300], pa.int32(), pa.int8()),
         ([1e39], pa.float64(), pa.float32()),
         ([1.5], pa.float64(), pa.int64()),
+        ([0.5, 0.1], pa.float64(), pa.float32()),
+        ([1.25, 1.255], pa.float64(), pa.decimal128(5, 2)),
+        ([0, 86_400_000_001], pa.timestamp("us"), pa.date32()),
+        ([datetime(2026, 1, 2, 3, tzinfo=UTC)], pa.timestamp("us", "UTC"), pa.date32()),
         (
             [{"a": None}],
             _struct(a=pa.int8()),
@@ -62,3 +73,15 @@ def test_what_is_below_a_null_is_no_value() -> None:
         None,
         "2024-01-01",
     ]
+
+
+def test_not_a_number_is_itself() -> None:
+    fitted = fit(pa.array([float("nan"), None]), pa.float32())
+    assert str(fitted.to_pylist()) == "[nan, None]"
+
+
+def test_numbers_without_a_type_are_rounded() -> None:
+    """JSON's 0.1 is no float and no double; what is too large for a float is none either."""
+    assert fit(pa.array([0.1]), pa.float32(), rounds=True).to_pylist() == [0.10000000149011612]
+    with pytest.raises(pa.ArrowInvalid):
+        fit(pa.array([1e39]), pa.float32(), rounds=True)
