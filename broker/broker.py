@@ -594,9 +594,7 @@ class Broker:
         if self.remote is not None:
             self.remote.on_serving(partition)
         coordinator = self._coordinator_of(topic_partition.topic)
-        if isinstance(coordinator, TransactionCoordinator):
-            coordinator.on_elected(topic_partition.partition)
-        elif coordinator is not None:
+        if coordinator is not None:
             coordinator.on_elected(topic_partition.partition, partition.leader_epoch)
 
     def _coordinator_of(

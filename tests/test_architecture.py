@@ -57,8 +57,6 @@ TESTED_ELSEWHERE = {
         "tests/unit/broker/share/test_share_handlers.py",
     ),
     "broker/share/share_shard.py": "tests/unit/broker/share/test_share_coordinator.py",
-    # With the transactions whose records are held.
-    "broker/coordinator/held_records.py": "tests/unit/broker/transactions/test_held_records.py",
     **dict.fromkeys(
         (
             "broker/handlers/delete_share_group_state.py",

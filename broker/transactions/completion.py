@@ -169,7 +169,7 @@ class _Ending:
         self._later(self.send)
 
     def _finish(self) -> None:
-        self._shard.log.append_later(self._metadata, self._transition)
+        self._shard.append_later(self._metadata, self._transition)
         if self._transition.state is TransactionState.COMPLETE_COMMIT:
             self._parent.stats.commits += 1
         else:

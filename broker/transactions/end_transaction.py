@@ -13,12 +13,12 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
+from broker.coordinator.outcome import Done
 from broker.transactions.completion import Completion
 from broker.transactions.end_rules import check_end, check_end_before_version_2
 from broker.transactions.parts import ProducerIdAndEpoch
 from broker.transactions.producer_id_source import ProducerIdSource
 from broker.transactions.shard import TransactionShard
-from broker.transactions.transaction_log import Done
 from broker.transactions.transaction_metadata import (
     EPOCH_BUMP_VERSION,
     NO_PRODUCER_EPOCH,
@@ -118,9 +118,7 @@ class EndTransaction:
             now_ms=self._clock.now_ms(),
             next_producer_id=next_producer_id,
         )
-        shard.log.append(
-            metadata, transition, partial(self._prepared, shard, metadata, bumps, done)
-        )
+        shard.append(metadata, transition, partial(self._prepared, shard, metadata, bumps, done))
 
     def abort_by_coordinator(
         self,
@@ -141,7 +139,7 @@ class EndTransaction:
         def prepared(code: ErrorCode, _producer: ProducerIdAndEpoch) -> None:
             done(code)
 
-        shard.log.append(
+        shard.append(
             metadata, transition, partial(self._prepared, shard, metadata, False, prepared)
         )
 

@@ -144,4 +144,4 @@ class Expiry:
                 shard.remove(metadata.transactional_id)
             self._stats.expired_ids += len(due)
 
-        shard.log.append_tombstones(due, forgotten)
+        shard.append_tombstones(due, forgotten)

@@ -184,7 +184,7 @@ class InitProducerId:
                 shard.remove(metadata.transactional_id)
             done(code, NOBODY)
 
-        shard.log.append(metadata, transition, written)
+        shard.append(metadata, transition, written)
 
     def _fence(
         self, shard: TransactionShard, metadata: TransactionMetadata, done: ProducerDone

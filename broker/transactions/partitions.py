@@ -10,9 +10,9 @@ Source: Kafka, TransactionCoordinator.scala (handleAddPartitionsToTransaction, h
 
 from collections.abc import Collection
 
+from broker.coordinator.outcome import Done
 from broker.transactions.end_transaction import FindShard
 from broker.transactions.parts import ProducerIdAndEpoch
-from broker.transactions.transaction_log import Done
 from broker.transactions.transaction_metadata import TransactionMetadata
 from broker.transactions.transaction_state import TransactionState
 from protocol.error_codes import ErrorCode
@@ -79,7 +79,7 @@ class TransactionPartitions:
             client_transaction_version=client_transaction_version,
             now_ms=self._clock.now_ms(),
         )
-        shard.log.append(metadata, transition, done)
+        shard.append(metadata, transition, done)
 
     def verify(
         self,

@@ -2,16 +2,13 @@
 
 from dataclasses import dataclass
 
+from broker.coordinator.stats import LoadStats
+
 
 @dataclass(slots=True)
-class TransactionStats:
+class TransactionStats(LoadStats):
     """Counters only grow."""
 
-    loaded_partitions: int = 0
-    loaded_records: int = 0
-    loading_ms: float = 0.0
-    load_failures: int = 0
-    skipped_records: int = 0
     commits: int = 0
     """Transactions that were committed and have all their markers."""
     aborts: int = 0
@@ -23,5 +20,3 @@ class TransactionStats:
     expired_ids: int = 0
     marker_retries: int = 0
     """Times that markers were sent once more because partitions were not available."""
-    reloads: int = 0
-    """Times that a partition was read anew, because nobody knew whether a record was written."""

@@ -246,12 +246,9 @@ def recovery_drops_a_batch() -> None:
 
 def transaction_log_not_replayed() -> None:
     """A coordinator begins with no transactions after a restart."""
-    from broker.transactions.loader import TransactionLoader
+    from broker.transactions.shard import TransactionShard
 
-    async def nothing(_loader: Any, _shard: Any, _stats: Any) -> None:
-        return
-
-    replace(TransactionLoader, "fill", nothing)
+    replace(TransactionShard, "replay", lambda *_: None)
 
 
 def commit_answered_and_forgotten() -> None:

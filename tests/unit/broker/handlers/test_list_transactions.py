@@ -116,7 +116,7 @@ def test_nothing_is_listed_while_some_would_be_missing(transactions: Transaction
 
     async def elect() -> None:
         transactions.transactions.on_resigned(0)
-        transactions.transactions.on_elected(0)
+        transactions.transactions.on_elected(0, 3)
 
     transactions.run(elect())
     assert ask(transactions).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

@@ -6,11 +6,13 @@ whatever the dead coordinator still had under way does nothing any more.
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine
-from types import SimpleNamespace
 from typing import Any, cast
 
+from broker.coordinator.shard_log import ShardLog
 from broker.transactions.coordinator import TRANSACTION_TOPIC, TransactionCoordinator
 from broker.transactions.parts import PartitionErrors, ProducerIdAndEpoch
+from broker.transactions.shard import TransactionShard
+from broker.transactions.stats import TransactionStats
 from broker.transactions.transaction_metadata import TransactionMetadata
 from broker.transactions.transaction_state import TransactionState
 from config.broker import BrokerConfig
@@ -20,16 +22,15 @@ from protocol.internal.transaction_log import (
     decode_transaction_log_key,
     decode_transaction_log_value,
 )
-from protocol.records.batch import read_header, set_offset_and_epoch
-from protocol.records.record import iterate_records
 from storage.environment.randomness import SeededRandomness
 from storage.types.topic_partition import TopicPartition
 from storage.types.transaction_marker import TransactionMarker
 from tests.fakes.clock import ManualClock
+from tests.fakes.coordinator_log import TIMEOUT_MS as APPEND_TIMEOUT_MS
+from tests.fakes.coordinator_log import CoordinatorLog, OnCommitted
 from tests.fakes.offsets_partition import FakeController, topic_image
 from tests.fakes.timer import ManualTimer
 
-OnCommitted = Callable[[ErrorCode, int], None]
 Written = Callable[[PartitionErrors], None]
 
 NOBODY = ProducerIdAndEpoch(-1, -1)
@@ -38,131 +39,105 @@ A, B, C = (TopicPartition("t", index) for index in range(3))
 OFFSETS = TopicPartition("__consumer_offsets", 7)
 
 
-class FakeStateLog:
-    """`__transaction_state` in memory: the part of the replica manager that coordinators see.
+class FakeStateLog(CoordinatorLog):
+    """`__transaction_state` in memory.
 
-    Appends are committed at once, with `hold` when `commit_held` is called. `fail_with`: refused,
-    nothing is written. `size_max`: larger batches are refused. `time_out`: written, but nobody is
-    told. `budget`: records that may still be written before the process is dead.
+    Attributes:
+        budget: Records that may still be written before the process is dead.
+        appends: How many there were.
+        life: Of the process; what an older one waits for never comes.
+        on_append: Called after each.
     """
 
     def __init__(self, partitions: int = 1) -> None:
-        self.batches: list[list[bytes]] = [[] for _ in range(partitions)]
-        self.ends = [0] * partitions
-        self.committed = [0] * partitions
-        self.leader_epoch = 3
-        self.hold = False
-        self.time_out = False
-        self.fail_with: ErrorCode | None = None
-        self.fail_next: list[ErrorCode] = []
-        self.size_max = 1 << 20
-        self.held: list[tuple[int, int, OnCommitted]] = []
+        super().__init__(range(partitions), topic=TRANSACTION_TOPIC)
         self.budget: int | None = None
         self.appends = 0
         self.life = 0
         self.on_append: Callable[[], None] = lambda: None
 
-    def append_internal(
-        self, tp: TopicPartition, batch: bytearray, on_committed: OnCommitted
-    ) -> None:
-        assert tp.topic == TRANSACTION_TOPIC
+    def append_coordinated(
+        self,
+        topic_partition: TopicPartition,
+        batch: bytearray,
+        on_committed: OnCommitted,
+        *,
+        terms: object = None,
+        timeout_ms: float = APPEND_TIMEOUT_MS,
+    ) -> int:
         if self.budget == 0:
-            return
-        failure = self.fail_next.pop(0) if self.fail_next else self.fail_with
-        if len(batch) > self.size_max:
-            failure = ErrorCode.MESSAGE_TOO_LARGE
-        if failure is not None:
-            on_committed(failure, -1)
-            return
-        if self.budget is not None:
-            self.budget -= 1
-        index = tp.partition
-        base_offset = self.ends[index]
-        set_offset_and_epoch(memoryview(batch), 0, base_offset, 0)
-        self.batches[index].append(bytes(batch))
-        self.ends[index] = read_header(memoryview(batch)).next_offset
-        self.appends += 1
-        self.on_append()
+            return -1
         life = self.life
 
-        def committed(code: ErrorCode, offset: int) -> None:
-            if life == self.life:
+        def told(code: ErrorCode, offset: int) -> None:
+            if life == self.life and self.budget != 0:
                 on_committed(code, offset)
 
-        if self.budget == 0:
-            # Dead before anybody was told.
-            self.committed[index] = self.ends[index]
-        elif self.time_out:
-            committed(ErrorCode.REQUEST_TIMED_OUT, -1)
-        elif self.hold:
-            self.held.append((index, base_offset, committed))
-        else:
-            self.committed[index] = self.ends[index]
-            committed(ErrorCode.NONE, base_offset)
-
-    def commit_held(self) -> None:
-        """Everything that was written is committed."""
-        held, self.held = self.held, []
-        self.commit_all()
-        for _, base_offset, on_committed in held:
-            on_committed(ErrorCode.NONE, base_offset)
-
-    def commit_all(self) -> None:
-        """As `commit_held`, but nobody is told."""
-        self.committed = list(self.ends)
-
-    def fail_held(self, code: ErrorCode) -> None:
-        """Nobody who waits is told more than an error."""
-        held, self.held = self.held, []
-        for _, _, on_committed in held:
-            on_committed(code, -1)
-
-    def get_partition(self, topic: str, index: int) -> SimpleNamespace | None:
-        if topic != TRANSACTION_TOPIC or not 0 <= index < len(self.ends):
-            return None
-        log = SimpleNamespace(
-            log_start_offset=0,
-            log_end_offset=self.ends[index],
-            next_offset=self.ends[index],
-            high_watermark=self.committed[index],
+        return super().append_coordinated(
+            topic_partition, batch, told, terms=terms, timeout_ms=timeout_ms
         )
-        return SimpleNamespace(log=log, leader_epoch=self.leader_epoch)
 
-    async def read_internal(self, tp: TopicPartition, offset: int, max_bytes: int) -> memoryview:
-        taken = bytearray()
-        for batch in self.batches[tp.partition]:
-            if read_header(memoryview(batch)).last_offset < offset:
-                continue
-            if taken and len(taken) + len(batch) > max_bytes:
-                taken += batch[: max(max_bytes - len(taken), 0)]
-                break
-            taken += batch
-        return memoryview(bytes(taken))
+    def put_batch(self, index: int, batch: bytearray) -> int:
+        base_offset = super().put_batch(index, batch)
+        if self.budget is not None:
+            self.budget -= 1
+            if self.budget == 0:
+                # Dead before anybody was told.
+                self.committed[index] = self.ends[index]
+        self.appends += 1
+        self.on_append()
+        return base_offset
 
-    def records(self) -> list[tuple[str, TransactionLogValue | None]]:
+    def fail_held(self, code: ErrorCode, *, lost: bool = False) -> None:
+        """Nobody who waits is told more than an error; what was written is not committed yet."""
+        held, self.held = self.held, []
+        for append in held:
+            append.on_committed(code, -1)
+
+    def values(self) -> list[tuple[str, TransactionLogValue | None]]:
         """Everything that was written, over all partitions."""
         found = []
-        for batches in self.batches:
-            for batch in batches:
-                for _, _, key, value, _ in iterate_records(memoryview(batch), max_size=1 << 20):
-                    assert key is not None
-                    transactional_id = decode_transaction_log_key(key)
-                    assert transactional_id is not None
-                    found.append(
-                        (
-                            transactional_id,
-                            None if value is None else decode_transaction_log_value(bytes(value)),
-                        )
+        for index in self.batches:
+            for _, _, key, value, _ in self.records(index):
+                assert key is not None
+                transactional_id = decode_transaction_log_key(key)
+                assert transactional_id is not None
+                found.append(
+                    (
+                        transactional_id,
+                        None if value is None else decode_transaction_log_value(bytes(value)),
                     )
+                )
         return found
 
     def states(self, transactional_id: str = "tx") -> list[TransactionState | None]:
         """The way a transactional id has gone; None where it has expired."""
         return [
             None if value is None else TransactionState(value.state)
-            for name, value in self.records()
+            for name, value in self.values()
             if name == transactional_id
         ]
+
+
+def new_shard(log: FakeStateLog, stats: TransactionStats | None = None) -> TransactionShard:
+    """An empty shard on the first partition, without a coordinator."""
+    clock = ManualClock()
+    shard_log = ShardLog(
+        TopicPartition(TRANSACTION_TOPIC, 0),
+        appender=log,
+        clock=clock,
+        timeout_ms=APPEND_TIMEOUT_MS,
+        give_up=lambda code: None,
+        hold=lambda log: None,
+    )
+    return TransactionShard(
+        shard_log,
+        0,
+        transaction_version=lambda: 2,
+        resume=lambda shard, metadata: None,
+        clock=clock,
+        stats=stats or TransactionStats(),
+    )
 
 
 class FakePartitions:
@@ -361,7 +336,7 @@ class Coordinator:
         async def begin() -> None:
             await self.transactions.start()
             for index in range(len(self.log.ends)):
-                self.transactions.on_elected(index)
+                self.transactions.on_elected(index, self.log.leader_epoch)
 
         self.run(begin())
         self.settle()

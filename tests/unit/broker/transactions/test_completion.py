@@ -134,10 +134,9 @@ def test_resignation_ends_the_work(c: Coordinator) -> None:
     c.advance(10_000)
     assert len(c.data.calls) == calls
     c.data.failing.clear()
-    c.log.leader_epoch = 8
 
     async def elect() -> None:
-        c.transactions.on_elected(0)
+        c.transactions.on_elected(0, 8)
 
     c.run(elect())
     c.settle()

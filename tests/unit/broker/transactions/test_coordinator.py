@@ -1,11 +1,11 @@
 """The coordinator as a whole: shards that come and go, and what is told meanwhile."""
 
 import asyncio
-from typing import Any, cast
 
 import pytest
 
 from broker.coordinator.held_records import HOLD_MS
+from broker.coordinator.runtime import UNCOMMITTED_DELAY_MS
 from broker.runtime.errors import ApiError
 from broker.transactions import coordinator
 from broker.transactions.coordinator import TRANSACTION_TOPIC
@@ -58,50 +58,42 @@ def test_partition_that_is_being_loaded(c: Coordinator) -> None:
 
     async def elect() -> None:
         c.transactions.on_resigned(0)
-        c.transactions.on_elected(0)
-        c.transactions.on_elected(0)
+        c.transactions.on_elected(0, 3)
+        c.transactions.on_elected(0, 3)
 
     c.run(elect())
     assert c.transactions.is_loading
     assert answers(c) == {E.COORDINATOR_LOAD_IN_PROGRESS}
     c.log.commit_all()
-    c.advance(coordinator.UNCOMMITTED_DELAY_MS)
+    c.advance(UNCOMMITTED_DELAY_MS)
     assert not c.transactions.is_loading
     assert c.init()[0] is E.NONE
 
 
-def test_election_while_loading_for_another_one(
-    c: Coordinator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_election_while_loading_for_another_one(c: Coordinator) -> None:
     """Somebody else may have written in between: what was read before is old."""
-    load, loads = c.transactions._load, []
-
-    async def load_slowly(index: int) -> object:
-        shard = await load(index)
-        loads.append(shard)
-        await asyncio.sleep(0)
-        return shard
-
-    monkeypatch.setattr(c.transactions, "_load", load_slowly)
+    c.new_producer()
+    reads: list[int] = []
+    c.log.on_read = reads.append
 
     async def elect() -> None:
         c.transactions.on_resigned(0)
-        c.transactions.on_elected(0)
-        while not loads:  # noqa: ASYNC110  because nothing tells of it
+        c.transactions.on_elected(0, 3)
+        while not reads:  # noqa: ASYNC110  because nothing tells of it
             await asyncio.sleep(0)
         c.transactions.on_resigned(0)
-        c.transactions.on_elected(0)
+        c.log.truncate(0, 0)
+        c.transactions.on_elected(0, 3)
 
     c.run(elect())
     c.settle()
-    assert len(loads) == 2
-    assert c.transactions._active[0] is loads[1]
+    assert c.transactions.find_transaction("tx")[0] is E.TRANSACTIONAL_ID_NOT_FOUND
 
 
 def test_resignation_while_loading(c: Coordinator) -> None:
     async def elect() -> None:
         c.transactions.on_resigned(0)
-        c.transactions.on_elected(0)
+        c.transactions.on_elected(0, 3)
         await asyncio.sleep(0)
         c.transactions.on_resigned(0)
 
@@ -120,14 +112,14 @@ def test_one_log_that_is_not_committed_holds_up_no_other(make: MakeCoordinator) 
     async def elect() -> None:
         for index in (0, 1):
             c.transactions.on_resigned(index)
-            c.transactions.on_elected(index)
+            c.transactions.on_elected(index, 3)
 
     c.run(elect())
     c.settle()
     assert c.init(transactional_id=names[1])[0] is E.NONE
     assert c.init(transactional_id=names[0])[0] is E.COORDINATOR_LOAD_IN_PROGRESS
     c.log.commit_all()
-    c.advance(coordinator.UNCOMMITTED_DELAY_MS)
+    c.advance(UNCOMMITTED_DELAY_MS)
     assert c.init(transactional_id=names[0])[0] is E.NONE
 
 
@@ -137,7 +129,7 @@ def test_stop_while_loading_waits_for_nobody(c: Coordinator) -> None:
 
     async def elect() -> None:
         c.transactions.on_resigned(0)
-        c.transactions.on_elected(0)
+        c.transactions.on_elected(0, 3)
 
     c.run(elect())
     c.settle()
@@ -148,7 +140,7 @@ def test_stop_while_loading_waits_for_nobody(c: Coordinator) -> None:
 
 def test_partition_that_is_not_there_cannot_be_loaded(c: Coordinator) -> None:
     async def elect() -> None:
-        c.transactions.on_elected(5)
+        c.transactions.on_elected(5, 3)
 
     c.run(elect())
     c.settle()
@@ -215,17 +207,3 @@ def test_lists_and_counts(make: MakeCoordinator, monkeypatch: pytest.MonkeyPatch
     c.advance(2 * HOLD_MS)
     c.crash()
     assert c.transactions.stats.loaded_records == 13
-
-
-def test_checks_do_not_pile_up(c: Coordinator) -> None:
-    """The next one waits for the one before."""
-    begun: list[int] = []
-
-    async def slow() -> None:
-        begun.append(1)
-        await asyncio.Event().wait()
-
-    cast("Any", c.transactions)._repeat("slow", 100, slow)
-    for _ in range(5):
-        c.advance(100)
-    assert begun == [1]

@@ -142,7 +142,7 @@ class Broker:
 
     async def _start(self) -> None:
         await self.coordinator.start()
-        self.coordinator.on_elected(0)
+        self.coordinator.on_elected(0, 0)
         for _ in range(50):
             await asyncio.sleep(0)
         assert not self.coordinator.is_loading

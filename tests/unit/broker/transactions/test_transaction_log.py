@@ -71,14 +71,15 @@ def test_failed_disk_ends_the_shard(c: Coordinator) -> None:
 def test_closed_log_writes_nothing(c: Coordinator) -> None:
     metadata = c.metadata() if c.init()[0] is E.NONE else None
     assert metadata is not None
-    shard = c.transactions._active[0]
+    shard = c.transactions._runtime.shard_at(0)
+    assert shard is not None
     shard.log.close()
     codes: list[ErrorCode] = []
     appends = c.log.appends
     transition = metadata.prepare_add_partitions(
         frozenset({A}), client_transaction_version=2, now_ms=1
     )
-    shard.log.append(metadata, transition, codes.append)
-    shard.log.append_tombstones([metadata], codes.append)
+    shard.append(metadata, transition, codes.append)
+    shard.append_tombstones([metadata], codes.append)
     assert codes == [E.NOT_COORDINATOR] * 2
     assert c.log.appends == appends

@@ -1,100 +1,17 @@
-"""Records that wait for company: what is written with them, when at the latest, and after what."""
+"""Complete records that are held: what is written with them, when at the latest, after what."""
 
 import pytest
 
-from broker.coordinator.held_records import HOLD_MS, HeldRecords
-from broker.transactions.transaction_log import HELD_MAX
+from broker.coordinator.held_records import HOLD_MS
+from broker.coordinator.shard_log import HELD_MAX
 from broker.transactions.transaction_state import TransactionState as S
 from protocol.error_codes import ErrorCode
 from protocol.records.batch import read_header
 from storage.types.topic_partition import TopicPartition
-from tests.fakes.clock import ManualClock
-from tests.fakes.timer import ManualTimer
 from tests.unit.broker.transactions.conftest import MakeCoordinator
 from tests.unit.broker.transactions.harness import OFFSETS, A, B, Coordinator
 
 E = ErrorCode
-
-
-class Log:
-    """Counts how often it was asked; holds back again what is `refused`."""
-
-    def __init__(self, held: HeldRecords) -> None:
-        self.held = held
-        self.writes = 0
-        self.refused = 0
-        self.error: Exception | None = None
-
-    def write_held(self) -> None:
-        self.writes += 1
-        if self.error is not None:
-            raise self.error
-        if self.refused:
-            self.refused -= 1
-            self.held.add(self)
-
-
-def test_time_to_wait() -> None:
-    """At least HOLD_MS, less than twice that; one timer for all."""
-    timer = ManualTimer(ManualClock())
-    held = HeldRecords(timer)
-    early, late = Log(held), Log(held)
-    held.add(early)
-    timer.advance(HOLD_MS - 1)
-    held.add(late)
-    timer.advance(1)
-    assert (early.writes, late.writes) == (0, 0)
-    timer.advance(HOLD_MS)
-    assert (early.writes, late.writes) == (1, 1)
-    timer.advance(10 * HOLD_MS)
-    assert (early.writes, late.writes) == (1, 1)
-    held.add(late)
-    timer.advance(2 * HOLD_MS)
-    assert (early.writes, late.writes) == (1, 2)
-
-
-def test_what_is_refused_has_its_time_again() -> None:
-    timer = ManualTimer(ManualClock())
-    held = HeldRecords(timer)
-    log = Log(held)
-    log.refused = 2
-    held.add(log)
-    timer.advance(2 * HOLD_MS)
-    assert log.writes == 1
-    timer.advance(20 * HOLD_MS)
-    assert log.writes == 3
-
-
-def test_a_stop_writes_all() -> None:
-    timer = ManualTimer(ManualClock())
-    held = HeldRecords(timer)
-    logs = [Log(held) for _ in range(3)]
-    held.add(logs[0])
-    timer.advance(HOLD_MS)
-    held.add(logs[1])
-    held.add(logs[2])
-    held.stop()
-    assert [log.writes for log in logs] == [1, 1, 1]
-    timer.advance(10 * HOLD_MS)
-    assert [log.writes for log in logs] == [1, 1, 1]
-
-
-@pytest.mark.parametrize("stops", [False, True])
-def test_one_that_fails_harms_no_other(stops: bool, caplog: pytest.LogCaptureFixture) -> None:
-    timer = ManualTimer(ManualClock())
-    held = HeldRecords(timer)
-    bad, good, late = (Log(held) for _ in range(3))
-    bad.error = RuntimeError("a bug")
-    held.add(bad)
-    held.add(good)
-    timer.advance(HOLD_MS)
-    held.add(late)
-    if stops:
-        held.stop()
-    else:
-        timer.advance(2 * HOLD_MS)
-    assert (good.writes, late.writes) == (1, 1)
-    assert "held records not written" in caplog.text
 
 
 def counts(c: Coordinator) -> list[int]:
@@ -119,7 +36,7 @@ def test_others_take_it_along(c: Coordinator) -> None:
     c.end(c.ongoing(A))
     c.new_producer(transactional_id="other")
     assert counts(c) == [1, 1, 1, 2]
-    assert [name for name, _ in c.log.records()][-2:] == ["tx", "other"]
+    assert [name for name, _ in c.log.values()][-2:] == ["tx", "other"]
 
 
 def test_a_clean_stop_leaves_nothing_to_do(c: Coordinator) -> None:
@@ -218,28 +135,28 @@ def complete_together(c: Coordinator, count: int) -> list[str]:
 def test_more_than_the_topic_allows(c: Coordinator, size_max: int) -> None:
     """`max.message.bytes` may be small, or become so: each record fits by itself."""
     names = complete_together(c, 20)
-    before = len(c.log.records())
+    before = len(c.log.values())
     c.log.size_max = size_max
     producer = c.new_producer(transactional_id="other")
-    assert [name for name, _ in c.log.records()][before:] == [*names, "other"]
+    assert [name for name, _ in c.log.values()][before:] == [*names, "other"]
     assert c.add(producer, A, transactional_id="other") is E.NONE
     c.advance(2 * HOLD_MS)
-    assert len(c.log.records()) == before + len(names) + 2
+    assert len(c.log.values()) == before + len(names) + 2
 
 
 def test_more_than_the_topic_allows_while_nothing_is_accepted(c: Coordinator) -> None:
     """What was refused halfway keeps its place, and whatever comes after it waits."""
     names = complete_together(c, 20)
-    before = len(c.log.records())
+    before = len(c.log.values())
     c.log.size_max = 600
     # All, half of them, and so on: the first that would fit is refused for another reason.
     c.log.fail_next = [E.MESSAGE_TOO_LARGE] * 3 + [E.NOT_LEADER_OR_FOLLOWER]
     code, _ = c.init(transactional_id="other")
     assert code is E.UNKNOWN_SERVER_ERROR
-    assert len(c.log.records()) == before
+    assert len(c.log.values()) == before
     c.advance(2 * HOLD_MS)
     c.new_producer(transactional_id="other")
-    assert [name for name, _ in c.log.records()][before:] == [*names, "other"]
+    assert [name for name, _ in c.log.values()][before:] == [*names, "other"]
 
 
 def test_disk_that_fails_halfway(c: Coordinator) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from broker.transactions import loader
+from broker.coordinator.loader import ShardLoader
+from broker.coordinator.slices import Slices
 from broker.transactions.completion import Completion
 from broker.transactions.coordinator import TRANSACTION_TOPIC
-from broker.transactions.loader import TransactionLoader
 from broker.transactions.shard import TransactionShard
 from broker.transactions.stats import TransactionStats
 from broker.transactions.transaction_metadata import IllegalTransitionError
@@ -24,7 +24,8 @@ from protocol.internal.transaction_log import (
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_transaction_marker
 from storage.types.topic_partition import TopicPartition
-from tests.unit.broker.transactions.harness import A, B, Coordinator, FakeStateLog
+from tests.fakes.clock import ManualClock
+from tests.unit.broker.transactions.harness import A, B, Coordinator, FakeStateLog, new_shard
 
 EMPTY = TransactionLogValue(7, 3, 60_000, 0, None, 5, -1)
 ONGOING = EMPTY._replace(state=1, partitions={"t": [0, 1]}, start_timestamp_ms=4)
@@ -32,7 +33,7 @@ ONGOING = EMPTY._replace(state=1, partitions={"t": [0, 1]}, start_timestamp_ms=4
 
 def put(log: FakeStateLog, *records: tuple[bytes | None, bytes | None]) -> None:
     batch = build_batch([(key, value, (), 1) for key, value in records])
-    log.append_internal(TopicPartition(TRANSACTION_TOPIC, 0), batch, lambda code, offset: None)
+    log.append_coordinated(TopicPartition(TRANSACTION_TOPIC, 0), batch, lambda code, offset: None)
 
 
 def record(name: str, value: TransactionLogValue | None, version: int = 1) -> tuple[bytes, Any]:
@@ -42,12 +43,19 @@ def record(name: str, value: TransactionLogValue | None, version: int = 1) -> tu
 
 def load(log: FakeStateLog, read_size: int = 1 << 20) -> tuple[TransactionShard, TransactionStats]:
     stats = TransactionStats()
-    shard = TransactionShard(0, 0, Any)  # type: ignore[arg-type]  # nothing is written
-    found = TransactionLoader(log, TopicPartition(TRANSACTION_TOPIC, 0), read_size=read_size)
+    shard = new_shard(log, stats)
+    loader = ShardLoader(
+        log,
+        TopicPartition(TRANSACTION_TOPIC, 0),
+        shard,
+        read_size=read_size,
+        slices=Slices(ManualClock()),
+        is_wanted=lambda: True,
+    )
 
     async def read() -> None:
-        await found.read(0, log.ends[0])
-        await found.fill(shard, stats)
+        await loader.load(0, log.ends[0])
+        await shard.on_loaded()
 
     asyncio.run(read())
     return shard, stats
@@ -80,10 +88,7 @@ def test_tombstones_forget(log: FakeStateLog) -> None:
 
 
 @pytest.mark.parametrize("read_size", [1, 100, 1_000])
-def test_log_is_read_in_pieces(
-    log: FakeStateLog, read_size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loader, "RECORDS_PER_SLICE", 3)
+def test_log_is_read_in_pieces(log: FakeStateLog, read_size: int) -> None:
     for number in range(50):
         put(log, record(f"a{number % 20}", EMPTY._replace(producer_epoch=number)))
     transactions = load(log, read_size)[0].transactions
@@ -108,7 +113,7 @@ def test_what_is_not_known_is_passed_over(
     marker = build_end_transaction_marker(
         producer_id=1, producer_epoch=0, commit=True, coordinator_epoch=0, timestamp_ms=1
     )
-    log.append_internal(TopicPartition(TRANSACTION_TOPIC, 0), marker, lambda code, offset: None)
+    log.append_coordinated(TopicPartition(TRANSACTION_TOPIC, 0), marker, lambda code, offset: None)
     shard, stats = load(log)
     assert list(shard.transactions) == ["a"]
     assert stats.skipped_records == 7

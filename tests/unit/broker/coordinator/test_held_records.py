@@ -1,0 +1,88 @@
+"""Records that wait for company: when they are written at the latest."""
+
+import pytest
+
+from broker.coordinator.held_records import HOLD_MS, HeldRecords
+from tests.fakes.clock import ManualClock
+from tests.fakes.timer import ManualTimer
+
+
+class Log:
+    """Counts how often it was asked; holds back again what is `refused`."""
+
+    def __init__(self, held: HeldRecords) -> None:
+        self.held = held
+        self.writes = 0
+        self.refused = 0
+        self.error: Exception | None = None
+
+    def write_held(self) -> None:
+        self.writes += 1
+        if self.error is not None:
+            raise self.error
+        if self.refused:
+            self.refused -= 1
+            self.held.add(self)
+
+
+def test_time_to_wait() -> None:
+    """At least HOLD_MS, less than twice that; one timer for all."""
+    timer = ManualTimer(ManualClock())
+    held = HeldRecords(timer)
+    early, late = Log(held), Log(held)
+    held.add(early)
+    timer.advance(HOLD_MS - 1)
+    held.add(late)
+    timer.advance(1)
+    assert (early.writes, late.writes) == (0, 0)
+    timer.advance(HOLD_MS)
+    assert (early.writes, late.writes) == (1, 1)
+    timer.advance(10 * HOLD_MS)
+    assert (early.writes, late.writes) == (1, 1)
+    held.add(late)
+    timer.advance(2 * HOLD_MS)
+    assert (early.writes, late.writes) == (1, 2)
+
+
+def test_what_is_refused_has_its_time_again() -> None:
+    timer = ManualTimer(ManualClock())
+    held = HeldRecords(timer)
+    log = Log(held)
+    log.refused = 2
+    held.add(log)
+    timer.advance(2 * HOLD_MS)
+    assert log.writes == 1
+    timer.advance(20 * HOLD_MS)
+    assert log.writes == 3
+
+
+def test_a_stop_writes_all() -> None:
+    timer = ManualTimer(ManualClock())
+    held = HeldRecords(timer)
+    logs = [Log(held) for _ in range(3)]
+    held.add(logs[0])
+    timer.advance(HOLD_MS)
+    held.add(logs[1])
+    held.add(logs[2])
+    held.stop()
+    assert [log.writes for log in logs] == [1, 1, 1]
+    timer.advance(10 * HOLD_MS)
+    assert [log.writes for log in logs] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_one_that_fails_harms_no_other(stops: bool, caplog: pytest.LogCaptureFixture) -> None:
+    timer = ManualTimer(ManualClock())
+    held = HeldRecords(timer)
+    bad, good, late = (Log(held) for _ in range(3))
+    bad.error = RuntimeError("a bug")
+    held.add(bad)
+    held.add(good)
+    timer.advance(HOLD_MS)
+    held.add(late)
+    if stops:
+        held.stop()
+    else:
+        timer.advance(2 * HOLD_MS)
+    assert (good.writes, late.writes) == (1, 1)
+    assert "held records not written" in caplog.text
