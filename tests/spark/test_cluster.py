@@ -104,7 +104,7 @@ class Cluster:
                 )
             )
 
-    def _wait_for(self, name: str, text: str, timeout_s: float = 90.0) -> None:
+    def _wait_for(self, name: str, text: str, timeout_s: float = 300.0) -> None:
         deadline = time.monotonic() + timeout_s
         path = self._directory / name
         while text not in (path.read_text() if path.exists() else ""):
@@ -162,7 +162,7 @@ def test_a_job_with_a_zip_reads_the_topic_on_two_workers(
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=900,
         env=cluster.environment,
         cwd=tmp_path,
     )

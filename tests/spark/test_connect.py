@@ -128,7 +128,7 @@ def test_a_client_reads_through_a_server(
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
         env=environment,
         cwd=tmp_path,
     )

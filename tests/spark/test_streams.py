@@ -72,7 +72,7 @@ class Stream:
             .start()
         )
         try:
-            query.awaitTermination(120)
+            query.awaitTermination(900)
         except Exception:
             if kill_in is None:
                 raise

@@ -212,7 +212,7 @@ class TieredBroker:
         with self.node.connect() as connection:
             wire.produce(connection, topic, partition, bytes(batch))
 
-    def wait_until_tiered(self, topic: str, partitions: int, timeout_s: float = 60.0) -> None:
+    def wait_until_tiered(self, topic: str, partitions: int, timeout_s: float = 300.0) -> None:
         """Until all but the active segment is in the bucket."""
         deadline = time.monotonic() + timeout_s
         while not self._is_tiered(topic, partitions):
