@@ -36,6 +36,7 @@ from pipeline.source.executor import read_options
 from pipeline.source.planner import Planner
 from storage.environment.clock import Clock, SystemClock
 from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SystemRandomness
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,6 +111,7 @@ def open_job(
             columns,
             runner or LocalRunner(reading),
             SystemClock(),
+            SystemRandomness(),
         )
         yield OpenJob(job, log, sink, quarantine, columns, targets, reading, job.keyed)
 

@@ -8,7 +8,8 @@
 Whoever finds the table at `base` and would write with the same fingerprint takes the plan that is
 there, so a repeated batch has the same tasks, and its files the same names and rows. Of two jobs
 at once one stores its plan, and both follow it. With another fingerprint (other settings, another
-version) the tasks stay and the files get other names.
+version) the tasks stay and the files get other names. Where rows that are lost may be left out
+(`fail_on_data_loss: false`) every attempt has a fingerprint of its own: it may find fewer rows.
 """
 
 import hashlib

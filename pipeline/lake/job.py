@@ -42,6 +42,7 @@ from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.spec import ConverterSpec
 from pipeline.plan.piece import Piece
 from storage.environment.clock import Clock
+from storage.environment.randomness import Randomness
 
 LOGGER = logging.getLogger(__name__)
 
@@ -92,6 +93,7 @@ class LakeJob:
         columns: Columns,
         runner: Runner,
         clock: Clock,
+        randomness: Randomness,
     ) -> None:
         """Nothing is asked of anybody yet.
 
@@ -104,6 +106,7 @@ class LakeJob:
             columns: Of the table.
             runner: Runs tasks.
             clock: For durations.
+            randomness: Names attempts that must not share files.
         """
         first = FirstOffsets(settings.start, source, fail_on_data_loss=settings.fail_on_data_loss)
         self._source = source
@@ -119,7 +122,7 @@ class LakeJob:
         self._opener = TableOpener(
             settings, source, sink, self._quarantine, columns, first, self.keyed
         )
-        self._planner = BatchPlanner(settings, source, sink, first)
+        self._planner = BatchPlanner(settings, source, sink, first, randomness)
         self._evolved: ConverterSpec | None = None
 
     def look(self) -> tuple[TopicView, Progress | None]:

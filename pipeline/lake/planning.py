@@ -4,7 +4,7 @@ A log that does not continue the table is told here, before anything is read.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from pipeline.lake.log_view import LogSource, PartitionView, TopicView
 from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink
 from pipeline.lake.values.spec import ConverterSpec
+from storage.environment.randomness import Randomness
 
 LOGGER = logging.getLogger(__name__)
 
@@ -35,9 +36,15 @@ class BatchPlanner:
     """Plans batches of one job; see the module."""
 
     def __init__(
-        self, settings: JobSettings, source: LogSource, sink: Sink, first: FirstOffsets
+        self,
+        settings: JobSettings,
+        source: LogSource,
+        sink: Sink,
+        first: FirstOffsets,
+        randomness: Randomness,
     ) -> None:
         """Nothing is asked of anybody yet."""
+        self._randomness = randomness
         self._settings = settings
         self._source = source
         self._sink = sink
@@ -104,6 +111,7 @@ class BatchPlanner:
         fingerprint = fingerprint_of(
             {
                 **self._settings.facts,
+                **self._attempt(),
                 "writer": str(WRITER_VERSION),
                 "pyarrow": pa.__version__,
                 "converter": repr(spec),
@@ -118,6 +126,17 @@ class BatchPlanner:
         if not tasks:
             return None
         return shelf.put(BatchPlan(fingerprint, progress, tuple(self._source.aligned(tasks))))
+
+    def _attempt(self) -> Mapping[str, str]:
+        """What tells an attempt at a batch from others, where another may find fewer rows.
+
+        A chunk that could be read a moment ago may be lost now, and is then left out: the same
+        tasks give other bytes. Under a name of their own they meet no file of somebody who was
+        earlier, and whose commit counts.
+        """
+        if self._settings.fail_on_data_loss:
+            return {}
+        return {"attempt": self._randomness.uuid4().hex}
 
     def _check_stored(self, topic: TopicView, plan: BatchPlan) -> None:
         for number, end in plan.ends().items():

@@ -21,6 +21,7 @@ from pipeline.lake.task import OpenStore, ReadPiece, TableTarget, TaskSpec
 from pipeline.lake.values.spec import ConverterSpec, FieldSpec
 from pipeline.plan.piece import Piece
 from storage.environment.clock import SystemClock, sleep_ms
+from storage.environment.randomness import SystemRandomness
 from tests.fakes.lake_hooks import Hook, HookedSink, OpenHooked
 from tests.fakes.lake_log import FakeLog, read_rows
 from tests.fakes.lake_tables import OpenDirectory, open_sink
@@ -97,6 +98,7 @@ def lake_job(
         columns or FixedColumns(spec),
         runner or LocalRunner(read_piece),
         SystemClock(),
+        SystemRandomness(),
     )
 
 

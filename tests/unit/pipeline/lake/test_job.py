@@ -25,7 +25,7 @@ from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink, TableFile, TableView
 from pipeline.lake.start import StartTimes
 from pipeline.lake.table_store import TableStore
-from pipeline.lake.task import QuarantinedError, Task, TaskResult, TaskSpec
+from pipeline.lake.task import QuarantinedError, ReadPiece, Task, TaskResult, TaskSpec
 from pipeline.lake.values.spec import ConverterSpec, FieldSpec
 from pipeline.plan.piece import Piece
 from tests.fakes.lake_jobs import SPEC, lake_job, run
@@ -279,13 +279,24 @@ def test_a_conflict_is_looked_at_again(kind: str, tmp_path: Path) -> None:
 class Overtaken(LocalRunner):
     """While its first tasks run, another job makes the same batch, or all of them."""
 
-    def __init__(self, kind: str, root: Path, batches: int) -> None:
-        super().__init__(read_rows)
+    def __init__(
+        self,
+        kind: str,
+        root: Path,
+        batches: int,
+        read_piece: ReadPiece = read_rows,
+        *,
+        fail_on_data_loss: bool = True,
+    ) -> None:
+        super().__init__(read_piece)
         self.kind, self.root, self.batches = kind, root, batches
+        self.fail_on_data_loss = fail_on_data_loss
 
     @override
     def run(self, tasks: Sequence[Task], spec: TaskSpec) -> Sequence[TaskResult]:
-        other = lake_job(self.kind, self.root, FakeLog(LOG))
+        other = lake_job(
+            self.kind, self.root, FakeLog(LOG), fail_on_data_loss=self.fail_on_data_loss
+        )
         for _ in range(self.batches):
             other.step()
         self.batches = 0
@@ -296,6 +307,19 @@ class Overtaken(LocalRunner):
 def test_two_jobs_at_once_make_one_table(kind: str, tmp_path: Path, batches: int) -> None:
     """One of them woke up behind the other: a zombie."""
     run(lake_job(kind, tmp_path, FakeLog(LOG), runner=Overtaken(kind, tmp_path, batches)))
+    check(kind, tmp_path)
+
+
+def lossy(piece: Piece) -> Iterator[pa.RecordBatch]:
+    """Half of the rows cannot be read any more, and are left out."""
+    for batch in read_rows(piece):
+        yield batch.slice(batch.num_rows // 2)
+
+
+def test_who_finds_fewer_rows_overwrites_nobodys_files(kind: str, tmp_path: Path) -> None:
+    """With `fail_on_data_loss: false` the same tasks may give other rows the second time."""
+    late = Overtaken(kind, tmp_path, 10, lossy, fail_on_data_loss=False)
+    run(lake_job(kind, tmp_path, FakeLog(LOG), runner=late, fail_on_data_loss=False))
     check(kind, tmp_path)
 
 

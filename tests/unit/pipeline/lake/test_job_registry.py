@@ -22,6 +22,7 @@ from pipeline.lake.values.spec import ConverterSpec
 from pipeline.plan.piece import Piece
 from storage.environment.clock import SystemClock
 from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SystemRandomness
 from tests.fakes.lake_log import FakeLog, is_marker, read_rows
 from tests.fakes.lake_tables import KINDS, coordinates, open_sink, read_table
 from tests.fakes.schema_registry import FakeSchemaRegistry, running_registry
@@ -105,6 +106,7 @@ def job(kind: str, root: Path, registry: FakeSchemaRegistry, rows: AvroRows) -> 
         JobColumns(settings, LocalFilesystem(), lambda side: ()),
         LocalRunner(rows),
         SystemClock(),
+        SystemRandomness(),
     )
 
 
