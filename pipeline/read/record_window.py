@@ -4,7 +4,9 @@
     window    [r][r][r][r][r]..                     what is whole is walked and given out
                       [..r][r][r][r]..              what is not begins the next window
 
-A record larger than a window makes it grow, up to `RECORD_MAX`.
+A record larger than a window makes it grow: it comes out alone, and takes as much memory as it has,
+twice while the next is read. Before memory is taken for a very large one its first fields are
+looked at: a length that is a lie is mostly told by them.
 """
 
 from collections.abc import Iterator
@@ -13,16 +15,22 @@ from typing import Final
 import numpy as np
 
 from pipeline.read.plain_kernel import BatchFacts, find_records
-from pipeline.read.record_table import Blocks, Bytes, Kernel, RecordTable
+from pipeline.read.record_table import BUFFER_MAX, Blocks, Bytes, Kernel, RecordTable
 from protocol.errors import DecodeError
-from protocol.records.varint import read_varint
+from protocol.records.varint import read_varint, read_varlong
 
 WINDOW_BYTES: Final = 2 << 20
 """Decompressed bytes that are walked at once."""
 
-RECORD_MAX: Final = 48 << 20
-"""Most bytes of a record of a large batch: a worker holds two of them, the one that is given out
-and the next, beside all else in 256 MiB."""
+LARGE_RECORD_BYTES: Final = 32 << 20
+"""Of a record whose first fields are looked at: two of them, the one that is given out and the
+next, are held beside all else in 256 MiB."""
+
+RECORD_MAX: Final = BUFFER_MAX - (4 << 20)
+"""Most bytes of a record: with what else is in the window, positions in it are int32."""
+
+
+_VARINT_BYTES: Final = 5
 
 
 class RecordWindows:
@@ -97,12 +105,40 @@ class RecordWindows:
     def _size_of_first(self) -> int:
         """Bytes of the record that the window begins with, and does not hold whole."""
         length, position = read_varint(self._window, 0)
+        if length > LARGE_RECORD_BYTES:
+            self._check_large(position, length)
         if length > self._record_max:
             raise DecodeError(
                 f"record after offset {self._previous_offset} says that it has {length} bytes; "
                 f"{self._record_max} are the most"
             )
         return position + length
+
+    def _check_large(self, position: int, length: int) -> None:
+        """Whether a record's key, value or headers may have as many bytes as it says.
+
+        Raises:
+            DecodeError: They have not.
+        """
+        end = position + length
+        position += 1  # attributes
+        _, position = read_varlong(self._window, position)
+        _, position = read_varint(self._window, position)
+        for _ in ("key", "value"):
+            size, position = read_varint(self._window, position)
+            position += max(size, 0)
+            if position > end:
+                break
+            if position + _VARINT_BYTES > len(self._window):
+                return  # it reaches beyond what has come
+        else:
+            headers, _ = read_varint(self._window, position)
+            if headers > 0:
+                return
+        raise DecodeError(
+            f"record after offset {self._previous_offset} says that it has {length} bytes, and its "
+            "fields have fewer"
+        )
 
     def _walk(self, data: Bytes) -> tuple[int, int, bool]:
         facts = self._facts

@@ -4,17 +4,28 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import chain, repeat
 
+import pyarrow as pa
 import pytest
 
 from pipeline.read.block_groups import ROWS_MAX
 from pipeline.read.plain_kernel import BatchFacts
 from pipeline.read.record_table import RecordTable
-from pipeline.read.record_window import RecordWindows
+from pipeline.read.record_window import RECORD_MAX, RecordWindows
+from pipeline.read.row_decoder import RowDecoder
 from protocol.errors import DecodeError
 from protocol.records.builder import append_record
 from protocol.records.compression import Codec, compress
-from tests.unit.pipeline.read.batches import KERNELS, batch_around, decode, expected, kernel_of
+from protocol.records.varint import encode_varint
+from tests.unit.pipeline.read.batches import (
+    KERNELS,
+    NAME,
+    batch_around,
+    decode,
+    expected,
+    kernel_of,
+)
 
 MIB = 1 << 20
 kernels = pytest.mark.parametrize("kernel", KERNELS)
@@ -68,6 +79,45 @@ def test_a_record_larger_than_a_window(kernel: str) -> None:
     log = batch_around(compress(Codec.LZ4, block), 3, attributes=3)
     rows, _ = expected(log)
     assert decode(log, kernel) == (rows, None)
+
+
+@kernels
+@pytest.mark.parametrize("part", ["key", "value", "headers"])
+def test_a_record_larger_than_all_else_a_worker_holds(kernel: str, part: str) -> None:
+    """It comes out, alone: 60 MiB of a few kilobytes."""
+    large = bytes(60 * MIB)
+    block = bytearray()
+    append_record(block, 0, 0, b"a", b"small", ())
+    key, value = (large, b"v") if part == "key" else (b"k", large if part == "value" else b"v")
+    append_record(block, 1, 0, key, value, (("h", large),) if part == "headers" else ())
+    append_record(block, 2, 0, b"c", b"small", ())
+    log = memoryview(batch_around(compress(Codec.ZSTD, block), 3, attributes=4))
+    decoder = RowDecoder(("key", "value", "headers", "offset"), NAME, kernel_of(kernel))
+    batches = [*decoder.decode(log, 0, 3, (), read_committed=True)]
+    assert [batch.column(3).to_pylist() for batch in batches] == [[0], [1], [2]]
+    found = batches[1]
+    assert found.column(0)[0].as_buffer().equals(pa.py_buffer(key))
+    assert found.column(1)[0].as_buffer().equals(pa.py_buffer(value))
+    if part == "headers":
+        assert found.column(2)[0][0]["value"].as_buffer().equals(pa.py_buffer(large))
+
+
+@kernels
+@pytest.mark.parametrize(
+    "fields",
+    [
+        b"\0\0\0\0\0\0",  # an empty key, an empty value, no headers
+        b"\0\0\0\1\1\0",  # neither
+        b"\0\0\0\1" + encode_varint(1 << 30),  # a value that is longer than its record
+    ],
+)
+def test_a_length_that_is_a_lie_takes_no_memory(kernel: str, fields: bytes) -> None:
+    """Zeros compress well: gigabytes of them would be read before the lie was found."""
+    claimed = 700 * MIB
+    pieces = chain([encode_varint(claimed) + fields], repeat(bytes(MIB), 700))
+    with pytest.raises(DecodeError, match=f"it has {claimed} bytes, and its fields have fewer"):
+        windows(pieces, 1, kernel, RECORD_MAX)
+    assert len([*pieces]) > 600
 
 
 def cut(block: bytes, size: int) -> Iterator[bytes]:
