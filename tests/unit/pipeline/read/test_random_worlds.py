@@ -46,6 +46,8 @@ class Reader:
 
     def __init__(self, world: RandomWorld) -> None:
         self._world = world
+        # Whoever read it before has closed it.
+        world.bucket.store.closed = False
 
         async def opener(_: BucketOptions) -> Bucket:
             return world.bucket.open()
@@ -68,9 +70,20 @@ class Reader:
         )
         return thread.run(call)
 
-    def rows(self, pieces: list[RemotePiece], kernel: str, *, read_committed: bool) -> list[Row]:
+    def rows(
+        self,
+        pieces: list[RemotePiece],
+        kernel: str,
+        *,
+        read_committed: bool,
+        fail_on_data_loss: bool = True,
+    ) -> list[Row]:
         options = ReadOptions(
-            BucketOptions(NAME), columns=COLUMNS, read_committed=read_committed, kernel=kernel
+            BucketOptions(NAME),
+            columns=COLUMNS,
+            read_committed=read_committed,
+            fail_on_data_loss=fail_on_data_loss,
+            kernel=kernel,
         )
         reader = PieceReader(options, self._buckets, self._world.bucket.disk, SystemClock())
         return [row for piece in pieces for batch in reader.rows(piece) for row in _rows_of(batch)]
