@@ -374,7 +374,10 @@ class CoordinatorRuntime(Generic[AnyShard]):
 
     def find(self, key: str) -> AnyShard | ErrorCode:
         """The shard of a key, or why it cannot be served here and now."""
-        partition_index = self.partition_for(key)
+        # As `partition_for`, in place: every request of a coordinator comes by here.
+        topic = self._controller.image.topics.get(self.topic)
+        count = len(topic.partitions) if topic is not None else self._partition_count
+        partition_index = partition_for_group(key, count or self._partition_count)
         shard = self._active.get(partition_index)
         return shard if shard is not None else self._why_not(partition_index)
 

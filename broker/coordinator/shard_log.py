@@ -186,7 +186,7 @@ class ShardLog:
     def append(
         self,
         records: Sequence[KeyValue],
-        apply: Apply,
+        apply: Apply | None,
         done: Done,
         *,
         apply_at: ApplyAt = ApplyAt.COMMIT,
@@ -197,7 +197,8 @@ class ShardLog:
         Args:
             records: Keys and values, all or none of which become part of the log.
             apply: Called once they are in the log, or committed; see `apply_at`. A log that was
-                closed meanwhile calls it all the same: what the log says is true.
+                closed meanwhile calls it all the same: what the log says is true. None where `done`
+                changes memory.
             done: Called once: with NONE when they are committed, else with the client's error.
             apply_at: When memory changes.
             refused: Called before `done` when nothing was written, or nobody knows.
@@ -210,13 +211,12 @@ class ShardLog:
         write = _Write(self, apply, done, refused)
         if apply_at is ApplyAt.APPEND:
             write.at_append = True
-        self._append(records, write)
-
-    def _append(self, records: Sequence[KeyValue], write: "_Write") -> None:
         if self._held:
             self._append_behind_held(records, write)
-        else:
+        elif self._codec:
             self._append_built(self.batch_of(records), write)
+        else:
+            self._append_built(build_plain_batch(records, self._clock.now_ms()), write)
 
     def batch_of(self, records: Sequence[KeyValue], *, codec: int | None = None) -> bytearray:
         """The batch that records become; may be called on any thread."""
@@ -333,7 +333,10 @@ class ShardLog:
         Whoever has them written (`flush`) asked for something else, and must not be told.
         """
         try:
-            self._append(records, write)
+            if self._held:
+                self._append_behind_held(records, write)
+            else:
+                self._append_built(self.batch_of(records), write)
         except Exception:
             logger.exception("gathered records not written partition=%s", self.topic_partition)
             write.break_off()
@@ -358,7 +361,7 @@ class ShardLog:
     def write_held(self) -> None:
         """Write what is held, if anything is."""
         if self._held and not self.is_closed:
-            self._append_behind_held([], _Write(self, _nothing, _nobody_asks, None))
+            self._append_behind_held([], _Write(self, None, _nobody_asks, None))
 
     def _hold_on(self) -> None:
         assert self._hold is not None, "a log that holds records has somebody to write them"
@@ -465,6 +468,7 @@ class _Write:
 
     Attributes:
         at_append: Whether memory changes at APPEND.
+        is_applied: Whether it has, so.
         is_complete: Whether it is known how the append ended.
         timeout: Answers the caller before that.
         early: Outcomes that come before the append returns, where they have to wait for it.
@@ -481,6 +485,7 @@ class _Write:
         "at_append",
         "early",
         "held",
+        "is_applied",
         "is_complete",
         "records",
         "timeout",
@@ -489,18 +494,18 @@ class _Write:
     def __init__(
         self,
         log: ShardLog,
-        apply: Apply,
+        apply: Apply | None,
         done: Done,
         refused: Callable[[], None] | None,
         too_large: Callable[[], None] | None = None,
     ) -> None:
         """`too_large` is called instead of all else where the batch is."""
         self._log = log
-        self._apply: Apply | None = apply
+        self._apply = apply
         self._done: Done | None = done
         self._refused = refused
         self._too_large = too_large
-        self.at_append = False
+        self.at_append = self.is_applied = False
         self.early: list[tuple[ErrorCode, int]] | None = None
         self.held: list[KeyValue] | None = None
         self.records: Sequence[KeyValue] = ()
@@ -527,6 +532,7 @@ class _Write:
         """With APPEND: the log has the records, or has refused them (-1)."""
         early, self.early = self.early, None
         if base_offset >= 0:
+            self.is_applied = True
             apply, self._apply = self._apply, None
             if apply is not None:
                 apply(base_offset if self.held is None else base_offset + len(self.held))
@@ -538,7 +544,7 @@ class _Write:
         held, self.held = self.held, None
         if log.is_closed:
             code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        elif code in OUTCOME_UNKNOWN or self._apply is None:
+        elif code in OUTCOME_UNKNOWN or self.is_applied:
             log.give_up(code)
         elif held is not None:
             if code in TOO_LARGE and len(held) + len(self.records) > 1:
@@ -569,10 +575,6 @@ class _Write:
 
 def _size(record: KeyValue) -> int:
     return len(record[0]) + len(record[1] or b"")
-
-
-def _nothing(_base_offset: int) -> None:
-    return
 
 
 def _nobody_asks(_code: ErrorCode) -> None:

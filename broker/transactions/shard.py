@@ -189,7 +189,7 @@ class TransactionShard:
         """
         self.log.append(
             [self._record(metadata, transition)],
-            _nothing,
+            None,
             partial(self._appended, metadata, transition, done),
         )
 
@@ -228,12 +228,8 @@ class TransactionShard:
                     metadata.cancel()
             done(code)
 
-        self.log.append(records, _nothing, appended)
+        self.log.append(records, None, appended)
 
     def _record(self, metadata: TransactionMetadata, transition: Transition) -> KeyValue:
         version = FLEXIBLE_VALUE_VERSION if self._version() >= FLEXIBLE_FROM else 0
         return metadata.record_key, transition.to_record(version)
-
-
-def _nothing(_base_offset: int) -> None:
-    return
