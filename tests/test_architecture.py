@@ -135,12 +135,9 @@ TESTED_ELSEWHERE = {
     # What ends a table's states and removes files, with tables of each kind.
     **dict.fromkeys(
         (
-            "pipeline/lake/maintain/delta_history.py",
             "pipeline/lake/maintain/histories.py",
             "pipeline/lake/maintain/history.py",
-            "pipeline/lake/maintain/iceberg_history.py",
             "pipeline/lake/maintain/left_over.py",
-            "pipeline/lake/maintain/parquet_history.py",
         ),
         "tests/unit/pipeline/lake/maintain/test_upkeep.py",
     ),

@@ -78,13 +78,34 @@ class Rewritten(NamedTuple):
     left_out: tuple[str, ...]
 
 
+class _DamagedFileError(Exception):
+    """A file that cannot be read to its end; rows of it are on their way already."""
+
+    def __init__(self, key: str, error: Exception) -> None:
+        super().__init__(f"{key} cannot be read: {error}")
+        self.key = key
+
+
 def rewrite(task: RewriteTask, spec: RewriteSpec) -> Rewritten:
-    """Do it.
+    """Do it; once more without each file that turns out to be damaged.
 
     Raises:
         RowsLostError: Rows went missing on the way, or are of another part of the table.
         TableUnavailableError: The store does not answer.
     """
+    left_out: tuple[str, ...] = ()
+    while True:
+        try:
+            found = _attempt(task, spec)
+        except _DamagedFileError as error:
+            left_out += (str(error),)
+            kept = tuple(file for file in task.files if file.key != error.key)
+            task = task._replace(files=kept)
+        else:
+            return found._replace(left_out=left_out + found.left_out)
+
+
+def _attempt(task: RewriteTask, spec: RewriteSpec) -> Rewritten:
     source = _Source(task, spec, spec.target.open_store())
     writer = FileWriter(source.store, task.names, spec.target.writer)
     try:
@@ -95,12 +116,11 @@ def rewrite(task: RewriteTask, spec: RewriteSpec) -> Rewritten:
             files = writer.finish()
     finally:
         writer.discard()
+    what = f"files of {task.names.attempt}"
     if sum(file.rows for file in files) != source.rows:
-        raise RowsLostError(f"{task.files[0].key}: {source.rows} rows went in, others came out")
-    if any(len(file.values) != len(task.values) for file in files) or (
-        len({file.values for file in files}) > 1
-    ):
-        raise RowsLostError(f"{task.files[0].key}: its rows are of more than one part of the table")
+        raise RowsLostError(f"{what}: {source.rows} rows went in, others came out")
+    if len({file.values for file in files}) > 1:
+        raise RowsLostError(f"{what}: rows are of more than one part of the table")
     one = source.partitions.pop() if len(source.partitions) == 1 else SEVERAL
     return Rewritten(
         tuple(file._replace(partition=one) for file in files),
@@ -132,20 +152,25 @@ class _Source:
                 yield from self._file(file, path)
 
     def _file(self, file: TableFile, path: str) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in self._rows(file, path):
+                rows = shaped(batch, self._spec.schema, self._told)
+                self.rows += rows.num_rows
+                self.partitions.update(pc.unique(rows.column("partition")).to_pylist())
+                yield rows
+        except (pa.ArrowException, OSError) as error:
+            raise _DamagedFileError(file.key, error) from error
+
+    def _rows(self, file: TableFile, path: str) -> Iterator[pa.RecordBatch]:
         with pa.OSFile(path, "rb") as source:
             found = pq.ParquetFile(source, buffer_size=READ_BUFFER, pre_buffer=False)
             stranger = without_place(found.schema_arrow, self._spec.schema)
             if stranger is not None:
                 self.left_out.append(f"{file.key} has {stranger}, as the table has not")
-                return
-            if file.rows not in (-1, found.metadata.num_rows):
+            elif file.rows not in (-1, found.metadata.num_rows):
                 self.left_out.append(
                     f"{file.key} has {found.metadata.num_rows} rows, the table says {file.rows}"
                 )
-                return
-            for batch in found.iter_batches(ROWS_AT_ONCE, use_threads=False):
-                rows = shaped(batch, self._spec.schema, self._told)
-                self.rows += rows.num_rows
-                self.partitions.update(pc.unique(rows.column("partition")).to_pylist())
-                yield rows
-        self.done.append(file.key)
+            else:
+                yield from found.iter_batches(ROWS_AT_ONCE, use_threads=False)
+                self.done.append(file.key)

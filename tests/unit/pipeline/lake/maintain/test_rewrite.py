@@ -8,6 +8,8 @@ import pytest
 
 from pipeline.lake.config import parse_partition_field
 from pipeline.lake.data_file import CompactedNames, DataFile, FileNames
+from pipeline.lake.directory_store import DirectoryStore
+from pipeline.lake.errors import TableUnavailableError
 from pipeline.lake.file_writer import FileWriter, WriterOptions
 from pipeline.lake.maintain.rewrite import RewriteSpec, RewriteTask, RowsLostError, rewrite
 from pipeline.lake.maintain.sort_order import SortBy
@@ -144,10 +146,34 @@ def test_files_that_are_not_what_the_table_says_are_left_out(tmp_path: Path) -> 
     ]
 
 
-def test_who_fails_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["footer", "rows"])
+def test_a_damaged_file_stays_and_is_told(tmp_path: Path, where: str) -> None:
+    """Also where its first rows were read already: they must not be there twice."""
+    good = write(tmp_path, 0, 0, 5, parted=False) + write(tmp_path, 0, 5, 8, parted=False)
+    (bad,) = write(tmp_path, 0, 8, 20_000, parted=False)
+    path = tmp_path / bad.key
+    data = bytearray(path.read_bytes())
+    if where == "footer":
+        data[-8:] = b"no parqu"
+    else:
+        middle = len(data) // 2
+        data[middle : middle + 5000] = bytes(5000)
+    path.write_bytes(data)
+    found = rewrite(task([good[0], bad, good[1]]), spec(tmp_path))
+    assert found.done == (good[0].key, good[1].key)
+    assert [file.rows for file in found.files] == [8]
+    (told,) = found.left_out
+    assert told.startswith(f"{bad.key} cannot be read: ")
+
+
+def test_who_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = write(tmp_path, 0, 0, 5, parted=False) + write(tmp_path, 0, 5, 8, parted=False)
-    (tmp_path / files[1].key).write_bytes(b"no parquet")
     before = sorted(path.name for path in tmp_path.rglob("*"))
-    with pytest.raises(pa.ArrowInvalid):
+
+    def fails(*_: object) -> int:
+        raise TableUnavailableError("away")
+
+    monkeypatch.setattr(DirectoryStore, "publish", fails)
+    with pytest.raises(TableUnavailableError):
         rewrite(task(files), spec(tmp_path))
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
