@@ -153,7 +153,13 @@ class CoordinatorLog:
     def get_partition(self, topic: str, index: int) -> SimpleNamespace | None:
         if topic != self.topic or index not in self.batches:
             return None
+
+        def delete_records(offset: int) -> int:
+            self.starts[index] = offset
+            return offset
+
         log = SimpleNamespace(
+            delete_records=delete_records,
             log_start_offset=self.starts[index],
             log_end_offset=self.ends[index],
             next_offset=self.ends[index],

@@ -22,8 +22,8 @@ from protocol.error_codes import ErrorCode as E
 from protocol.internal.share_state import StateBatch
 from protocol.records.builder import build_batch
 from storage.types.topic_partition import TopicPartition
+from tests.fakes.coordinator_log import CoordinatorLog
 from tests.fakes.offsets_partition import FakeController, topic_image
-from tests.fakes.share_state_log import FakeShareStateLog
 from tests.fakes.timer import ManualTimer
 
 TOPIC_ID = UUID(int=5)
@@ -41,7 +41,7 @@ class Coordinator:
 
     def __init__(self, *topics: Any, **settings: Any) -> None:
         self.timer = ManualTimer()
-        self.log = FakeShareStateLog()
+        self.log = CoordinatorLog(topic=SHARE_GROUP_STATE)
         self.controller = FakeController(*topics)
         self.settings = BrokerConfig(
             share_coordinator_state_topic_num_partitions=1,
@@ -120,7 +120,7 @@ class Coordinator:
 
     @property
     def records(self) -> int:
-        return self.log.logs[0].log_end_offset
+        return self.log.ends[0]
 
 
 @pytest.fixture
@@ -309,10 +309,10 @@ async def test_what_no_longer_counts_is_given_up(c: Coordinator) -> None:
     for offset in range(8):
         c.write(StateBatch(offset, offset, 2, 1))
     c.timer.advance(299_999)
-    assert c.log.logs[0].log_start_offset == 0
+    assert c.log.starts[0] == 0
     c.timer.advance(1)
     await c.settle()
-    assert c.log.logs[0].log_start_offset == 1, "the other's snapshot is the second record"
+    assert c.log.starts[0] == 1, "the other's snapshot is the second record"
     await c.settle()
     c.write(StateBatch(9, 9, 2, 1))
     before = c.read(), c.read(key=other)
@@ -320,7 +320,7 @@ async def test_what_no_longer_counts_is_given_up(c: Coordinator) -> None:
     await c.settle()
     c.timer.advance(300_000)
     await c.settle()
-    assert c.log.logs[0].log_start_offset > 2
+    assert c.log.starts[0] > 2
     await c.restart()
     assert (c.read(), c.read(key=other)) == before
 
@@ -342,7 +342,7 @@ async def test_records_that_make_no_sense_are_passed_over(c: Coordinator) -> Non
 
 async def test_partition_that_cannot_be_read(c: Coordinator) -> None:
     c.c.on_resigned(0)
-    c.log.is_there = False
+    del c.log.batches[0]
     c.c.on_elected(0, 0)
     codes: list[E] = []
     c.c.initialize(KEY, 0, 0, codes.append)
@@ -372,7 +372,7 @@ async def test_what_was_read_for_an_earlier_election_never_goes_live(c: Coordina
     await asyncio.sleep(0)
     assert c.c.is_loading
     c.c.on_resigned(0)
-    c.log.logs[0] = type(c.log.logs[0])()
+    c.log.truncate(0, 0)
     c.c.on_elected(0, 0)
     await c.settle()
     assert not c.c.is_loading
@@ -380,11 +380,11 @@ async def test_what_was_read_for_an_earlier_election_never_goes_live(c: Coordina
 
 
 async def test_a_load_that_fails_in_its_own_way_holds_up_nobody(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Whatever it is: the other partitions are loaded, and the node becomes ready."""
     c = Coordinator(DATA, topic_image(SHARE_GROUP_STATE, 99, 2))
-    c.log = FakeShareStateLog(2)
+    c.log = CoordinatorLog((0, 1), topic=SHARE_GROUP_STATE)
     c.new()
     await c.start()
     c.c.on_elected(1, 0)
@@ -394,16 +394,7 @@ async def test_a_load_that_fails_in_its_own_way_holds_up_nobody(
         assert c.initialize(0, 5, key) is E.NONE
     c.controller.listeners.clear()
     c.new()
-    read = FakeShareStateLog.read_internal
-
-    async def failing(
-        self: FakeShareStateLog, tp: TopicPartition, offset: int, size: int
-    ) -> memoryview:
-        if tp.partition == 0:
-            raise RuntimeError("bug")
-        return await read(self, tp, offset, size)
-
-    monkeypatch.setattr(FakeShareStateLog, "read_internal", failing)
+    c.log.fail_reads[0] = RuntimeError("bug")
     await c.c.start()
     answers: list[Any] = []
     for partition_index in (0, 1):
@@ -415,7 +406,7 @@ async def test_a_load_that_fails_in_its_own_way_holds_up_nobody(
     assert c.c.unavailable.reasons.keys() == {0}
     assert "cannot be loaded" in caplog.text
     # It is mended: led anew, it serves.
-    monkeypatch.undo()
+    c.log.fail_reads.clear()
     c.c.on_elected(0, 0)
     await c.settle()
     assert c.summary(keys[0])[0] is E.NONE
@@ -426,7 +417,7 @@ async def test_a_load_that_fails_in_its_own_way_holds_up_nobody(
 async def test_a_caller_that_fails_holds_up_nobody() -> None:
     """Neither who waits with it for the same partition nor the partitions behind it."""
     c = Coordinator(DATA, topic_image(SHARE_GROUP_STATE, 99, 2))
-    c.log = FakeShareStateLog(2)
+    c.log = CoordinatorLog((0, 1), topic=SHARE_GROUP_STATE)
     c.new()
     await c.c.start()
     keys = {c.c.partition_for(key.coordinator_key()): key for key in keys_of(100)}
