@@ -5,11 +5,18 @@ from typing import Any
 
 import pytest
 
+from pipeline.read.broker_client import NO_OFFSET, BrokerClient
+from pipeline.read.broker_options import BrokerOptions
+from pipeline.source.options import parse_options
+from pipeline.source.planner import Planner
 from tests.spark.comparison import assert_same, fingerprint, kafka, varve
 from tests.spark.test_kafka_rows import LEVELS, bucket_ends
 from tests.spark.tiered_topic import TieredBroker
 
 pytestmark = pytest.mark.spark
+
+TIMES_MAX = 40
+"""That are asked for, of those around borders."""
 
 
 def fetches(broker: TieredBroker, topic: str) -> float:
@@ -81,3 +88,31 @@ def test_times_are_those_of_the_connector(spark: Any, tiered: TieredBroker) -> N
     assert fingerprint(varve(spark, tiered, **given)) == theirs
     assert fingerprint(varve(spark, tiered, **given, **servers, tier="auto")) == theirs
     assert theirs[0] > 0
+
+
+@pytest.mark.parametrize("topic", ["orders", "stamped"])
+def test_times_at_every_border_are_the_brokers(tiered: TieredBroker, topic: str) -> None:
+    """Around the greatest time of every segment; Spark's Kafka source asks the broker."""
+    given = {**tiered.options, "subscribe": topic, "tier": "bucket"}
+    with Planner(parse_options(given)) as planner:
+        views = planner.look()
+    logs = [view.log for view in views.values()]
+    greatest = {one.metadata.max_timestamp_ms for log in logs if log for one in log.segments}
+    times = sorted({stamp + step for stamp in greatest for step in (-1, 0, 1)} | {0, 1 << 42})
+    with BrokerClient(BrokerOptions(tiered.node.address)) as client:
+        for time_ms in times[:: max(1, len(times) // TIMES_MAX)]:
+            options = parse_options(
+                {
+                    **given,
+                    "startingTimestamp": str(time_ms),
+                    "startingOffsetsByTimestampStrategy": "latest",
+                }
+            )
+            with Planner(options) as planner:
+                ours = planner.starting(planner.look())
+            theirs = client.list_offsets(dict.fromkeys(ours, time_ms), read_committed=False)
+            for partition, offset in ours.items():
+                told = theirs[partition].offset
+                end = views[partition].end
+                expected = end if told == NO_OFFSET else min(told, end)
+                assert offset == expected, (partition, time_ms)
