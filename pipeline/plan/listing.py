@@ -106,12 +106,12 @@ async def find_topics(bucket: Bucket, selection: TopicSelection) -> list[tuple[s
 async def find_partitions(bucket: Bucket, topic: str, topic_id: UUID) -> list[int]:
     """Partitions of which there is any object, ascending."""
     prefix = KEYS.topic_prefix(topic, topic_id)
-    numbers = []
+    numbers = set()
     async for page in _pages(bucket, prefix, folders=True):
         for folder in page.folders:
             name = folder[len(prefix) : -1]
             if _PARTITION.fullmatch(name) and int(name) <= _INT32_MAX:
-                numbers.append(int(name))
+                numbers.add(int(name))
     return sorted(numbers)
 
 

@@ -12,6 +12,7 @@ from pipeline.plan.listing import (
 )
 from tests.fakes.object_store import StoredObject
 from tests.unit.pipeline.plan.bucket_world import NAME, BucketWorld
+from tiered.object_store.base import ObjectPage
 
 TOPIC = "t-AAAAAAAAAAAAAAAAAAAABw"
 """Folder of topic `t` with id 7."""
@@ -63,6 +64,21 @@ async def test_what_is_no_topic_or_partition_is_not_seen() -> None:
     listed = await list_partition(world.bucket, NAME._replace(partition=12))
     assert [one.start_offset for one in listed.segments] == [0]
     assert listed.history is None
+
+
+async def test_a_folder_that_is_told_on_two_pages_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by one S3 server: the rows of a partition must not be there twice."""
+    world = BucketWorld()
+    pages = [
+        ObjectPage([], "more", [f"{TOPIC}/3/", f"{TOPIC}/4/"]),
+        ObjectPage([], None, [f"{TOPIC}/4/", f"{TOPIC}/5/"]),
+    ]
+
+    async def told(*_: object, **__: object) -> ObjectPage:
+        return pages.pop(0)
+
+    monkeypatch.setattr(world.bucket.store, "list", told)
+    assert await find_partitions(world.bucket, "t", UUID(int=7)) == [3, 4, 5]
 
 
 async def test_topics_cost_a_request_for_a_thousand() -> None:
