@@ -288,6 +288,14 @@ async def what_is_after_all_or_before_all_of_a_prefix(store: ObjectStore, base: 
 
 
 async def folders_are_told_once_and_in_order(store: ObjectStore, base: str) -> None:
+    await _list_all_folders(store, base, (2, 3, 1000))
+
+
+async def folders_are_told_on_pages_of_one(store: ObjectStore, base: str) -> None:
+    await _list_all_folders(store, base, (1,))
+
+
+async def _list_all_folders(store: ObjectStore, base: str, limits: Sequence[int]) -> None:
     for name in ORDER:
         await store.put(f"{base}/{name}", b"")
     for prefix, objects, folders in (
@@ -299,7 +307,7 @@ async def folders_are_told_once_and_in_order(store: ObjectStore, base: str) -> N
         ("ab/d/", ["ab/d/e"], []),
         ("none/", [], []),
     ):
-        for limit in (1, 2, 3, 1000):
+        for limit in limits:
             listed = await list_folders(store, f"{base}/{prefix}", limit)
             assert listed == (
                 [f"{base}/{name}" for name in objects],
@@ -424,6 +432,7 @@ CHECKS: Sequence[Check] = (
     a_listing_begins_after_a_key,
     what_is_after_all_or_before_all_of_a_prefix,
     folders_are_told_once_and_in_order,
+    folders_are_told_on_pages_of_one,
     folders_are_told_after_a_key,
     an_emptied_folder_is_not_told,
     long_names_are_folders_too,

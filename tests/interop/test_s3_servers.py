@@ -45,6 +45,20 @@ class Server:
         return open_store(settings, LocalFilesystem(), SystemClock(), SeededRandomness(1))
 
 
+LONG_NAMES = "a part of a key is a file's name there: 255 bytes at most"
+TOLD_TWICE = "a folder that fills a page is told on the next one, too"
+CANNOT = {
+    ("versitygw", "long_names_are_folders_too"): LONG_NAMES,
+    ("minio", "long_names_are_folders_too"): LONG_NAMES,
+    ("minio", "folders_are_told_on_pages_of_one"): (
+        "a page of one object whose key is the prefix is said to be the last"
+    ),
+    ("gofakes3", "folders_are_told_once_and_in_order"): TOLD_TWICE,
+    ("gofakes3", "folders_are_told_on_pages_of_one"): TOLD_TWICE,
+    ("gofakes3", "folders_are_told_after_a_key"): TOLD_TWICE,
+}
+"""What of the promises a server does not keep, and how: `docs/s3-servers.md` says what follows."""
+
 NATIVE = [pytest.param(name, marks=pytest.mark.slow) for name in SERVERS]
 
 
@@ -75,9 +89,14 @@ def native(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 async def test_store(native: Server, check: Check) -> None:
+    reason = CANNOT.get((native.name, check.__name__))
+    if reason:
+        pytest.skip(f"{native.name}: {reason}")
     store = await native.store()
-    await check(store, check.__name__)
-    await store.close()
+    try:
+        await check(store, check.__name__)
+    finally:
+        await store.close()
 
 
 @pytest.mark.parametrize(
@@ -87,9 +106,12 @@ async def test_store(native: Server, check: Check) -> None:
 )
 async def test_variants(native: Server, changes: dict[str, Any]) -> None:
     store = await native.store(**changes)
-    for check in CHECKS:
-        await check(store, check.__name__)
-    await store.close()
+    try:
+        for check in CHECKS:
+            if (native.name, check.__name__) not in CANNOT:
+                await check(store, check.__name__)
+    finally:
+        await store.close()
 
 
 async def test_ranges_are_read_by_the_fast_path(server: Server) -> None:
