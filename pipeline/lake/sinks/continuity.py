@@ -14,7 +14,7 @@ more. What to do about it is a person's to say.
 
 import logging
 
-from pipeline.lake.data_file import NamedBucket, NamedRange, bucket_of, range_of
+from pipeline.lake.data_file import NamedBucket, NamedRange, bucket_of, incarnation_of, range_of
 from pipeline.lake.errors import ForeignTableError, TableUnavailableError
 from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink, TableView
@@ -81,7 +81,7 @@ def refuse_leftovers(name: str, store: TableStore, folder: str, lost: str) -> No
     for file in store.list(folder):
         if file.key.startswith("_"):
             continue
-        if range_of(file.key) is not None or bucket_of(file.key) is not None:
+        if incarnation_of(file.key) is not None:
             raise ForeignTableError(
                 f"{name}: there are files of a job, such as {store.uri}/{file.key}, and no table: "
                 f"{lost}. Restore it, or remove these files to fill a new table from the start of "

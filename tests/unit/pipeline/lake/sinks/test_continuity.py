@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from pipeline.lake.errors import ForeignTableError, LakeError, TableUnavailableError
+from pipeline.lake.maintain.left_over import Ages
 from pipeline.lake.progress import KEY
 from tests.fakes.lake_jobs import lake_job, run
 from tests.fakes.lake_log import FakeLog, is_bad, rows_of
 from tests.fakes.lake_tables import KINDS, coordinates, open_catalog, open_sink, read_table
+from tests.fakes.lake_upkeep import lake_upkeep, maintain
 
 LOG = {0: (0, 60), 1: (5, 33)}
 LONGER = {0: (0, 90), 1: (5, 33)}
@@ -53,6 +55,16 @@ def test_a_table_that_lost_its_log_is_not_begun_anew(kind: str, tmp_path: Path) 
         run(lake_job(kind, tmp_path, FakeLog(LONGER)))
     with pytest.raises(LakeError):
         # Not the second time either.
+        run(lake_job(kind, tmp_path, FakeLog(LONGER)))
+
+
+def test_a_table_whose_files_were_put_together_is_not_begun_anew(kind: str, tmp_path: Path) -> None:
+    """Nothing is left in it with the name of a task."""
+    filled(kind, tmp_path)
+    for _ in range(3):
+        maintain(lake_upkeep(kind, tmp_path, ages=Ages(-1000, -1000)))
+    drop(kind, tmp_path)
+    with pytest.raises(ForeignTableError, match=r"files of a job, such as .*compact-.* Restore it"):
         run(lake_job(kind, tmp_path, FakeLog(LONGER)))
 
 
