@@ -144,9 +144,7 @@ TESTED_ELSEWHERE = {
     # Parts of a table by key, which needs all of them to do anything.
     **dict.fromkeys(
         (
-            "pipeline/lake/keyed/bucket_task.py",
             "pipeline/lake/keyed/leftovers.py",
-            "pipeline/lake/keyed/merge.py",
             "pipeline/lake/keyed/reconcile.py",
             "pipeline/lake/keyed/row_order.py",
             "pipeline/lake/keyed/run_file.py",

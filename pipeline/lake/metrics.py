@@ -37,6 +37,8 @@ class JobMetrics:
         self._quarantined = counter(
             "quarantined_total", "Records committed to the quarantine."
         ).labels(job)
+        self._upserted = counter("upserted_total", "Rows upserted, of tables by key.").labels(job)
+        self._deleted = counter("deleted_total", "Rows deleted, of tables by key.").labels(job)
         self._files = counter("files_total", "Files committed.").labels(job)
         self._bytes = counter("read_bytes_total", "Bytes of keys and values read.").labels(job)
         self._batches = counter("batches_total", "Batches committed.").labels(job)
@@ -92,6 +94,8 @@ class JobMetrics:
         """A batch is in the table."""
         self._rows.inc(batch.rows)
         self._quarantined.inc(batch.quarantined)
+        self._upserted.inc(batch.upserted)
+        self._deleted.inc(batch.deleted)
         self._files.inc(batch.files)
         self._bytes.inc(batch.read_bytes)
         self._batches.inc()

@@ -8,7 +8,7 @@ from typing_extensions import override
 from pipeline.lake.errors import TaskFailedError
 from pipeline.lake.table_store import TableStore
 
-READ_BYTES: Final = 1024 * 1024
+READ_BYTES: Final = 256 * 1024
 """Of a file that is read at once, where a reader wants less."""
 
 
@@ -58,15 +58,21 @@ class StoredBytes(io.RawIOBase):
     def read(self, size: int | None = -1) -> bytes:
         left = max(0, self._length - self._position)
         wanted = left if size is None or size < 0 else min(size, left)
+        if wanted >= READ_BYTES:
+            data = self._fetched(wanted)
+            self._position += wanted
+            return data
         begin, held = self._window
         if not begin <= self._position <= self._position + wanted <= begin + len(held):
-            fetched = min(left, max(wanted, READ_BYTES))
-            data = self._store.read(self._key, self._start + self._position, fetched)
-            if data is None:
-                raise self._missing()
-            begin, held = self._window = self._position, data
+            begin, held = self._window = self._position, self._fetched(min(left, READ_BYTES))
         data = held[self._position - begin : self._position - begin + wanted]
-        if len(data) < wanted:
+        self._position += wanted
+        return data
+
+    def _fetched(self, size: int) -> bytes:
+        data = self._store.read(self._key, self._start + self._position, size)
+        if data is None:
+            raise self._missing()
+        if len(data) < size:
             raise TaskFailedError(f"{self._store.uri}/{self._key} is shorter than it was")
-        self._position += len(data)
         return data

@@ -15,6 +15,9 @@ BLOCK_BYTES: Final = 1024 * 1024
 
 BLOCK_ROWS: Final = 32_768
 
+BUFFER_BYTES: Final = 1024 * 1024
+"""Of each column, that are read at once: a row group of others may have hundreds of MB."""
+
 
 def stored_rows(
     store: TableStore, key: str, schema: pa.Schema, block_bytes: int = BLOCK_BYTES
@@ -30,7 +33,8 @@ def stored_rows(
     Raises:
         TaskFailedError: The file is not there.
     """
-    with pq.ParquetFile(pa.PythonFile(StoredBytes(store, key), mode="r")) as file:
+    source = pa.PythonFile(StoredBytes(store, key), mode="r")
+    with pq.ParquetFile(source, buffer_size=BUFFER_BYTES) as file:
         for number in range(file.num_row_groups):
             group = file.metadata.row_group(number)
             rows = max(1, group.num_rows)

@@ -1,13 +1,18 @@
 """A log for keyed tables: any records in any partitions, and what a table must be after them."""
 
 import json
-from collections.abc import Iterator, Sequence
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 
+from pipeline.lake.errors import TableUnavailableError, TaskFailedError
 from pipeline.lake.values.spec import ConverterSpec, FieldSpec
 from pipeline.plan.piece import Piece
+from storage.environment.clock import sleep_ms
+from tests.fakes.lake_jobs import Deadly, lake_job
 from tests.fakes.lake_log import FakeLog
 
 FIELDS = pa.schema([pa.field("id", pa.int64()), pa.field("name", pa.string())])
@@ -73,12 +78,18 @@ def fits(value: bytes | None) -> bool:
 Place = tuple[int, int]
 
 
-def oracle(log: KeyedLog) -> dict[bytes, tuple[Place, bytes]]:
-    """By key: where its row is from, and the value; a plain fold of all records in their order."""
+def oracle(
+    log: KeyedLog, ends: Mapping[int, int] | None = None
+) -> dict[bytes, tuple[Place, bytes]]:
+    """By key: where its row is from, and the value; a plain fold of all records in their order.
+
+    `ends`: by partition, of what is folded; none: all.
+    """
     ordered = []
     for partition, records in log.records.items():
         newest = -(1 << 62)
-        for offset, record in enumerate(records):
+        end = len(records) if ends is None else ends.get(partition, 0)
+        for offset, record in enumerate(records[:end]):
             newest = max(newest, record.timestamp_ms)
             ordered.append((newest, partition, offset, record))
     rows: dict[bytes, tuple[Place, bytes]] = {}
@@ -106,3 +117,39 @@ def rows_of_table(table: pa.Table) -> dict[bytes, tuple[Place, bytes]]:
 
 def value(number: int) -> bytes:
     return json.dumps({"id": number, "name": f"n{number}"}).encode()
+
+
+def numbered_log(count: int) -> KeyedLog:
+    """So many records over two partitions; a key may be in both, as if the topic had grown."""
+    return KeyedLog([_numbered(n) for n in range(count)])
+
+
+def _numbered(n: int) -> Record:
+    key = f"k{n * 13 % 17}".encode()
+    content: bytes | None = value(n)
+    if n % 5 == 4:
+        content = None
+    elif n % 19 == 7:
+        content = b"{no json"
+    return Record((n * 13 % 17 + n // 40) % 2, key, content, 1000 + n - n % 3 * 20)
+
+
+def keep_keyed(kind: str, root: str, count: int, steps: int, number: int = signal.SIGKILL) -> None:
+    """What a process does: keep the table behind the log, and die at a step; 0: do not."""
+    hook = Deadly(steps, number)
+    log = numbered_log(count)
+
+    def read(piece: Piece) -> Iterator[pa.RecordBatch]:
+        for batch in log.read(piece):
+            hook()
+            yield batch
+
+    job = lake_job(kind, Path(root), log, spec=UPSERT, read_piece=read, hook=hook)
+    for _ in range(1000):
+        try:
+            if job.step() is None:
+                return
+        except (TableUnavailableError, TaskFailedError):
+            # SQLite's lock is with another process, or another one has committed the batch.
+            sleep_ms(5)
+    raise AssertionError("the table is never reached")

@@ -8,7 +8,8 @@ A stream has each key once, ascending by bytes.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from itertools import count
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,9 @@ import pyarrow.compute as pc
 from pipeline.lake.errors import ForeignTableError
 from pipeline.lake.keyed.row_order import DELETES, NEW, Numbers, kinds_of
 from pipeline.lake.values.columns import ORDER_TIME
+
+RELEASE_EVERY: Final = 4
+"""Rounds after which the allocator gives back what blocks took: it would keep tens of MB."""
 
 
 class Merged(NamedTuple):
@@ -74,11 +78,11 @@ class _Stream:
         """Rows up to a key; they are gone from here then."""
         assert self.rows is not None
         if bound >= self.end:
-            count = self.rows.num_rows
+            end = self.rows.num_rows
         else:
-            count = pc.search_sorted(self.keys, pa.scalar(bound, pa.binary()), side="right").as_py()
-        rows = self.rows.slice(0, count)
-        self.rows, self.keys = self.rows.slice(count), self.keys[count:]
+            end = pc.search_sorted(self.keys, pa.scalar(bound, pa.binary()), side="right").as_py()
+        rows = self.rows.slice(0, end)
+        self.rows, self.keys = self.rows.slice(end), self.keys[end:]
         return rows
 
 
@@ -93,7 +97,9 @@ def merged(streams: Sequence[Iterable[pa.RecordBatch]], identity: str) -> Iterat
         ForeignTableError: A stream is not sorted.
     """
     open_streams = [_Stream(batches, identity) for batches in streams]
-    while True:
+    for number in count(1):
+        if number % RELEASE_EVERY == 0:
+            pa.default_memory_pool().release_unused()
         open_streams = [stream for stream in open_streams if stream.rows is not None]
         if not open_streams:
             return

@@ -24,7 +24,7 @@ from pipeline.lake.table_store import TableStore
 
 FOLDER: Final = "_varve/keyed/runs/"
 
-OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")
+OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 
 
 class RunPart(NamedTuple):

@@ -1,7 +1,7 @@
 """The rows of a task into runs: sorted by bucket and key, the last record of each key, bounded.
 
-    rows ─> 24 MiB ─> sorted, older records of a key dropped ─┬─> at most half is left: goes on
-                                                              └─> a run is published
+    rows ─> 8 MiB ─>  sorted, older records of a key dropped ─┬─> at most half is left: goes on
+                                                               └─> a run is published
 
 Where a run ends follows from the rows alone, so that who repeats a task publishes the same bytes.
 """
@@ -18,7 +18,7 @@ from pipeline.lake.keyed.row_order import Numbers, buckets_of, merging_schema
 from pipeline.lake.keyed.run_file import Run, RunFile, run_key
 from pipeline.lake.table_store import TableStore
 
-BUFFERED_BYTES: Final = 24 * 1024 * 1024
+BUFFERED_BYTES: Final = 8 * 1024 * 1024
 """Rows that are sorted at once: of one task."""
 
 BLOCK_BYTES: Final = 512 * 1024
@@ -107,6 +107,8 @@ class RunWriter:
             part = rows.slice(start, end - start)
             self._file.write(int(buckets[start]), _blocks(part, block), self._schema)
         self._runs.append(self._file.publish())
+        # What sorting took would stay with the allocator, and count against the worker.
+        pa.default_memory_pool().release_unused()
         self._file = None
 
     def finish(self) -> tuple[Run, ...]:
