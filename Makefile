@@ -56,7 +56,7 @@ test-s3: $(DEVELOPMENT) ## build real S3 servers and run the object store's test
 test-spark: $(DEVELOPMENT) test-tools ## run what needs Spark: readers, streams, tables (10 to 15 minutes)
 	@$(BIN)/python -m pytest -q -m spark --durations=10 $(ARGS)
 
-test-exact: $(DEVELOPMENT) test-tools ## compare 10,000,000 rows of Spark's source with a consumer's and the Kafka connector's (an hour)
+test-exact: $(DEVELOPMENT) test-tools ## compare 10,000,000 rows of Spark's source with a consumer's and the Kafka connector's (half an hour)
 	@VARVE_TEST_RECORDS=$${VARVE_TEST_RECORDS:-10000000} $(BIN)/python -m pytest -q -s tests/spark/test_ten_million.py $(ARGS)
 
 test-clients: $(DEVELOPMENT) ## build clients in Go, JavaScript, older Java and Kafka Streams, and run them

@@ -1,6 +1,6 @@
 """Row for row what a consumer and Spark's own connector give, of a topic with a whole life.
 
-`make test-exact` reads 10,000,000 records so, in twenty minutes and with 12 GB of disk; elsewhere
+`make test-exact` reads 10,000,000 records so, in half an hour and with 3 GB of disk; elsewhere
 RECORDS_DEFAULT do, or what VARVE_TEST_RECORDS says. The history is told in `long_history`.
 
 Every read is summed up by partition in one pass: how many rows, a sum of their hashes over all

@@ -253,6 +253,9 @@ class RandomWorld:
                 self._roll()
         self._roll()
         log = self.leader.log
+        config = log.config
+        # Small ones are put together up to so many bytes: what is larger may become empty.
+        log.config = config.model_copy(update={"segment_bytes": 300})
         chosen = measure(log, 0, NOW_MS)
         Cleaner(self.bucket.disk, dedupe_buffer_bytes=1 << 16, read_bytes=1 << 12).clean(
             log,
@@ -260,6 +263,7 @@ class RandomWorld:
             first_uncleanable_offset=chosen.first_uncleanable_offset,
             now_ms=NOW_MS,
         )
+        log.config = config
         self.steps.append(f"compacted up to {log.log_end_offset}")
 
     # -- what is true --------------------------------------------------------------------------

@@ -6,6 +6,7 @@ and in ranges, in pieces of any size, by every kernel, and compared with a plain
 
 import asyncio
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -191,6 +192,36 @@ def check_times(
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_bucket_gives_the_rows_of_its_log(seed: int) -> None:
     compare(seed)
+
+
+def test_the_lives_have_everything() -> None:
+    """Else the comparison says little."""
+    seen: Counter[str] = Counter()
+    for seed in range(25):
+        world = RandomWorld(seed)
+        world.live()
+        try:
+            log = asyncio.run(world.bucket.log())
+        except (TopicError, KeyError):
+            continue
+        objects = world.bucket.store.objects
+        transactions = world.transactions()
+        facts = {
+            "compared": world.is_told,
+            "lost what was copied": not world.is_told,
+            "aborted": any(not one.is_committed and not one.is_open for one in transactions),
+            "ends below an open one": log.stable_end_offset < log.end_offset,
+            "epochs": len(log.leader_epochs) > 1,
+            "superseded copies": len(world.copied) > len(log.segments),
+            "cut": any(one.start_offset > one.metadata.start_offset for one in log.segments),
+            "empty before": any(b'"emptyFrom"' in one.data for one in objects.values()),
+            "deleted": world.leader.log.log_start_offset > 0,
+            "history": log.summary is not None,
+            "unfinished": any("B" * 22 in key for key in objects),
+        }
+        seen.update(name for name, is_so in facts.items() if is_so)
+    missing = [name for name in facts if not seen[name]]
+    assert not missing, seen
 
 
 @pytest.mark.slow
