@@ -22,6 +22,8 @@ GENERATED = ROOT / "protocol" / "messages"
 TESTED_ELSEWHERE = {
     # Interfaces: their implementations are tested.
     "broker/groups/group.py": "tests/unit/broker/groups/test_coordinator.py",
+    # By the log whose writes they are.
+    "broker/coordinator/writes.py": "tests/unit/broker/coordinator/test_shard_log.py",
     # With the coordinator whose shard it is.
     "broker/groups/coordinator_shard.py": "tests/unit/broker/groups/test_coordinator.py",
     "broker/transactions/parts.py": "tests/unit/broker/transactions/test_coordinator.py",

@@ -10,6 +10,7 @@ broker becomes its leader, written to it with every change, unloaded when somebo
     loader                  replays a partition into a shard, in slices of time
     latest_records          newest value of each key while loading; transactional records wait
     shard_log               appends to the partition: gathered, split, given up
+    writes                  appends under way, and how each ends
     held_records            records that wait for the next append, 20 to 40 ms at most
     outcome                 how an append ended, and what clients are told of it
     deferred                calls that wait until a shard is active, with a time-out

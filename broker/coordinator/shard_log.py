@@ -31,10 +31,11 @@ which waits for what is queued already and for no more).
 import logging
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
-from broker.coordinator.outcome import OUTCOME_UNKNOWN, TOO_LARGE, Done, KeyValue, code_for_clients
-from broker.runtime.timer import Timer, TimerHandle
+from broker.coordinator.outcome import Done, KeyValue
+from broker.coordinator.writes import Apply, Gathered, Part, Write
+from broker.runtime.timer import Timer
 from protocol.error_codes import ErrorCode
 from protocol.records.builder import build_batch, build_plain_batch
 from protocol.records.compression import Codec
@@ -43,17 +44,8 @@ from storage.types.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-Apply = Callable[[int], None]
-"""Changes memory as the records say; called with the offset of the first one."""
-
 AtTurnEnd = Callable[[Callable[[], None]], object]
 """Has something done when the loop's iteration ends (`TurnEnd.call`), or after a linger."""
-
-GATHERED_RECORDS_MAX: Final = 250
-"""Two milliseconds of applying and answering commits of one partition each."""
-
-GATHERED_BYTES_MAX: Final = 128 * 1024
-"""Of keys and values: an eighth of what a topic allows by default."""
 
 HELD_MAX: Final = 100
 HELD_BYTES_MAX: Final = 64 * 1024
@@ -154,7 +146,7 @@ class ShardLog:
         self._answer_within_ms = answer_within_ms
         self._at_turn_end = at_turn_end
         self._is_due = False
-        self._gathered: _Gathered | None = None
+        self._gathered: Gathered | None = None
         self._hold = hold
         self._held: list[KeyValue] = []
         self._held_bytes = 0
@@ -208,7 +200,7 @@ class ShardLog:
         if self.is_closed:
             done(ErrorCode.NOT_COORDINATOR)
             return
-        write = _Write(self, apply, done, refused)
+        write = Write(self, apply, done, refused)
         if apply_at is ApplyAt.APPEND:
             write.at_append = True
         if self._held:
@@ -235,7 +227,7 @@ class ShardLog:
         if self.is_closed:
             done(ErrorCode.NOT_COORDINATOR)
             return
-        self._append_built(batch, _Write(self, apply, done, refused))
+        self._append_built(batch, Write(self, apply, done, refused))
 
     def append_whole(
         self,
@@ -262,13 +254,13 @@ class ShardLog:
 
         for codec in (self._codec, Codec.ZSTD):
             is_too_large = False
-            write = _Write(self, apply, done, refused, too_large)
+            write = Write(self, apply, done, refused, too_large)
             self._append_built(self.batch_of(records, codec=codec), write)
             if not is_too_large:
                 return True
         return False
 
-    def _append_built(self, batch: bytearray, write: "_Write") -> None:
+    def _append_built(self, batch: bytearray, write: Write) -> None:
         if write.at_append:
             write.early = []
         base_offset = self._appender.append_coordinated(
@@ -298,7 +290,7 @@ class ShardLog:
             self.gather(records, apply, done)
             return
         if gathered is None:
-            gathered = self._gathered = _Gathered()
+            gathered = self._gathered = Gathered()
             if not self._is_due:
                 self._is_due = True
                 self._at_turn_end(self._turn_ended)
@@ -318,16 +310,16 @@ class ShardLog:
         if len(parts) > 1:
             self._append_safely(
                 gathered.records,
-                _Write(self, gathered.apply, gathered.done, None, lambda: self._append_each(parts)),
+                Write(self, gathered.apply, gathered.done, None, lambda: self._append_each(parts)),
             )
         else:
             self._append_each(parts)
 
-    def _append_each(self, parts: "Sequence[_Part]") -> None:
+    def _append_each(self, parts: Sequence[Part]) -> None:
         for part in parts:
-            self._append_safely(part.records, _Write(self, part.apply, part.done, None))
+            self._append_safely(part.records, Write(self, part.apply, part.done, None))
 
-    def _append_safely(self, records: Sequence[KeyValue], write: "_Write") -> None:
+    def _append_safely(self, records: Sequence[KeyValue], write: Write) -> None:
         """As `append`, for callers that have left: whatever goes wrong, they are told of it.
 
         Whoever has them written (`flush`) asked for something else, and must not be told.
@@ -361,13 +353,13 @@ class ShardLog:
     def write_held(self) -> None:
         """Write what is held, if anything is."""
         if self._held and not self.is_closed:
-            self._append_behind_held([], _Write(self, None, _nobody_asks, None))
+            self._append_behind_held([], Write(self, None, _nobody_asks, None))
 
     def _hold_on(self) -> None:
         assert self._hold is not None, "a log that holds records has somebody to write them"
         self._hold(self)
 
-    def _append_behind_held(self, records: Sequence[KeyValue], write: "_Write") -> None:
+    def _append_behind_held(self, records: Sequence[KeyValue], write: Write) -> None:
         if len(records) == 1 and len(records[0][1] or b"") > HELD_BYTES_MAX:
             # Together they might not fit. If these are refused, so is what comes after them.
             self.write_held()
@@ -395,7 +387,7 @@ class ShardLog:
         self._hold_on()
 
     def write_apart(
-        self, held: list[KeyValue], records: Sequence[KeyValue], write: "_Write", code: ErrorCode
+        self, held: list[KeyValue], records: Sequence[KeyValue], write: Write, code: ErrorCode
     ) -> None:
         """Together they are more than the topic's settings allow; each may fit by itself."""
         middle = len(held) if records else len(held) // 2
@@ -415,162 +407,6 @@ class ShardLog:
             self._held_bytes = sum(map(_size, rest))
             if rest or records:
                 self._append_behind_held(records, write)
-
-
-class _Part(NamedTuple):
-    """One caller's share of what is gathered."""
-
-    records: Sequence[KeyValue]
-    apply: Apply
-    done: Done
-
-
-class _Gathered:
-    """Writes that become one batch; a callback that fails keeps no other from being called."""
-
-    __slots__ = ("_size", "parts", "records")
-
-    def __init__(self) -> None:
-        self._size = 0
-        self.records: list[KeyValue] = []
-        self.parts: list[_Part] = []
-
-    def has_room(self, count: int, size: int) -> bool:
-        """Whether so many records of so many bytes may come in, too."""
-        return (
-            len(self.records) + count <= GATHERED_RECORDS_MAX
-            and self._size + size <= GATHERED_BYTES_MAX
-        )
-
-    def add(self, records: Sequence[KeyValue], size: int, apply: Apply, done: Done) -> None:
-        self._size += size
-        self.records.extend(records)
-        self.parts.append(_Part(records, apply, done))
-
-    def apply(self, base_offset: int) -> None:
-        for part in self.parts:
-            try:
-                part.apply(base_offset)
-            except Exception:
-                logger.exception("a gathered write cannot be taken in offset=%d", base_offset)
-            base_offset += len(part.records)
-
-    def done(self, code: ErrorCode) -> None:
-        for part in self.parts:
-            try:
-                part.done(code)
-            except Exception:
-                logger.exception("a gathered write cannot be answered code=%s", code.name)
-
-
-class _Write:
-    """One append under way; `complete` is its callback.
-
-    Attributes:
-        at_append: Whether memory changes at APPEND.
-        is_applied: Whether it has, so.
-        is_complete: Whether it is known how the append ended.
-        timeout: Answers the caller before that.
-        early: Outcomes that come before the append returns, where they have to wait for it.
-        held: Held records in front of its own, in the same batch.
-        records: Its own, where there are held ones.
-    """
-
-    __slots__ = (
-        "_apply",
-        "_done",
-        "_log",
-        "_refused",
-        "_too_large",
-        "at_append",
-        "early",
-        "held",
-        "is_applied",
-        "is_complete",
-        "records",
-        "timeout",
-    )
-
-    def __init__(
-        self,
-        log: ShardLog,
-        apply: Apply | None,
-        done: Done,
-        refused: Callable[[], None] | None,
-        too_large: Callable[[], None] | None = None,
-    ) -> None:
-        """`too_large` is called instead of all else where the batch is."""
-        self._log = log
-        self._apply = apply
-        self._done: Done | None = done
-        self._refused = refused
-        self._too_large = too_large
-        self.at_append = self.is_applied = False
-        self.early: list[tuple[ErrorCode, int]] | None = None
-        self.held: list[KeyValue] | None = None
-        self.records: Sequence[KeyValue] = ()
-        self.is_complete = False
-        self.timeout: TimerHandle | None = None
-
-    def complete(self, code: ErrorCode, base_offset: int) -> None:
-        if self.early is not None:
-            self.early.append((code, base_offset))
-            return
-        self.is_complete = True
-        if self.timeout is not None:
-            self.timeout.cancel()
-        if code is ErrorCode.NONE:
-            if self._apply is not None:
-                self._apply(base_offset if self.held is None else base_offset + len(self.held))
-            done, self._done = self._done, None
-            if done is not None:
-                done(code)
-            return
-        self._fail(code)
-
-    def appended(self, base_offset: int) -> None:
-        """With APPEND: the log has the records, or has refused them (-1)."""
-        early, self.early = self.early, None
-        if base_offset >= 0:
-            self.is_applied = True
-            apply, self._apply = self._apply, None
-            if apply is not None:
-                apply(base_offset if self.held is None else base_offset + len(self.held))
-        for code, offset in early or ():
-            self.complete(code, offset)
-
-    def _fail(self, code: ErrorCode) -> None:
-        log = self._log
-        held, self.held = self.held, None
-        if log.is_closed:
-            code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        elif code in OUTCOME_UNKNOWN or self.is_applied:
-            log.give_up(code)
-        elif held is not None:
-            if code in TOO_LARGE and len(held) + len(self.records) > 1:
-                log.write_apart(held, self.records, self, code)
-                return
-            log.hold_again(held, code)
-        elif code in TOO_LARGE and self._too_large is not None:
-            self._too_large()
-            return
-        if self._refused is not None:
-            self._refused()
-        self._answer(code)
-
-    def time_out(self) -> None:
-        """Answer; what becomes of the append is not known yet."""
-        self._answer(ErrorCode.REQUEST_TIMED_OUT)
-
-    def break_off(self) -> None:
-        """The append has raised: nobody knows what became of it."""
-        self.is_complete = True
-        self._answer(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-    def _answer(self, code: ErrorCode) -> None:
-        done, self._done = self._done, None
-        if done is not None:
-            done(code_for_clients(code))
 
 
 def _size(record: KeyValue) -> int:

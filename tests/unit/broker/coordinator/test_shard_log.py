@@ -7,14 +7,13 @@ import pytest
 
 from broker.coordinator.outcome import KeyValue, code_for_clients
 from broker.coordinator.shard_log import (
-    GATHERED_BYTES_MAX,
-    GATHERED_RECORDS_MAX,
     HELD_BYTES_MAX,
     HELD_MAX,
     ApplyAt,
     AtTurnEnd,
     ShardLog,
 )
+from broker.coordinator.writes import GATHERED_BYTES_MAX, GATHERED_RECORDS_MAX
 from protocol.error_codes import ErrorCode
 from protocol.records.batch import read_header
 from protocol.records.record import iterate_records
