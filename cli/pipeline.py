@@ -126,6 +126,11 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="go on with a topic that was made anew; rows of the one before stay",
     )
+    parser.add_argument(
+        "--new-quarantine",
+        action="store_true",
+        help="go on where the quarantine was dropped or taken back",
+    )
     parser.add_argument("--once", action="store_true", help="as `batch.every: once`")
     parser.add_argument("--quiet", action="store_true", help="tell warnings only")
 
@@ -147,7 +152,12 @@ def _run_job(args: argparse.Namespace) -> int:
         logging.getLogger(name).setLevel(logging.WARNING)
     stop = threading.Event()
     with _signals(stop):
-        batches = run_job(config, stop=stop, new_incarnation=args.new_incarnation)
+        batches = run_job(
+            config,
+            stop=stop,
+            new_incarnation=args.new_incarnation,
+            new_quarantine=args.new_quarantine,
+        )
     print(f"{config.job_name}: {batches} batches committed")
     return 0
 

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pipeline.lake.batch_plan import TaskRange
@@ -83,7 +84,11 @@ class OpenJob(NamedTuple):
 
 @contextmanager
 def open_job(
-    config: JobConfig, runner: Runner | None = None, *, new_incarnation: bool = False
+    config: JobConfig,
+    runner: Runner | None = None,
+    *,
+    new_incarnation: bool = False,
+    new_quarantine: bool = False,
 ) -> Iterator[OpenJob]:
     """A job, ready to be looked at; with a `runner` to be run.
 
@@ -103,7 +108,7 @@ def open_job(
         columns = JobColumns(config, LocalFilesystem(), _Sample(log, reading))
         targets = _Targets(config, sink, quarantine)
         job = LakeJob(
-            job_settings(config, new_incarnation=new_incarnation),
+            job_settings(config, new_incarnation=new_incarnation, new_quarantine=new_quarantine),
             log,
             sink,
             quarantine,
@@ -116,7 +121,9 @@ def open_job(
         yield OpenJob(job, log, sink, quarantine, columns, targets, reading, job.keyed)
 
 
-def job_settings(config: JobConfig, *, new_incarnation: bool = False) -> JobSettings:
+def job_settings(
+    config: JobConfig, *, new_incarnation: bool = False, new_quarantine: bool = False
+) -> JobSettings:
     """What of the settings decides how batches are made."""
     return JobSettings(
         config.job_name,
@@ -134,6 +141,7 @@ def job_settings(config: JobConfig, *, new_incarnation: bool = False) -> JobSett
             "quarantine": config.errors.quarantine,
             **({} if config.mode == "append" else {"buckets": str(config.sink.buckets)}),
         },
+        new_quarantine=new_quarantine,
     )
 
 
@@ -244,6 +252,7 @@ def run_job(
     *,
     stop: threading.Event | None = None,
     new_incarnation: bool = False,
+    new_quarantine: bool = False,
     told: Callable[[Batch], None] | None = None,
 ) -> int:
     """Run a job until it is done or stopped; how many batches were committed.
@@ -253,6 +262,7 @@ def run_job(
         session: Of Spark, if there is one already; it stays.
         stop: Set from elsewhere, it ends the job after the batch under way.
         new_incarnation: Go on with a topic that was made anew.
+        new_quarantine: Go on where the quarantine has lost records.
         told: Of every batch that was committed.
 
     Raises:
@@ -261,9 +271,10 @@ def run_job(
     """
     stop = stop or threading.Event()
     batch = config.batch
+    opening = partial(open_job, new_incarnation=new_incarnation, new_quarantine=new_quarantine)
 
     def first_look() -> None:
-        with open_job(config, new_incarnation=new_incarnation) as opened:
+        with opening(config) as opened:
             opened.job.look()
 
     # First without a runner: mistakes are told before a session is started. Who runs a job once is
@@ -278,7 +289,7 @@ def run_job(
         return 0
     with ExitStack() as held:
         runner = held.enter_context(open_runner(config, session))
-        opened = held.enter_context(open_job(config, runner, new_incarnation=new_incarnation))
+        opened = held.enter_context(opening(config, runner))
         metrics = JobMetrics(config.job_name)
         if config.metrics.port:
             held.callback(metrics.serve(config.metrics.host, config.metrics.port))

@@ -6,7 +6,7 @@
 
 import errno
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from pipeline.lake.errors import TableUnavailableError
@@ -88,11 +88,17 @@ class DirectoryStore:
     def _write(self, key: str, data: bytes) -> str:
         scratch = self.scratch_path(key)
         with _told():
-            file = self._filesystem.open(scratch, create=True)
             try:
-                file.write_at(data, 0)
-            finally:
-                file.close()
+                file = self._filesystem.open(scratch, create=True)
+                try:
+                    file.write_at(data, 0)
+                finally:
+                    file.close()
+            except DiskError:
+                # On a full disk each attempt would leave one more.
+                with suppress(DiskError):
+                    self._filesystem.unlink(scratch, missing_ok=True)
+                raise
         return scratch
 
     def _sync_folders(self, path: str) -> None:

@@ -7,7 +7,8 @@ A file is published whole when it has its size or when the task ends; one of a t
 discarded. Where row groups and files end follows from the rows alone (`pipeline.lake.blocks`).
 """
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 
 from pipeline.lake.config import PartitionField
 from pipeline.lake.data_file import DataFile, Names
+from pipeline.lake.errors import TableUnavailableError
 from pipeline.lake.partition_values import split
 from pipeline.lake.table_store import TableStore
 
@@ -138,7 +140,8 @@ class FileWriter:
             file = None
         if file is None:
             file = self._begin(values, table.schema)
-        file.write(table, rows.select(["offset", "timestamp"]))
+        with self._told():
+            file.write(table, rows.select(["offset", "timestamp"]))
         if file.sink.tell() >= self._options.target_file_bytes:
             self._publish(values)
 
@@ -147,15 +150,30 @@ class FileWriter:
             self._publish(max(self._open, key=lambda v: self._open[v].sink.tell()))
         key = self._names.key(values, self._number)
         self._number += 1
-        file = _OpenFile(self._store.scratch_path(key), key, schema)
+        path = self._store.scratch_path(key)
+        try:
+            with self._told():
+                file = _OpenFile(path, key, schema)
+        except TableUnavailableError:
+            self._store.discard(path)
+            raise
         self._open[values] = file
         return file
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """A scratch file that cannot be written: most often its disk is full."""
+        try:
+            yield
+        except OSError as error:
+            raise TableUnavailableError(f"{self._store.uri}: {error}") from error
 
     def _publish(self, values: Values) -> None:
         file = self._open.get(values)
         if file is None:
             return
-        file.close()
+        with self._told():
+            file.close()
         size = self._store.publish(file.path, file.key)
         del self._open[values]
         assert file.offsets is not None
@@ -184,9 +202,12 @@ class FileWriter:
         """Remove scratch files; what was published stays, and is overwritten by who repeats it."""
         for file in self._open.values():
             # What it writes at its end goes to the scratch file, too.
-            with suppress(OSError):
-                file.close()
-            self._store.discard(file.path)
+            try:
+                # One that failed to close before says so again, each library in its own way.
+                with suppress(OSError, ValueError, pa.ArrowException):
+                    file.close()
+            finally:
+                self._store.discard(file.path)
         self._open.clear()
         self._buffers.clear()
 

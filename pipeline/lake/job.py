@@ -184,6 +184,9 @@ class LakeJob:
             change = self.keyed.merge(view, plan, results, spec, target)
         worked_ms = self._clock.monotonic_ms()
         put_aside.commit(plan, result.quarantine_files)
+        if put_aside.batch is not None:
+            told = change.progress._replace(quarantine=put_aside.batch)
+            change = change._replace(progress=told)
         self._commit(view, Converter(spec).row_schema, change)
         committed_ms = self._clock.monotonic_ms()
         clean_up(self._sink, plan, change.progress)

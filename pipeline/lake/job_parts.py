@@ -23,6 +23,7 @@ class JobSettings(NamedTuple):
         task_bytes: Of a task, in the log.
         fail_on_data_loss: Offsets that are gone end the job.
         new_incarnation: Go on with a topic that was made anew.
+        new_quarantine: Go on where the quarantine has lost records.
         mode: Whether every record is a row, or the last one of each key.
         buckets: Of keys, in a table that is kept by key.
         facts: All else that decides what files are like; part of the fingerprint.
@@ -37,6 +38,7 @@ class JobSettings(NamedTuple):
     mode: Mode = "append"
     buckets: int = 16
     facts: Mapping[str, str] = {}
+    new_quarantine: bool = False
 
 
 class Runner(Protocol):

@@ -90,10 +90,10 @@ def open_sinks(config: JobConfig) -> tuple[Sink, Sink | None]:
 
     def plain(name: str, *, quarantine: bool) -> Sink:
         store = open_table_store(name, options)
-        if sink.type == "parquet":
-            return ParquetSink(store, config.job_name, SystemRandomness())
-        needed("deltalake", "lake")
         fields = () if quarantine else sink.partition_by
+        if sink.type == "parquet":
+            return ParquetSink(store, config.job_name, SystemRandomness(), fields)
+        needed("deltalake", "lake")
         return DeltaSink(store, config.job_name, fields, partial(storage_options, name, options))
 
     return _both(config, location, plain)

@@ -17,6 +17,7 @@ from pipeline.lake.log_view import LogSource, TopicView
 from pipeline.lake.progress import Progress
 from pipeline.lake.quarantine_commit import BatchQuarantine
 from pipeline.lake.sinks.base import Sink, TableView
+from pipeline.lake.sinks.continuity import check_columns
 from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.spec import ConverterSpec
 
@@ -102,6 +103,8 @@ class TableOpener:
             self._first.of(topic)
             return None
         spec = evolved or self._columns.spec(view.schema)
+        if known is not None and known.batch:
+            check_columns(self._sink.name, view)
         batch = -1 if known is None else known.batch
         if not 0 <= self._reached <= batch:
             # The first look, or the table was taken back.
@@ -121,7 +124,9 @@ class TableOpener:
             assert view.progress is not None
             progress = view.progress
         self._check_mode(progress, spec)
-        self._quarantine.open(self._settings.name, topic)
+        self._quarantine.open(
+            self._settings.name, topic, progress, anew=self._settings.new_quarantine
+        )
         return OpenTable(view, progress, topic, spec)
 
     def _check_mode(self, progress: Progress, spec: ConverterSpec) -> None:

@@ -6,7 +6,8 @@ Delta commit (where the numbers that count are application transactions):
     {"version": 1, "job": "...", "topic": "...", "topicId": "...", "batch": 3,
      "offsets": {"0": 120, "1": 77}}
 
-and of a table that is kept by key `"keyed": "0a1b2c3d"`. Offsets are those of the next record per
+and of a table that is kept by key `"keyed": "0a1b2c3d"`, of one beside which records are in
+quarantine `"quarantine": 2`. Offsets are those of the next record per
 partition; a partition that is missing has not begun.
 """
 
@@ -34,6 +35,7 @@ class Progress(NamedTuple):
         offsets: Next offset per partition.
         keyed: Of a table that is kept by key, 8 hexadecimal digits that name its state
             (`pipeline.lake.keyed.state`); empty: it is none.
+        quarantine: Number of the batch that the quarantine had then: with less it has lost records.
     """
 
     job: str
@@ -42,6 +44,7 @@ class Progress(NamedTuple):
     batch: int
     offsets: Mapping[int, int]
     keyed: str = ""
+    quarantine: int = 0
 
     def advanced(self, ends: Mapping[int, int]) -> "Progress":
         """After one more batch, which reaches up to `ends`."""
@@ -60,6 +63,7 @@ def encode_progress(progress: Progress) -> str:
             "batch": progress.batch,
             "offsets": offsets,
             **({"keyed": progress.keyed} if progress.keyed else {}),
+            **({"quarantine": progress.quarantine} if progress.quarantine else {}),
         }
     )
 
@@ -87,6 +91,7 @@ def decode_progress(text: str) -> Progress:
             int(found["batch"]),
             offsets,
             str(found.get("keyed", "")),
+            int(found.get("quarantine", 0)),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ForeignTableError(f"the table's offsets cannot be read: {error}") from error

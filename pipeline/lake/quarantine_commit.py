@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pipeline.lake.batch_plan import BatchPlan, TaskRange
 from pipeline.lake.data_file import DataFile
-from pipeline.lake.errors import CommitConflictError
+from pipeline.lake.errors import CommitConflictError, ForeignTableError
 from pipeline.lake.log_view import TopicView
 from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink, TableView, offsets_of
@@ -20,6 +20,7 @@ class PutAside:
 
     Attributes:
         skipped: Per task, ascending offsets that an earlier attempt has put aside.
+        batch: Number of the quarantine's last batch; None: there is no quarantine.
     """
 
     def __init__(
@@ -31,6 +32,8 @@ class PutAside:
         self.skipped = skipped
         self._sink = sink
         self._view = view
+        progress = None if view is None else view.progress
+        self.batch = None if progress is None else progress.batch
 
     def commit(self, plan: BatchPlan, files: tuple[DataFile, ...]) -> None:
         """Files of the batch, with its offsets; nothing where there are none.
@@ -45,6 +48,7 @@ class PutAside:
         assert self._view.progress is not None
         progress = self._view.progress.advanced(plan.ends())
         self._sink.commit(self._view, QUARANTINE_SCHEMA, files, progress)
+        self.batch = progress.batch
 
 
 class BatchQuarantine:
@@ -59,11 +63,29 @@ class BatchQuarantine:
         """In front of the keys of its files."""
         return "" if self._sink is None else self._sink.folder
 
-    def open(self, job: str, topic: TopicView) -> None:
-        """Made with the table, so that nobody looks for it in vain and tasks know where it is."""
+    def open(self, job: str, topic: TopicView, table: Progress, *, anew: bool) -> None:
+        """Made with the table, so that nobody looks for it in vain and tasks know where it is.
+
+        Args:
+            job: Its name.
+            topic: Of the table.
+            table: Progress of the table that it is beside.
+            anew: Go on where it has lost what it had.
+
+        Raises:
+            ForeignTableError: It has less than it had when the table was committed.
+        """
         if self._sink is None:
             return
         known = self._sink.look().progress
+        has = known.batch if known is not None and known.topic_id == topic.topic_id else 0
+        if has < table.quarantine and not anew:
+            raise ForeignTableError(
+                f"{self._sink.name} has batch {has} as its last, and had {table.quarantine} when "
+                "the table was committed: it was dropped or taken back, and records that were put "
+                "aside are not in it. Restore it; with --new-quarantine the job goes on without "
+                "them, and `reconcile` tells which they are"
+            )
         if known is None or known.topic_id != topic.topic_id:
             begun = Progress(job, topic.topic, topic.topic_id, 0, {})
             self._sink.create(QUARANTINE_SCHEMA, begun)

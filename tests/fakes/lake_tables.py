@@ -64,7 +64,7 @@ def open_sink(
     if kind == "delta":
         return DeltaSink(open_directory(f"{root}/{name}"), job, fields)
     if kind == "parquet":
-        return ParquetSink(open_directory(f"{root}/{name}"), job, SystemRandomness())
+        return ParquetSink(open_directory(f"{root}/{name}"), job, SystemRandomness(), fields)
     return IcebergSink(lambda: open_catalog(root), f"lake.{name}", job, open_directory, fields)
 
 

@@ -349,7 +349,7 @@ class World:
         try:
             consumer.assign([TopicPartition(TOPIC, p, 0) for p in range(PARTITIONS)])
             ended: set[int] = set()
-            deadline = time.monotonic() + 120
+            deadline = time.monotonic() + FINISH_S
             while len(ended) < PARTITIONS:
                 assert time.monotonic() < deadline
                 message = consumer.poll(1)

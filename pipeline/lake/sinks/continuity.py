@@ -19,6 +19,7 @@ from pipeline.lake.errors import ForeignTableError, TableUnavailableError
 from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink, TableView
 from pipeline.lake.table_store import TableStore
+from pipeline.lake.values.columns import COORDINATES
 
 LOGGER = logging.getLogger(__name__)
 
@@ -113,6 +114,20 @@ def check_offsets(sink: Sink, view: TableView) -> None:
             reached = progress.offsets.get(named.partition, 0)
             has = f"offsets up to {named.end - 1} of {progress.topic}-{named.partition}"
             raise _beyond(sink.name, has, f"{reached} is the next of it")
+
+
+def check_columns(name: str, view: TableView) -> None:
+    """That every row can say where it was.
+
+    Raises:
+        ForeignTableError: Somebody has dropped or renamed such a column.
+    """
+    there = set() if view.schema is None else set(view.schema.names)
+    if lost := [column for column in COORDINATES.names if column not in there]:
+        raise ForeignTableError(
+            f"{name} lacks {', '.join(lost)}, which a job has written and every row needs: dropped "
+            "or renamed by somebody. Take that back (rename it, or roll the table back)"
+        )
 
 
 def _beyond(name: str, has: str, says: str) -> ForeignTableError:

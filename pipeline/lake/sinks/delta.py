@@ -5,6 +5,7 @@
     varve/<job>/<topic id>/<partition>         next offset
     varve/<job>/<topic id>/partitions          1 + the highest partition that ever was in a commit
     varve/<job>/<topic id>/keyed               `Progress.keyed` as a number, where there is one
+    varve/<job>/<topic id>/quarantine          `Progress.quarantine`, where it is one
 
     table property    varve.job, varve.topic, varve.topicId: who keeps the table, of which topic
     commit metadata   varve.progress: the same, in the table's history
@@ -153,6 +154,7 @@ class DeltaSink:
             batch=0 if batch is None else batch,
             offsets=offsets,
             keyed="" if keyed is None else f"{keyed:08x}",
+            quarantine=table.transaction_version(f"{app}/quarantine") or 0,
         )
 
     def _app(self, topic_id: UUID) -> str:
@@ -276,6 +278,8 @@ class DeltaSink:
         ]
         transactions.append(Transaction(app, progress.batch))
         transactions.append(Transaction(f"{app}/partitions", max(progress.offsets, default=-1) + 1))
+        if progress.quarantine:
+            transactions.append(Transaction(f"{app}/quarantine", progress.quarantine))
         if progress.keyed:
             transactions.append(Transaction(f"{app}/keyed", int(progress.keyed, 16)))
         actions = [self._add(file) for file in files]

@@ -29,8 +29,12 @@ from pipeline.lake.progress import KEY, Progress, decode_progress, encode_progre
 from pipeline.lake.sinks.base import TableFile, TableView
 from pipeline.lake.sinks.continuity import Continuity, check_offsets, refuse_leftovers
 from pipeline.lake.table_store import TableStore
+from storage.environment.clock import Clock, SystemClock
 
 SEQUENCE: Final = "varve.sequence"
+
+BEHIND_MAX_MS: Final = 60_000
+"""That a commit may be dated before the one before it: Iceberg's readers in Java take no more."""
 
 PICKED: Final = "source-snapshot-id"
 """In the summary of a snapshot that Iceberg has cherry-picked from another one."""
@@ -66,6 +70,7 @@ class IcebergSink:
         job: str,
         open_store: Callable[[str], TableStore],
         partition_by: Sequence[PartitionField] = (),
+        clock: Clock | None = None,
     ) -> None:
         """Nothing is asked of the catalog yet.
 
@@ -76,6 +81,7 @@ class IcebergSink:
             job: Name of the job.
             open_store: Opens the store at the table's location.
             partition_by: Of a table that is made.
+            clock: This machine's, by which the library dates commits.
         """
         self.name = f"iceberg:{identifier}"
         self._open_catalog = open_catalog
@@ -84,6 +90,7 @@ class IcebergSink:
         self._job = job
         self._open_store = open_store
         self._partition_by = tuple(partition_by)
+        self._clock = SystemClock() if clock is None else clock
         self._store: TableStore | None = None
         self._continuity = Continuity(self.name)
 
@@ -293,6 +300,8 @@ class IcebergSink:
         if _head(table) != view.state.snapshot_id:
             # The library's table has followed a commit that was made with this look.
             raise CommitConflictError(f"{self.name}: this look has been committed on")
+        self._check_clock(table)
+        self._check_parting(table)
         with self._told(), table.transaction() as transaction:
             if set(schema.names) - set(table.schema().column_names) or (
                 _arrow_schema(table) != schema
@@ -308,8 +317,24 @@ class IcebergSink:
         table = view.state.table
         if _head(table) != view.state.snapshot_id:
             raise CommitConflictError(f"{self.name}: this look has been committed on")
+        self._check_clock(table)
         with refusals(self.name), table.transaction() as transaction:
             self._add_snapshot(transaction, table, files, view.progress, remove, same_rows=True)
+
+    def _check_parting(self, table: Any) -> None:
+        found = [field.name for field in table.spec().fields]
+        wanted = [field.name for field in self._partition_by]
+        if found != wanted:
+            raise ForeignTableError(f"{self.name} is parted by {found}, the job says {wanted}")
+
+    def _check_clock(self, table: Any) -> None:
+        behind_ms = table.metadata.last_updated_ms - self._clock.now_ms()
+        if behind_ms > BEHIND_MAX_MS:
+            raise TableUnavailableError(
+                f"{self.name}: this machine's clock is {behind_ms / 1000:.0f} s behind the table's "
+                "last commit; a commit of this time would make the table unreadable for Iceberg's "
+                "readers in Java. Set the clock, or wait"
+            )
 
     def _add_snapshot(
         self,

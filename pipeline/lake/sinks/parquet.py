@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from pipeline.lake.batch_plan import PlanShelf, TaskRange
+from pipeline.lake.config import PartitionField
 from pipeline.lake.data_file import DataFile, data_file_from_json, range_of
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
 from pipeline.lake.progress import Progress, decode_progress, encode_progress
@@ -58,7 +59,14 @@ class ParquetSink:
     keeps_partition_columns = False
     folder = ""
 
-    def __init__(self, store: TableStore, job: str, randomness: Randomness) -> None:
+    def __init__(
+        self,
+        store: TableStore,
+        job: str,
+        randomness: Randomness,
+        partition_by: Sequence[PartitionField] = (),
+    ) -> None:
+        """Nothing is asked of the store yet."""
         self.name = store.uri
         self.store = store
         self._job = job
@@ -66,6 +74,7 @@ class ParquetSink:
         self._known: TableView | None = None
         self._fenced = False
         self._continuity = Continuity(self.name)
+        self._parted = [field.name for field in partition_by]
 
     def look(self) -> TableView:
         """The last commit, from the last checkpoint or the last look on."""
@@ -84,6 +93,12 @@ class ParquetSink:
             return
         state = view.state
         assert isinstance(state, ParquetState)
+        for file in state.files.values():
+            parted = [name for name, _ in file.values]
+            if parted != self._parted:
+                raise ForeignTableError(
+                    f"{self.name} is parted by {parted}, the job says {self._parted}"
+                )
         there = {file.key for file in self.store.list("") if not file.key.startswith("_")}
         if gone := state.files.keys() - there:
             if read_table(self.store).state != state:
