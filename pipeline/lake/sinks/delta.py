@@ -53,6 +53,10 @@ _TIMES: Final = (-30_610_224_000_000, 253_402_300_799_000)
 """Milliseconds of the years 1000 to 9999, whose text has one form."""
 
 
+LOOKS_MAX: Final = 20
+"""In a row, each with a commit of somebody in its middle."""
+
+
 def partition_column(field: PartitionField) -> pa.Field | None:
     """The column that stands for a field a table is parted by; None where it has one already."""
     if field.transform == "identity":
@@ -92,11 +96,24 @@ class DeltaSink:
 
     def look(self) -> TableView:
         """The newest version."""
-        table = self._open()
-        if table is None:
-            return self._continuity.checked(TableView(None, None, None))
-        view = TableView(self._progress(table), self._schema(table), table)
-        return self._continuity.checked(view)
+        return self._continuity.checked(self._view())
+
+    def _view(self) -> TableView:
+        """A version with its own offsets.
+
+        The library reads transactions from the log as it is by then, not from the version that was
+        opened: with a commit in between, offsets would be ahead of the files. So nothing may have
+        been committed until they were read.
+        """
+        for _ in range(LOOKS_MAX):
+            table = self._open()
+            if table is None:
+                return TableView(None, None, None)
+            view = TableView(self._progress(table), self._schema(table), table)
+            again = self._open()
+            if again is not None and again.version() == table.version():
+                return view
+        raise TableUnavailableError(f"{self.name} is committed to faster than it is looked at")
 
     def _open(self, version: int | None = None) -> Any:
         from deltalake import DeltaTable

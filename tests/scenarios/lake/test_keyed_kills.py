@@ -5,6 +5,7 @@ a plain fold of the log gives up to just these offsets, each key once.
 """
 
 import multiprocessing
+import os
 import random
 import signal
 import threading
@@ -29,7 +30,7 @@ from tests.fakes.keyed_log import (
 )
 from tests.fakes.lake_jobs import lake_job
 from tests.fakes.lake_tables import KINDS, open_catalog, open_sink, read_table
-from tests.scenarios.lake.test_lake_kills import faults, killed
+from tests.scenarios.lake.test_lake_kills import faults, killed, until_asleep
 
 PER_ROUND = 30
 """Records that the log grows by between two kills."""
@@ -157,6 +158,40 @@ def test_killed_at_many_steps(
     context: multiprocessing.context.ForkServerContext, kind: str, tmp_path: Path
 ) -> None:
     kill_at_steps(context, kind, tmp_path, MANY)
+
+
+def zombies(
+    context: multiprocessing.context.ForkServerContext, kind: str, root: Path, rounds: int
+) -> None:
+    """One sleeps at a random step; others make its batches; it wakes up and goes on."""
+    chance = random.Random(f"keyed zombies {kind}")
+    open_catalog(root)
+    with watched(kind, root, PER_ROUND * rounds):
+        for number in range(1, rounds + 1):
+            count = PER_ROUND * number
+            steps = chance.randrange(1, STEPS_MAX // 3)
+            sleeper = start(context, kind, root, count, steps, signal.SIGSTOP)
+            assert sleeper.pid is not None
+            until_asleep(sleeper)
+            other = start(context, kind, root, count, 0)
+            other.join(10)
+            os.kill(sleeper.pid, signal.SIGCONT)
+            assert not killed(other)
+            assert not killed(sleeper)
+    check(kind, root, PER_ROUND * rounds)
+
+
+def test_a_zombie_changes_nothing(
+    context: multiprocessing.context.ForkServerContext, kind: str, tmp_path: Path
+) -> None:
+    zombies(context, kind, tmp_path, 2)
+
+
+@pytest.mark.slow
+def test_many_zombies_change_nothing(
+    context: multiprocessing.context.ForkServerContext, kind: str, tmp_path: Path
+) -> None:
+    zombies(context, kind, tmp_path, 12)
 
 
 @pytest.mark.slow

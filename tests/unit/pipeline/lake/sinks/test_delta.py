@@ -1,6 +1,7 @@
 """Delta tables: where offsets are, and what outlives the cleaning of the log."""
 
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
@@ -8,10 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.lake.config import StoreConfig, parse_partition_field
-from pipeline.lake.data_file import DataFile
+from pipeline.lake.data_file import DataFile, range_of
 from pipeline.lake.errors import ForeignTableError, TableUnavailableError
 from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.delta import DeltaSink, partition_column, storage_options
+from tests.fakes.lake_jobs import lake_job
+from tests.fakes.lake_log import FakeLog
 from tests.fakes.lake_tables import open_directory, open_sink
 
 TOPIC_ID = UUID(int=7)
@@ -119,3 +122,27 @@ def test_times_of_a_file_are_told_so_that_readers_pass_it_over(tmp_path: Path) -
     told = [adds["a.parquet"][f"{bound}.timestamp"].isoformat() for bound in ("min", "max")]
     assert told == ["2026-01-01T00:00:00+00:00", "2026-01-01T00:00:00.001000+00:00"]
     assert adds["b.parquet"]["min.timestamp"] is None
+
+
+def test_offsets_and_files_are_of_one_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library reads transactions as they are by then, not as of the version it opened."""
+    job = lake_job("delta", tmp_path, FakeLog({0: (0, 60)}))
+    job.step()
+    progress_of = DeltaSink._progress
+    overtaken: list[bool] = []
+
+    def progress(self: DeltaSink, table: Any) -> Progress | None:
+        if not overtaken:
+            overtaken.append(True)
+            job.step()
+        return progress_of(self, table)
+
+    monkeypatch.setattr(DeltaSink, "_progress", progress)
+    sink = open_sink("delta", tmp_path)
+    view = sink.look()
+    assert view.progress is not None
+    files = [range_of(key) for key in sink.keys(view)]
+    assert max(file.end for file in files if file is not None) == view.progress.offsets[0]
+    assert overtaken
