@@ -54,6 +54,9 @@ SETTINGS = {
     "rsm.config.chunk.size": "262144",
 }
 FIRST_TIME_MS = 1_700_000_000_000
+QUIET_S = 5.0
+"""Without a change of the log's size: the cleaner looks several times a second."""
+
 PADDING = bytes(range(256)) * 2
 
 Message = dict[str, Any]
@@ -272,11 +275,23 @@ class LongHistory:
                 self._flush(producer)
         before = self._local_bytes()
         _until(lambda: self._local_bytes() < before // 2, "the cleaner has been there")
+        self._wait_for_the_cleaner()
         self._alter(
             cleanup_policy="delete",
             remote_storage_enable="true",
             internal_segment_bytes=str(self.segment_bytes),
         )
+
+    def _wait_for_the_cleaner(self) -> None:
+        """Until it has no more to do.
+
+        What is copied while a run is under way may have records that the local log soon has not.
+        """
+        size, since = self._local_bytes(), time.monotonic()
+        while time.monotonic() < since + QUIET_S:
+            time.sleep(0.2)
+            if (now := self._local_bytes()) != size:
+                size, since = now, time.monotonic()
 
     def _local_bytes(self) -> int:
         total = 0
