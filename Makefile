@@ -94,7 +94,7 @@ codegen: $(DEVELOPMENT) ## write protocol/messages again
 docs: $(DEVELOPMENT) ## write the generated pages of docs/ again
 	@$(BIN)/python -m config.reference
 	@$(BIN)/python -m broker.api_reference
-	@$(BIN)/python -m pipeline.source.options_reference
+	@$(BIN)/python -m pipeline.source.options.reference
 
 lock: $(DEVELOPMENT) ## resolve the dependencies again and write the locks (needs uv; ARGS="--upgrade")
 	@.ci/lock $(ARGS)

@@ -11,7 +11,7 @@ from pipeline.read.piece_rows import read_piece
 from pipeline.source.batch_reader import BatchReader
 from pipeline.source.data_source import VarveDataSource
 from pipeline.source.executor import read_options
-from pipeline.source.options import Query, parse_options
+from pipeline.source.options.options import Query, parse_options
 
 if TYPE_CHECKING:
     import pyarrow as pa

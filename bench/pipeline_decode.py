@@ -17,9 +17,9 @@ from typing import NamedTuple
 from uuid import UUID
 
 from pipeline.plan.piece import PartitionName
-from pipeline.read.kernels import KERNEL_NAMES, load_kernel
-from pipeline.read.row_decoder import RowDecoder
-from pipeline.read.row_schema import KAFKA_COLUMNS
+from pipeline.read.decode.kernels import KERNEL_NAMES, load_kernel
+from pipeline.read.decode.row_decoder import RowDecoder
+from pipeline.read.decode.row_schema import KAFKA_COLUMNS
 from protocol.records.batch import HEADER_SIZE, iterate_batches
 from protocol.records.builder import build_batch
 from protocol.records.compression import Codec, decompress

@@ -17,17 +17,17 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from pipeline.lake.batch_plan import Span, TaskRange
+from pipeline.lake.batch.batch_plan import Span, TaskRange
+from pipeline.lake.batch.log_view import PartitionView, TopicView
 from pipeline.lake.config import StoreConfig
-from pipeline.lake.file_writer import WriterOptions
+from pipeline.lake.files.file_writer import WriterOptions
 from pipeline.lake.job import LakeJob
-from pipeline.lake.job_parts import JobSettings
-from pipeline.lake.local_runner import LocalRunner
 from pipeline.lake.locations import OpenTableStore, open_table_store
-from pipeline.lake.log_view import PartitionView, TopicView
 from pipeline.lake.sinks.parquet import ParquetSink
-from pipeline.lake.task import TableTarget, TaskSpec
 from pipeline.lake.values.spec import ConverterSpec, FieldSpec
+from pipeline.lake.work.job_parts import JobSettings
+from pipeline.lake.work.local_runner import LocalRunner
+from pipeline.lake.work.task import TableTarget, TaskSpec
 from pipeline.plan.piece import BrokerPiece, PartitionName, Piece
 from storage.environment.clock import SystemClock
 from storage.environment.randomness import SystemRandomness

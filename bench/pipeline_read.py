@@ -36,11 +36,11 @@ from bench.s3_server import (
 )
 from pipeline.plan.bucket import BucketOptions
 from pipeline.plan.piece import PartitionName, RemotePiece
-from pipeline.read.batch_runs import batch_runs
-from pipeline.read.byte_source import FileBytes, StoreBytes
-from pipeline.read.chunk_stream import ChunkStream
-from pipeline.read.open_buckets import OpenBuckets
-from pipeline.read.open_segment import open_segment
+from pipeline.read.bytes.batch_runs import batch_runs
+from pipeline.read.bytes.byte_source import FileBytes, StoreBytes
+from pipeline.read.bytes.chunk_stream import ChunkStream
+from pipeline.read.bytes.open_buckets import OpenBuckets
+from pipeline.read.bytes.open_segment import open_segment
 from pipeline.read.piece_rows import PieceReader, ReadOptions
 from protocol.records.batch import crc32c, iterate_batches
 from protocol.records.compression import Codec

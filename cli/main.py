@@ -33,16 +33,16 @@ COMMANDS = {
     "serve": Command("cli.serve", "run the broker"),
     "config": Command("cli.config_command", "show settings and where they come from"),
     "topics": Command("cli.topics", "create, list, describe, alter and delete topics"),
-    "groups": Command("cli.groups", "list, describe, reset and delete consumer groups"),
+    "groups": Command("cli.groups.groups", "list, describe, reset and delete consumer groups"),
     "transactions": Command("cli.transactions", "look at transactions, end those that hang"),
     "features": Command("cli.features", "show, raise and lower the levels of features"),
     "configs": Command("cli.configs", "describe and alter settings of topics and brokers"),
     "dirs": Command("cli.dirs", "look after log directories: list, drop, adopt"),
-    "tier": Command("cli.tier", "look after remote storage: list, verify, clean, restore"),
+    "tier": Command("cli.tier.tier", "look after remote storage: list, verify, clean, restore"),
     "pipeline": Command("cli.pipeline", "keep Delta, Iceberg and Parquet tables behind topics"),
-    "produce": Command("cli.produce", "send records from standard input, for a quick try"),
-    "consume": Command("cli.consume", "print records, for a quick try"),
-    "dump-log": Command("cli.dump_log", "print any file of a data directory"),
+    "produce": Command("cli.records.produce", "send records from standard input, for a quick try"),
+    "consume": Command("cli.records.consume", "print records, for a quick try"),
+    "dump-log": Command("cli.records.dump_log", "print any file of a data directory"),
 }
 """Every sub-command, in the order of the help; one whose module is not installed is left out."""
 

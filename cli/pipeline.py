@@ -31,10 +31,10 @@ from cli.table import Cell, format_json, format_size, format_table
 
 if TYPE_CHECKING:
     from pipeline.lake.assembly import OpenJob
+    from pipeline.lake.batch.log_view import TopicView
+    from pipeline.lake.batch.progress import Progress
     from pipeline.lake.config import JobConfig
-    from pipeline.lake.log_view import TopicView
     from pipeline.lake.maintain.upkeep import Maintained
-    from pipeline.lake.progress import Progress
 
 OPTIONAL = {
     "pyspark",
@@ -190,7 +190,7 @@ def _plan_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _plan(args: argparse.Namespace) -> int:
     from pipeline.lake.assembly import open_job
-    from pipeline.lake.planned import planned_ranges
+    from pipeline.lake.batch.planned import planned_ranges
 
     with open_job(_load(args.job)) as opened:
         topic, progress = opened.job.look()

@@ -8,7 +8,7 @@
  *   - It keeps no pointer and no state, takes no memory, calls nothing but memcpy and memset, and may run in
  *     many threads at once. It knows no Python and needs no lock of it.
  *   - Positions are int32 (a buffer is below 2^31 bytes) and count from `data`. Records are judged
- *     as `pipeline.read.record_table` says; `pipeline/read/plain_kernel.py` is the same in Python,
+ *     as `pipeline.read.decode.record_table` says; `pipeline/read/decode/plain_kernel.py` is the same in Python,
  *     and says in words what is only refused here.
  *
  * Layout of a record, integers being zigzag varints (protocol/records/record.py):

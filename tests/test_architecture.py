@@ -93,14 +93,14 @@ TESTED_ELSEWHERE = {
     # One suite for every way to find records, and for the rows made of them.
     **dict.fromkeys(
         (
-            "pipeline/read/arrow_rows.py",
-            "pipeline/read/block_groups.py",
-            "pipeline/read/compiled_kernel.py",
-            "pipeline/read/gather.py",
-            "pipeline/read/numpy_kernel.py",
-            "pipeline/read/plain_kernel.py",
+            "pipeline/read/decode/arrow_rows.py",
+            "pipeline/read/decode/block_groups.py",
+            "pipeline/read/decode/compiled_kernel.py",
+            "pipeline/read/decode/gather.py",
+            "pipeline/read/decode/numpy_kernel.py",
+            "pipeline/read/decode/plain_kernel.py",
         ),
-        "tests/unit/pipeline/read/test_row_decoder.py",
+        "tests/unit/pipeline/read/decode/test_row_decoder.py",
     ),
     # The composition root is run whole, as a process.
     "broker/app.py": "tests/scenarios/test_process.py",
@@ -111,7 +111,7 @@ TESTED_ELSEWHERE = {
     "tiered/metadata/topic_based_manager.py": "tests/contract/test_metadata_manager.py",
     "tiered/metadata/wanted_partitions.py": "tests/contract/test_metadata_manager.py",
     # The command is tested as its users see it.
-    "cli/dump_files.py": "tests/unit/cli/test_dump_log.py",
+    "cli/records/dump_files.py": "tests/unit/cli/records/test_dump_log.py",
     # Read over real segments, by the planner that every reader has.
     "pipeline/source/bucket_view.py": "tests/unit/pipeline/source/test_planner.py",
     # With released Spark, on rows that its own connector gives as well.
@@ -127,8 +127,8 @@ TESTED_ELSEWHERE = {
     "broker/metrics/remote.py": "tests/scenarios/test_remote_storage.py",
     "broker/remote/remote_storage.py": "tests/scenarios/test_remote_storage.py",
     # Where a table's files lie, and what a table promises: each kind by one suite.
-    "pipeline/lake/directory_store.py": "tests/contract/test_table_store.py",
-    "pipeline/lake/s3_store.py": "tests/contract/test_table_store.py",
+    "pipeline/lake/stores/directory_store.py": "tests/contract/test_table_store.py",
+    "pipeline/lake/stores/s3_store.py": "tests/contract/test_table_store.py",
     "pipeline/lake/sinks/base.py": "tests/contract/test_table_sink.py",
     "pipeline/lake/sinks/iceberg_replace.py": "tests/contract/test_table_sink.py",
     "pipeline/lake/maintain/sort_order.py": (
@@ -152,17 +152,17 @@ TESTED_ELSEWHERE = {
             "pipeline/lake/keyed/run_file.py",
             "pipeline/lake/keyed/run_writer.py",
             "pipeline/lake/keyed/state.py",
-            "pipeline/lake/stored_bytes.py",
-            "pipeline/lake/stored_rows.py",
+            "pipeline/lake/stores/stored_bytes.py",
+            "pipeline/lake/stores/stored_rows.py",
         ),
         "tests/unit/pipeline/lake/keyed/test_table.py",
     ),
     # Parts of a job, which needs all of them to do anything.
     **dict.fromkeys(
         (
-            "pipeline/lake/job_parts.py",
+            "pipeline/lake/work/job_parts.py",
             "pipeline/lake/leftovers.py",
-            "pipeline/lake/log_view.py",
+            "pipeline/lake/batch/log_view.py",
             "pipeline/lake/opening.py",
             "pipeline/lake/planning.py",
             "pipeline/lake/quarantine_commit.py",

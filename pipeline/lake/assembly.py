@@ -11,15 +11,13 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pipeline.lake.batch_plan import TaskRange
+from pipeline.lake.batch.batch_plan import TaskRange
 from pipeline.lake.config import JobConfig, small_file_bytes
 from pipeline.lake.errors import JobConfigError, LakeError
-from pipeline.lake.file_writer import WriterOptions
+from pipeline.lake.files.file_writer import WriterOptions
 from pipeline.lake.job import Batch, LakeJob
 from pipeline.lake.job_columns import JobColumns
-from pipeline.lake.job_parts import JobSettings, Runner
 from pipeline.lake.keyed.table import KeyedTable
-from pipeline.lake.local_runner import LocalRunner
 from pipeline.lake.locations import OpenTableStore, needed, open_sinks
 from pipeline.lake.log_source import PlannedLog, source_options
 from pipeline.lake.maintain.histories import history_of
@@ -28,8 +26,10 @@ from pipeline.lake.metrics import JobMetrics
 from pipeline.lake.patience import Patience
 from pipeline.lake.service import JobService
 from pipeline.lake.sinks.base import Sink
-from pipeline.lake.task import TableTarget, TaskSpec
 from pipeline.lake.values.spec import ConverterSpec
+from pipeline.lake.work.job_parts import JobSettings, Runner
+from pipeline.lake.work.local_runner import LocalRunner
+from pipeline.lake.work.task import TableTarget, TaskSpec
 from pipeline.plan.errors import OptionsError
 from pipeline.plan.piece import Piece
 from pipeline.read.piece_rows import ReadOptions, read_piece
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from pipeline.lake.spark_runner import SparkRunner
+    from pipeline.lake.work.spark_runner import SparkRunner
 
 LOGGER = logging.getLogger(__name__)
 
@@ -215,7 +215,7 @@ def open_runner(
             runner.close()
         return
     needed("pyspark", "lake")
-    from pipeline.lake.spark_runner import SparkRunner
+    from pipeline.lake.work.spark_runner import SparkRunner
 
     if session is not None:
         yield SparkRunner(session, reading)

@@ -23,23 +23,23 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from pipeline.lake.batch_plan import BatchPlan, TaskRange
-from pipeline.lake.data_file import FileNames
+from pipeline.lake.batch.batch_plan import BatchPlan, TaskRange
+from pipeline.lake.batch.first_offsets import FirstOffsets
+from pipeline.lake.batch.log_view import LogSource, TopicView
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import CommitConflictError, ForeignTableError
-from pipeline.lake.first_offsets import FirstOffsets
-from pipeline.lake.job_parts import Columns, JobSettings, Runner
+from pipeline.lake.files.data_file import FileNames
 from pipeline.lake.keyed.run_file import runs_folder
 from pipeline.lake.keyed.table import KeyedTable, TableChange, plan_digest
 from pipeline.lake.leftovers import clean_up
-from pipeline.lake.log_view import LogSource, TopicView
 from pipeline.lake.opening import TableOpener
 from pipeline.lake.planning import BatchPlanner
-from pipeline.lake.progress import Progress
 from pipeline.lake.quarantine_commit import BatchQuarantine
 from pipeline.lake.sinks.base import Sink, TableView
-from pipeline.lake.task import Task, TaskResult, TaskSpec, results_of
 from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.spec import ConverterSpec
+from pipeline.lake.work.job_parts import Columns, JobSettings, Runner
+from pipeline.lake.work.task import Task, TaskResult, TaskSpec, results_of
 from pipeline.plan.piece import Piece
 from storage.environment.clock import Clock
 from storage.environment.randomness import Randomness

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from pipeline.lake.log_view import PartitionView, TopicView
-from pipeline.lake.progress import Progress
+from pipeline.lake.batch.log_view import PartitionView, TopicView
+from pipeline.lake.batch.progress import Progress
 
 
 class Lag(NamedTuple):

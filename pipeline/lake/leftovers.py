@@ -6,12 +6,12 @@ files would see their rows beside the table's.
 
 import logging
 
-from pipeline.lake.batch_plan import BatchPlan, PlanShelf, TaskRange
-from pipeline.lake.data_file import range_of
+from pipeline.lake.batch.batch_plan import BatchPlan, PlanShelf, TaskRange
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import TableUnavailableError
+from pipeline.lake.files.data_file import range_of
 from pipeline.lake.keyed.leftovers import remove_files, remove_runs, remove_states
 from pipeline.lake.keyed.table import plan_digest
-from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink
 
 LOGGER = logging.getLogger(__name__)

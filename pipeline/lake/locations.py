@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 from typing_extensions import override
 
 from pipeline.lake.config import JobConfig, StoreConfig
-from pipeline.lake.directory_store import DirectoryStore
 from pipeline.lake.errors import JobConfigError, MissingExtraError
-from pipeline.lake.s3_store import S3Store
 from pipeline.lake.sinks.base import Sink
 from pipeline.lake.sinks.delta import DeltaSink, access_keys, storage_options
 from pipeline.lake.sinks.iceberg import IcebergSink, refusals
 from pipeline.lake.sinks.parquet import ParquetSink
-from pipeline.lake.table_store import TableStore
+from pipeline.lake.stores.directory_store import DirectoryStore
+from pipeline.lake.stores.s3_store import S3Store
+from pipeline.lake.stores.table_store import TableStore
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
 

@@ -7,13 +7,13 @@ plan that is repeated keeps its tasks, wherever pieces would end now.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from pipeline.lake.batch_plan import Span, TaskRange
+from pipeline.lake.batch.batch_plan import Span, TaskRange
+from pipeline.lake.batch.log_view import PartitionView, TopicView
 from pipeline.lake.config import JobConfig
-from pipeline.lake.log_view import PartitionView, TopicView
 from pipeline.plan.piece import Piece
 from pipeline.source.bucket_view import Views
 from pipeline.source.data_loss import PlanLosses
-from pipeline.source.options import Query, SourceOptions, parse_options
+from pipeline.source.options.options import Query, SourceOptions, parse_options
 from pipeline.source.partition_view import OffsetSpan
 from pipeline.source.partition_view import PartitionView as SourceView
 from pipeline.source.planner import Planner

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
+from pipeline.lake.batch.log_view import TopicView
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.job import Batch
 from pipeline.lake.lag import partition_lag
-from pipeline.lake.log_view import TopicView
 from pipeline.lake.maintain.shape import TableShape
-from pipeline.lake.progress import Progress
 
 COMMIT_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 WORK_BUCKETS = (0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0)

@@ -9,17 +9,17 @@ TopicReplacedError, or with `new_incarnation` goes on with the new one
 
 from typing import NamedTuple
 
+from pipeline.lake.batch.first_offsets import FirstOffsets
+from pipeline.lake.batch.log_view import LogSource, TopicView
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TopicReplacedError
-from pipeline.lake.first_offsets import FirstOffsets
-from pipeline.lake.job_parts import Columns, JobSettings
 from pipeline.lake.keyed.table import KeyedTable
-from pipeline.lake.log_view import LogSource, TopicView
-from pipeline.lake.progress import Progress
 from pipeline.lake.quarantine_commit import BatchQuarantine
 from pipeline.lake.sinks.base import Sink, TableView
 from pipeline.lake.sinks.continuity import check_columns
 from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.spec import ConverterSpec
+from pipeline.lake.work.job_parts import Columns, JobSettings
 
 
 class OpenTable(NamedTuple):

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from pipeline.lake.errors import CommitConflictError, TableUnavailableError, TaskFailedError
-from pipeline.read.broker_errors import BrokerError, TopicGoneError
+from pipeline.read.broker.errors import BrokerError, TopicGoneError
 from pipeline.read.read_errors import LostOffsetsError
 from storage.environment.clock import Clock
 from tiered.errors import StoreDeniedError, StoreUnavailableError

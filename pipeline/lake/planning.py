@@ -9,7 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pipeline.lake.batch_plan import (
+from pipeline.lake.batch.batch_plan import (
     BatchPlan,
     PlanShelf,
     Span,
@@ -17,13 +17,13 @@ from pipeline.lake.batch_plan import (
     choose_tasks,
     fingerprint_of,
 )
+from pipeline.lake.batch.first_offsets import FirstOffsets
+from pipeline.lake.batch.log_view import LogSource, PartitionView, TopicView
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import ForeignTableError, LogBehindTableError, LostOffsetsError
-from pipeline.lake.first_offsets import FirstOffsets
-from pipeline.lake.job_parts import JobSettings
-from pipeline.lake.log_view import LogSource, PartitionView, TopicView
-from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink
 from pipeline.lake.values.spec import ConverterSpec
+from pipeline.lake.work.job_parts import JobSettings
 from storage.environment.randomness import Randomness
 
 LOGGER = logging.getLogger(__name__)

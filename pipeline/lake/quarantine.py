@@ -28,22 +28,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline.lake.batch_plan import TaskRange, fingerprint_of
-from pipeline.lake.data_file import TOPIC_CHARACTERS, DataFile, FileNames, NamedRange, range_of
+from pipeline.lake.batch.batch_plan import TaskRange, fingerprint_of
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import CommitConflictError, ForeignTableError
-from pipeline.lake.file_writer import FileWriter, row_width
-from pipeline.lake.job_parts import Columns
+from pipeline.lake.files.data_file import (
+    TOPIC_CHARACTERS,
+    DataFile,
+    FileNames,
+    NamedRange,
+    range_of,
+)
+from pipeline.lake.files.file_writer import FileWriter, row_width
 from pipeline.lake.keyed.leftovers import remove_runs
 from pipeline.lake.keyed.row_order import new_kinds, with_kind
 from pipeline.lake.keyed.run_file import Run, runs_folder
 from pipeline.lake.keyed.run_writer import RunWriter
 from pipeline.lake.keyed.table import KeyedTable
-from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink, TableView
-from pipeline.lake.task import TableTarget, TaskSpec
 from pipeline.lake.values.columns import HEADERS, QUARANTINE_SCHEMA
 from pipeline.lake.values.converter import Converted, Converter
 from pipeline.lake.values.spec import ConverterSpec
+from pipeline.lake.work.job_parts import Columns
+from pipeline.lake.work.task import TableTarget, TaskSpec
 
 LOGGER = logging.getLogger(__name__)
 

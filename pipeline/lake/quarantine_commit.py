@@ -6,11 +6,11 @@ tasks leave those out, whatever the settings say by now.
 
 from collections.abc import Mapping
 
-from pipeline.lake.batch_plan import BatchPlan, TaskRange
-from pipeline.lake.data_file import DataFile
+from pipeline.lake.batch.batch_plan import BatchPlan, TaskRange
+from pipeline.lake.batch.log_view import TopicView
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import CommitConflictError, ForeignTableError
-from pipeline.lake.log_view import TopicView
-from pipeline.lake.progress import Progress
+from pipeline.lake.files.data_file import DataFile
 from pipeline.lake.sinks.base import Sink, TableView, offsets_of
 from pipeline.lake.values.columns import QUARANTINE_SCHEMA
 

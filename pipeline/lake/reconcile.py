@@ -25,17 +25,17 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.lake.batch_plan import Span, TaskRange, choose_tasks
-from pipeline.lake.data_file import incarnation_of
+from pipeline.lake.batch.batch_plan import Span, TaskRange, choose_tasks
+from pipeline.lake.batch.log_view import LogSource, TopicView
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import ForeignTableError
-from pipeline.lake.job_parts import Columns
-from pipeline.lake.log_view import LogSource, TopicView
-from pipeline.lake.progress import Progress
+from pipeline.lake.files.data_file import incarnation_of
+from pipeline.lake.files.table_rows import shaped
 from pipeline.lake.sinks.base import Sink
-from pipeline.lake.table_rows import shaped
-from pipeline.lake.task import ReadPiece
 from pipeline.lake.values.columns import HEADERS, QUARANTINE_SCHEMA
 from pipeline.lake.values.converter import Converter
+from pipeline.lake.work.job_parts import Columns
+from pipeline.lake.work.task import ReadPiece
 
 RANGE_BYTES: Final = 64 * 1024 * 1024
 """Of the log, in a range that is compared at once."""

@@ -11,11 +11,11 @@ import logging
 import threading
 from collections.abc import Callable
 
+from pipeline.lake.batch.log_view import TopicView
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.job import Batch, LakeJob
-from pipeline.lake.log_view import TopicView
 from pipeline.lake.metrics import JobMetrics
 from pipeline.lake.patience import Patience, may_pass
-from pipeline.lake.progress import Progress
 from storage.environment.clock import Clock
 
 LOGGER = logging.getLogger(__name__)

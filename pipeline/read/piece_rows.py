@@ -16,14 +16,14 @@ from pipeline.plan.bucket import BucketOptions
 from pipeline.plan.errors import DamagedBucketError
 from pipeline.plan.piece import BrokerPiece, Piece, RemotePiece
 from pipeline.plan.replan import replan
-from pipeline.read.broker_client import BrokerClient
-from pipeline.read.broker_options import BrokerOptions
-from pipeline.read.broker_rows import BrokerRows
+from pipeline.read.broker.client import BrokerClient
+from pipeline.read.broker.options import BrokerOptions
+from pipeline.read.broker.rows import BrokerRows
+from pipeline.read.bytes.open_buckets import LentBucket, OpenBuckets
+from pipeline.read.decode.row_decoder import RowDecoder
+from pipeline.read.decode.row_schema import KAFKA_COLUMNS
 from pipeline.read.loss import LossReport
-from pipeline.read.open_buckets import LentBucket, OpenBuckets
 from pipeline.read.read_errors import DamagedDataError, LostOffsetsError, ReadError
-from pipeline.read.row_decoder import RowDecoder
-from pipeline.read.row_schema import KAFKA_COLUMNS
 from pipeline.read.segment_rows import SegmentRows
 from storage.environment.clock import Clock, SystemClock
 from storage.environment.filesystem import Filesystem, LocalFilesystem

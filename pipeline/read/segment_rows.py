@@ -20,16 +20,16 @@ from contextlib import closing
 from typing import Any, Final
 
 from pipeline.plan.piece import RemotePiece
-from pipeline.read.batch_runs import OffsetBounds, batch_runs
-from pipeline.read.byte_source import ByteSource, FileBytes, StoreBytes
-from pipeline.read.chunk_stream import WHOLE_CHUNK_BYTES_MAX, ChunkStream, LogBytes
+from pipeline.read.bytes.batch_runs import OffsetBounds, batch_runs
+from pipeline.read.bytes.byte_source import ByteSource, FileBytes, StoreBytes
+from pipeline.read.bytes.chunk_stream import WHOLE_CHUNK_BYTES_MAX, ChunkStream, LogBytes
+from pipeline.read.bytes.large_chunks import LargeChunkStream
+from pipeline.read.bytes.open_buckets import LentBucket
+from pipeline.read.bytes.open_segment import OpenSegment, open_segment
+from pipeline.read.decode.row_decoder import RowDecoder
 from pipeline.read.errors import BrokenBatchError
-from pipeline.read.large_chunks import LargeChunkStream
 from pipeline.read.loss import LossReport
-from pipeline.read.open_buckets import LentBucket
-from pipeline.read.open_segment import OpenSegment, open_segment
 from pipeline.read.read_errors import DamagedBatchError, DamagedDataError
-from pipeline.read.row_decoder import RowDecoder
 from storage.environment.filesystem import Filesystem
 from storage.index.offset_index import ENTRY_SIZE
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError

@@ -10,7 +10,7 @@ from pipeline.plan.piece import Piece
 from pipeline.source.data_loss import LOG, PlanLosses, warn_of_options
 from pipeline.source.executor import rows_of
 from pipeline.source.filters import Chosen, choose
-from pipeline.source.options import SourceOptions
+from pipeline.source.options.options import SourceOptions
 from pipeline.source.partition_view import OffsetSpan
 from pipeline.source.planner import Planner
 from storage.types.topic_partition import TopicPartition

@@ -17,11 +17,11 @@ from pipeline.plan.handover import BrokerLog, EpochEnd, epoch_to_ask, hand_over
 from pipeline.plan.listing import TopicSelection
 from pipeline.plan.partition_log import PartitionLog
 from pipeline.plan.piece import PartitionName
-from pipeline.read.broker_client import EARLIEST, LATEST, BrokerClient
-from pipeline.read.broker_cluster import TopicFacts
+from pipeline.read.broker.client import EARLIEST, LATEST, BrokerClient
+from pipeline.read.broker.cluster import TopicFacts
 from pipeline.source.bucket_topics import BucketTopics
 from pipeline.source.bucket_view import check_topics, partitions_of
-from pipeline.source.options import SourceOptions
+from pipeline.source.options.options import SourceOptions
 from pipeline.source.partition_view import PartitionView
 from pipeline.source.topics import Assigned, SubscribedPattern
 from storage.types.topic_partition import TopicPartition

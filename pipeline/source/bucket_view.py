@@ -9,7 +9,7 @@ from pipeline.plan.listing import TopicSelection
 from pipeline.plan.piece import PartitionName
 from pipeline.source.bucket_topics import BucketTopics
 from pipeline.source.data_loss import LOG
-from pipeline.source.options import SourceOptions
+from pipeline.source.options.options import SourceOptions
 from pipeline.source.partition_view import PartitionView
 from pipeline.source.topics import Assigned, Subscribed, SubscribedPattern, TopicChoice
 from storage.types.topic_partition import TopicPartition

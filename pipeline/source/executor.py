@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pipeline.plan.piece import Piece
-from pipeline.read.broker_options import BrokerOptions
+from pipeline.read.broker.options import BrokerOptions
 from pipeline.read.piece_rows import ReadOptions, read_piece
-from pipeline.source.options import SourceOptions
+from pipeline.source.options.options import SourceOptions
 from pipeline.source.settled import settle
 
 if TYPE_CHECKING:

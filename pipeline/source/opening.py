@@ -12,7 +12,7 @@ from itertools import groupby
 from pipeline.plan.bucket import Bucket
 from pipeline.plan.in_parallel import PARTITIONS_AT_A_TIME, in_parallel
 from pipeline.plan.piece import Piece, RemotePiece
-from pipeline.read.open_segment import open_segment
+from pipeline.read.bytes.open_segment import open_segment
 from pipeline.read.read_errors import DamagedDataError
 
 

@@ -16,16 +16,16 @@ from pipeline.plan.bucket_log import BucketTopic
 from pipeline.plan.errors import PlanError
 from pipeline.plan.piece import Piece
 from pipeline.plan.time_offsets import offset_for_time
-from pipeline.read.broker_client import NO_OFFSET, BrokerClient
-from pipeline.read.broker_options import BrokerOptions
-from pipeline.read.store_thread import StoreThread
+from pipeline.read.broker.client import NO_OFFSET, BrokerClient
+from pipeline.read.broker.options import BrokerOptions
+from pipeline.read.bytes.store_thread import StoreThread
 from pipeline.source.broker_view import BrokerView
 from pipeline.source.bucket_topics import BucketTopics
 from pipeline.source.bucket_view import Views, view_bucket
 from pipeline.source.data_loss import PlanLosses
 from pipeline.source.executor import broker_options
 from pipeline.source.opening import check_openable
-from pipeline.source.options import SourceOptions
+from pipeline.source.options.options import SourceOptions
 from pipeline.source.partition_view import OffsetSpan, PartitionView
 from pipeline.source.source_plan import plan_spans
 from pipeline.source.spans import ending_offsets, spans_between, starting_offsets

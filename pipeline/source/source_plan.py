@@ -16,7 +16,7 @@ from pipeline.plan.piece import BrokerPiece, Piece
 from pipeline.plan.splits import OffsetRange, SplitLimits, plan_pieces
 from pipeline.source.bucket_view import Views
 from pipeline.source.data_loss import PlanLosses
-from pipeline.source.options import SourceOptions
+from pipeline.source.options.options import SourceOptions
 from pipeline.source.partition_view import OffsetSpan, PartitionView
 from storage.types.topic_partition import TopicPartition
 

@@ -8,11 +8,11 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.config import parse_partition_field
-from pipeline.lake.data_file import DataFile, FileNames
 from pipeline.lake.errors import CommitConflictError, ForeignTableError
-from pipeline.lake.file_writer import FileWriter, WriterOptions
-from pipeline.lake.progress import Progress
+from pipeline.lake.files.data_file import DataFile, FileNames
+from pipeline.lake.files.file_writer import FileWriter, WriterOptions
 from pipeline.lake.sinks.base import Sink, offsets_of
 from tests.fakes.lake_tables import KINDS, coordinates, open_catalog, open_sink, read_table
 

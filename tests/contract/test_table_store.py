@@ -10,8 +10,8 @@ import pytest
 
 from pipeline.lake.config import StoreConfig
 from pipeline.lake.errors import TableUnavailableError
-from pipeline.lake.s3_store import S3Store
-from pipeline.lake.table_store import TableStore
+from pipeline.lake.stores.s3_store import S3Store
+from pipeline.lake.stores.table_store import TableStore
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
 from tests.fakes.lake_tables import open_directory

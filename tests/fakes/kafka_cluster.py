@@ -17,7 +17,7 @@ from enum import Enum, auto
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pipeline.read.broker_options import BrokerOptions
+from pipeline.read.broker.options import BrokerOptions
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.headers import decode_request_header, encode_response_header

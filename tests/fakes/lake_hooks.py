@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from pipeline.lake.data_file import DataFile
-from pipeline.lake.progress import Progress
+from pipeline.lake.batch.progress import Progress
+from pipeline.lake.files.data_file import DataFile
 from pipeline.lake.sinks.base import Sink, TableFile, TableView
-from pipeline.lake.table_store import StoredFile, TableStore
-from pipeline.lake.task import OpenStore
+from pipeline.lake.stores.table_store import StoredFile, TableStore
+from pipeline.lake.work.task import OpenStore
 
 Hook = Callable[[str, bool], None]
 

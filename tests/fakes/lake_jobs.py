@@ -9,16 +9,16 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipeline.lake.batch.log_view import LogSource
 from pipeline.lake.config import parse_partition_field
 from pipeline.lake.errors import TableUnavailableError
-from pipeline.lake.file_writer import WriterOptions
+from pipeline.lake.files.file_writer import WriterOptions
 from pipeline.lake.job import LakeJob
-from pipeline.lake.job_parts import Columns, JobSettings, Runner
-from pipeline.lake.local_runner import LocalRunner
-from pipeline.lake.log_view import LogSource
 from pipeline.lake.sinks.base import Sink
-from pipeline.lake.task import OpenStore, ReadPiece, TableTarget, TaskSpec
 from pipeline.lake.values.spec import ConverterSpec, FieldSpec
+from pipeline.lake.work.job_parts import Columns, JobSettings, Runner
+from pipeline.lake.work.local_runner import LocalRunner
+from pipeline.lake.work.task import OpenStore, ReadPiece, TableTarget, TaskSpec
 from pipeline.plan.piece import Piece
 from storage.environment.clock import SystemClock, sleep_ms
 from storage.environment.randomness import SystemRandomness

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from pipeline.lake.batch_plan import Span, TaskRange
-from pipeline.lake.log_view import PartitionView, TopicView
+from pipeline.lake.batch.batch_plan import Span, TaskRange
+from pipeline.lake.batch.log_view import PartitionView, TopicView
 from pipeline.plan.piece import BrokerPiece, PartitionName, Piece
 
 TOPIC_ID = UUID("6f2b5a52-7b9b-4d6c-8d36-0b57f0d2a111")

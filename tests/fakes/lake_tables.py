@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 from typing_extensions import override
 
 from pipeline.lake.config import PartitionField, parse_partition_field
-from pipeline.lake.directory_store import DirectoryStore
 from pipeline.lake.sinks.base import Sink
 from pipeline.lake.sinks.delta import DeltaSink
 from pipeline.lake.sinks.iceberg import IcebergSink
 from pipeline.lake.sinks.parquet import ParquetSink, committed_files
-from pipeline.lake.table_store import TableStore
+from pipeline.lake.stores.directory_store import DirectoryStore
+from pipeline.lake.stores.table_store import TableStore
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from pipeline.lake.config import parse_partition_field
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
-from pipeline.lake.file_writer import WriterOptions
-from pipeline.lake.local_runner import LocalRunner
+from pipeline.lake.files.file_writer import WriterOptions
 from pipeline.lake.maintain.compaction import Compaction
 from pipeline.lake.maintain.groups import GroupSettings
 from pipeline.lake.maintain.histories import history_of
@@ -15,7 +14,8 @@ from pipeline.lake.maintain.left_over import Ages
 from pipeline.lake.maintain.sort_order import SortBy
 from pipeline.lake.maintain.upkeep import Kept, Maintained, Upkeep
 from pipeline.lake.sinks.base import Sink, TableView
-from pipeline.lake.task import OpenStore, TableTarget
+from pipeline.lake.work.local_runner import LocalRunner
+from pipeline.lake.work.task import OpenStore, TableTarget
 from storage.environment.clock import Clock, SystemClock, sleep_ms
 from storage.environment.randomness import SystemRandomness
 from tests.fakes.lake_hooks import Hook, HookedSink, OpenHooked

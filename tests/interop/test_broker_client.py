@@ -11,9 +11,9 @@ from confluent_kafka.cimpl import NewTopic
 from bench.kafka_release import KAFKA_VERSION
 from bench.node import KafkaNode, OwnedNode, VarveNode
 from pipeline.plan.piece import BrokerPiece, PartitionName
-from pipeline.read.broker_client import EARLIEST, LATEST, NO_OFFSET, BrokerClient
-from pipeline.read.broker_errors import TopicGoneError
-from pipeline.read.broker_options import BrokerOptions
+from pipeline.read.broker.client import EARLIEST, LATEST, NO_OFFSET, BrokerClient
+from pipeline.read.broker.errors import TopicGoneError
+from pipeline.read.broker.options import BrokerOptions
 from pipeline.read.piece_rows import ReadOptions, read_piece
 from pipeline.read.read_errors import LostOffsetsError
 from tests.interop.conftest import PROPERTIES

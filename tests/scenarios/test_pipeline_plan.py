@@ -20,8 +20,8 @@ from pipeline.plan.partition_log import PartitionLog
 from pipeline.plan.piece import Piece
 from pipeline.plan.splits import pieces
 from pipeline.plan.time_offsets import offset_for_time
-from pipeline.read.broker_options import BrokerOptions
-from pipeline.read.open_buckets import OpenBuckets
+from pipeline.read.broker.options import BrokerOptions
+from pipeline.read.bytes.open_buckets import OpenBuckets
 from pipeline.read.piece_rows import PieceReader, ReadOptions
 from pipeline.read.read_errors import LostOffsetsError
 from protocol.messages.offset_for_leader_epoch import (

@@ -21,7 +21,7 @@ from confluent_kafka import (
 )
 from confluent_kafka import TopicPartition as Place
 
-from pipeline.read.row_schema import KAFKA_COLUMNS, schema_of
+from pipeline.read.decode.row_schema import KAFKA_COLUMNS, schema_of
 
 SCHEMA: Final = schema_of(KAFKA_COLUMNS)
 MESSAGES: Final = 20_000

@@ -32,7 +32,7 @@ from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, Config
 from confluent_kafka.cimpl import NewTopic
 
 from bench import wire
-from pipeline.source.options import parse_options
+from pipeline.source.options.options import parse_options
 from pipeline.source.planner import Planner
 from protocol.records.batch import iterate_batches
 from protocol.records.builder import build_batch

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.lake.spark_runner import SparkRunner
+from pipeline.lake.work.spark_runner import SparkRunner
 from tests.fakes.keyed_log import (
     UPSERT,
     KeyedLog,

@@ -13,7 +13,7 @@ import pytest
 from pipeline.lake.assembly import run_job, start_session
 from pipeline.lake.config import JobConfig, parse_job
 from pipeline.lake.errors import TaskFailedError
-from pipeline.lake.spark_runner import SparkRunner
+from pipeline.lake.work.spark_runner import SparkRunner
 from pipeline.plan.piece import Piece
 from tests.fakes.lake_bucket import LakeBucket, orders_bucket
 from tests.fakes.lake_jobs import lake_job, run

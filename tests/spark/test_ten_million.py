@@ -24,10 +24,10 @@ import pyarrow as pa
 import pytest
 
 from bench.process import tree
-from pipeline.read.broker_options import BrokerOptions
+from pipeline.read.broker.options import BrokerOptions
 from pipeline.read.piece_rows import ReadOptions, read_piece
 from pipeline.source.offsets import format_offsets
-from pipeline.source.options import parse_options
+from pipeline.source.options.options import parse_options
 from pipeline.source.planner import Planner
 from storage.types.topic_partition import TopicPartition
 from tests.spark.comparison import kafka, sorted_rows, varve

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.read.broker_client import NO_OFFSET, BrokerClient
-from pipeline.read.broker_options import BrokerOptions
-from pipeline.source.options import parse_options
+from pipeline.read.broker.client import NO_OFFSET, BrokerClient
+from pipeline.read.broker.options import BrokerOptions
+from pipeline.source.options.options import parse_options
 from pipeline.source.planner import Planner
 from tests.spark.comparison import assert_same, fingerprint, kafka, varve
 from tests.spark.test_kafka_rows import LEVELS, bucket_ends

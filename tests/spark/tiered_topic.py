@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from bench import wire
 from bench.node import VarveNode
 from pipeline.plan.errors import PlanError
-from pipeline.source.options import parse_options
+from pipeline.source.options.options import parse_options
 from pipeline.source.planner import Planner
 from protocol.records.batch import update_crc
 from protocol.records.builder import build_batch

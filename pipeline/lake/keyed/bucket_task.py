@@ -21,9 +21,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.lake.blocks import column_bytes, in_blocks
-from pipeline.lake.data_file import BucketNames, DataFile
-from pipeline.lake.file_writer import FileWriter
+from pipeline.lake.files.blocks import column_bytes, in_blocks
+from pipeline.lake.files.data_file import BucketNames, DataFile
+from pipeline.lake.files.file_writer import FileWriter
 from pipeline.lake.keyed.merge import merged
 from pipeline.lake.keyed.row_order import (
     DELETES,
@@ -33,10 +33,10 @@ from pipeline.lake.keyed.row_order import (
     without_kind,
 )
 from pipeline.lake.keyed.run_file import OPTIONS, RunPart, read_part
-from pipeline.lake.stored_rows import stored_rows
-from pipeline.lake.table_store import TableStore
-from pipeline.lake.task import TableTarget
+from pipeline.lake.stores.stored_rows import stored_rows
+from pipeline.lake.stores.table_store import TableStore
 from pipeline.lake.values.columns import ORDER_TIME, TIMESTAMP
+from pipeline.lake.work.task import TableTarget
 
 WAYS: Final = 16
 """Streams that are merged at once; more runs are merged in rounds, on this machine's disk."""

@@ -7,12 +7,12 @@ Runs are of use to nobody once their batch is committed. States and files of del
 from collections.abc import Collection
 from typing import Final
 
-from pipeline.lake.data_file import bucket_of
+from pipeline.lake.batch.progress import Progress
+from pipeline.lake.files.data_file import bucket_of
 from pipeline.lake.keyed.run_file import FOLDER as RUNS
 from pipeline.lake.keyed.state import DELETED_FOLDER, FOLDER, decode_state
-from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink
-from pipeline.lake.table_store import TableStore
+from pipeline.lake.stores.table_store import TableStore
 
 STATES_KEPT: Final = 50
 

@@ -19,26 +19,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.lake.blocks import in_blocks
-from pipeline.lake.data_file import NamedBucket, bucket_of
+from pipeline.lake.batch.log_view import LogSource, TopicView
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import ForeignTableError
-from pipeline.lake.job_parts import Columns
+from pipeline.lake.files.blocks import in_blocks
+from pipeline.lake.files.data_file import NamedBucket, bucket_of
 from pipeline.lake.keyed.bucket_task import BucketMerge, RunRows, deleted_rows
 from pipeline.lake.keyed.row_order import NO_TIME, Numbers, OrderedRows, with_kind
 from pipeline.lake.keyed.run_file import Run
 from pipeline.lake.keyed.run_writer import RunWriter
 from pipeline.lake.keyed.state import read_state
 from pipeline.lake.keyed.table import groups_of
-from pipeline.lake.log_view import LogSource, TopicView
-from pipeline.lake.progress import Progress
 from pipeline.lake.reconcile import RANGE_BYTES, hashes, ranges_of
 from pipeline.lake.sinks.base import Sink
-from pipeline.lake.stored_rows import stored_rows
-from pipeline.lake.table_store import TableStore
-from pipeline.lake.task import ReadPiece
+from pipeline.lake.stores.stored_rows import stored_rows
+from pipeline.lake.stores.table_store import TableStore
 from pipeline.lake.values.columns import ORDER_TIME
 from pipeline.lake.values.converter import Converted, Converter
 from pipeline.lake.values.spec import ConverterSpec
+from pipeline.lake.work.job_parts import Columns
+from pipeline.lake.work.task import ReadPiece
 
 SCRATCH: Final = "runs/"
 

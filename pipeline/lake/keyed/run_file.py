@@ -18,9 +18,9 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from pipeline.lake.batch_plan import TaskRange
-from pipeline.lake.stored_bytes import StoredBytes
-from pipeline.lake.table_store import TableStore
+from pipeline.lake.batch.batch_plan import TaskRange
+from pipeline.lake.stores.stored_bytes import StoredBytes
+from pipeline.lake.stores.table_store import TableStore
 
 FOLDER: Final = "_varve/keyed/runs/"
 

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.lake.batch_plan import TaskRange
+from pipeline.lake.batch.batch_plan import TaskRange
 from pipeline.lake.keyed.row_order import Numbers, buckets_of, merging_schema
 from pipeline.lake.keyed.run_file import Run, RunFile, run_key
-from pipeline.lake.table_store import TableStore
+from pipeline.lake.stores.table_store import TableStore
 
 BUFFERED_BYTES: Final = 8 * 1024 * 1024
 """Rows that are sorted at once: of one task."""

@@ -16,8 +16,8 @@ import json
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import ForeignTableError
-from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink
 
 VERSION: Final = 1

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from pipeline.lake.batch_plan import BatchPlan, fingerprint_of
-from pipeline.lake.data_file import BucketNames, DataFile, NamedBucket, bucket_of
+from pipeline.lake.batch.batch_plan import BatchPlan, fingerprint_of
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import ForeignTableError
-from pipeline.lake.job_parts import Runner
+from pipeline.lake.files.data_file import BucketNames, DataFile, NamedBucket, bucket_of
 from pipeline.lake.keyed.bucket_task import (
     BucketResult,
     BucketSpec,
@@ -30,11 +30,11 @@ from pipeline.lake.keyed.state import (
     read_state,
     state_key,
 )
-from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink, TableView
-from pipeline.lake.task import TableTarget, TaskResult
 from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.spec import ConverterSpec
+from pipeline.lake.work.job_parts import Runner
+from pipeline.lake.work.task import TableTarget, TaskResult
 
 
 class TableChange(NamedTuple):

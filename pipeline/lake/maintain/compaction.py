@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple, Protocol, TypeVar
 
-from pipeline.lake.data_file import CompactedNames
 from pipeline.lake.errors import CommitConflictError, ForeignTableError
+from pipeline.lake.files.data_file import CompactedNames
 from pipeline.lake.maintain.groups import Group, GroupSettings, choose_groups
 from pipeline.lake.maintain.rewrite import RewriteSpec, RewriteTask, Rewritten, rewrite
 from pipeline.lake.sinks.base import Sink, TableView
-from pipeline.lake.task import TableTarget
+from pipeline.lake.work.task import TableTarget
 from storage.environment.randomness import Randomness
 
 LOGGER = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ quarantine holds the range it came from (`Replay` looks for it by name).
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from pipeline.lake.data_file import bucket_of, incarnation_of
+from pipeline.lake.files.data_file import bucket_of, incarnation_of
 from pipeline.lake.maintain.sort_order import SortBy
 from pipeline.lake.sinks.base import TableFile
 

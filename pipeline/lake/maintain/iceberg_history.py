@@ -17,9 +17,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final
 
+from pipeline.lake.batch.progress import KEY, encode_progress
 from pipeline.lake.errors import CommitConflictError, ForeignTableError
 from pipeline.lake.maintain.history import Reach, Times
-from pipeline.lake.progress import KEY, encode_progress
 from pipeline.lake.sinks.base import TableView
 from pipeline.lake.sinks.iceberg import IcebergSink, IcebergState, refusals
 

@@ -17,14 +17,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from pipeline.lake.batch_plan import FOLDER
-from pipeline.lake.data_file import incarnation_of
+from pipeline.lake.batch.batch_plan import FOLDER
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import ForeignTableError, LakeError, NothingRemovedError
+from pipeline.lake.files.data_file import incarnation_of
 from pipeline.lake.maintain.history import History, Reach, Times
 from pipeline.lake.maintain.unfinished import StoredPlan, Unfinished, stored_plans
-from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink
-from pipeline.lake.table_store import StoredFile
+from pipeline.lake.stores.table_store import StoredFile
 
 REMOVED_AT_ONCE: Final = 1_000
 

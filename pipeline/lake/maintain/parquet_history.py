@@ -25,7 +25,7 @@ from pipeline.lake.sinks.parquet import (
     ParquetState,
     commit_number,
 )
-from pipeline.lake.table_store import StoredFile
+from pipeline.lake.stores.table_store import StoredFile
 
 READERS: Final = 8
 """Commit objects that are read at once."""

@@ -15,15 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline.lake.data_file import SEVERAL, CompactedNames, DataFile
 from pipeline.lake.errors import LakeError
-from pipeline.lake.file_writer import FileWriter
+from pipeline.lake.files.data_file import SEVERAL, CompactedNames, DataFile
+from pipeline.lake.files.file_writer import FileWriter
+from pipeline.lake.files.table_rows import shaped, without_place
 from pipeline.lake.maintain.sort_order import SortBy
 from pipeline.lake.maintain.sorted_runs import cut, merged
 from pipeline.lake.sinks.base import TableFile
-from pipeline.lake.table_rows import shaped, without_place
-from pipeline.lake.table_store import TableStore
-from pipeline.lake.task import TableTarget
+from pipeline.lake.stores.table_store import TableStore
+from pipeline.lake.work.task import TableTarget
 
 ROWS_AT_ONCE: Final = 8_192
 

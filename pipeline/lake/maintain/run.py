@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.lake.assembly import open_runner
 from pipeline.lake.config import JobConfig, small_file_bytes
-from pipeline.lake.file_writer import WriterOptions
+from pipeline.lake.files.file_writer import WriterOptions
 from pipeline.lake.locations import OpenTableStore, open_sinks
 from pipeline.lake.maintain.compaction import Compaction
 from pipeline.lake.maintain.groups import GroupSettings
@@ -17,7 +17,7 @@ from pipeline.lake.maintain.histories import history_of
 from pipeline.lake.maintain.left_over import Ages
 from pipeline.lake.maintain.upkeep import Kept, Maintained, Upkeep
 from pipeline.lake.sinks.base import Sink, TableView
-from pipeline.lake.task import TableTarget
+from pipeline.lake.work.task import TableTarget
 from storage.environment.clock import SystemClock
 from storage.environment.randomness import SystemRandomness
 

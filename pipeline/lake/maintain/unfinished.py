@@ -13,11 +13,11 @@ Only what the table has passed is left over: of plans under other settings, of a
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from pipeline.lake.batch_plan import FOLDER, BatchPlan, TaskRange, decode_plan
-from pipeline.lake.data_file import bucket_of, incarnation_of, range_of
+from pipeline.lake.batch.batch_plan import FOLDER, BatchPlan, TaskRange, decode_plan
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import ForeignTableError
-from pipeline.lake.progress import Progress
-from pipeline.lake.table_store import StoredFile, TableStore
+from pipeline.lake.files.data_file import bucket_of, incarnation_of, range_of
+from pipeline.lake.stores.table_store import StoredFile, TableStore
 
 
 class StoredPlan(NamedTuple):

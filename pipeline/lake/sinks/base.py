@@ -14,10 +14,10 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.lake.data_file import DataFile, range_of
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import ForeignTableError
-from pipeline.lake.progress import Progress
-from pipeline.lake.table_store import TableStore
+from pipeline.lake.files.data_file import DataFile, range_of
+from pipeline.lake.stores.table_store import TableStore
 
 
 class TableView(NamedTuple):

@@ -14,11 +14,17 @@ more. What to do about it is a person's to say.
 
 import logging
 
-from pipeline.lake.data_file import NamedBucket, NamedRange, bucket_of, incarnation_of, range_of
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import ForeignTableError, TableUnavailableError
-from pipeline.lake.progress import Progress
+from pipeline.lake.files.data_file import (
+    NamedBucket,
+    NamedRange,
+    bucket_of,
+    incarnation_of,
+    range_of,
+)
 from pipeline.lake.sinks.base import Sink, TableView
-from pipeline.lake.table_store import TableStore
+from pipeline.lake.stores.table_store import TableStore
 from pipeline.lake.values.columns import COORDINATES
 
 LOGGER = logging.getLogger(__name__)

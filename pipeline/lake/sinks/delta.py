@@ -29,15 +29,15 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.lake.batch.progress import KEY, Progress, decode_progress, encode_progress
 from pipeline.lake.config import PartitionField, StoreConfig
-from pipeline.lake.data_file import DataFile
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
-from pipeline.lake.progress import KEY, Progress, decode_progress, encode_progress
+from pipeline.lake.files.data_file import DataFile
 from pipeline.lake.sinks.base import TableFile, TableView
 from pipeline.lake.sinks.continuity import Continuity, check_offsets, refuse_leftovers
 from pipeline.lake.sinks.delta_history import told_by
 from pipeline.lake.sinks.fence import check_fence
-from pipeline.lake.table_store import TableStore
+from pipeline.lake.stores.table_store import TableStore
 from storage.environment.clock import Clock, SystemClock
 from storage.environment.randomness import Randomness, SystemRandomness
 
@@ -472,7 +472,7 @@ def access_keys(store: StoreConfig) -> tuple[str, str, str | None] | None:
     if store.secret_access_key is not None:
         return store.access_key_id, store.secret_access_key.get_secret_value(), None
     if store.credentials_file or store.profile:
-        from pipeline.lake.s3_store import botocore_session
+        from pipeline.lake.stores.s3_store import botocore_session
 
         found = botocore_session(store).get_credentials()
         if found is not None:

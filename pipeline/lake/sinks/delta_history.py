@@ -13,8 +13,8 @@ holds none, transactions tell, unless there is a restore.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from pipeline.lake.batch.progress import KEY
 from pipeline.lake.errors import ForeignTableError
-from pipeline.lake.progress import KEY
 
 RESTORE: Final = "RESTORE"
 

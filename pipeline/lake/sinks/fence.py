@@ -8,7 +8,7 @@ rows would be gone without a word. So it is tried before the first commit of a p
 from typing import Final
 
 from pipeline.lake.errors import ForeignTableError
-from pipeline.lake.table_store import TableStore
+from pipeline.lake.stores.table_store import TableStore
 from storage.environment.randomness import Randomness
 
 PROBE: Final = "_varve/probe"

@@ -21,14 +21,14 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from pipeline.lake.batch.progress import KEY, Progress, decode_progress, encode_progress
 from pipeline.lake.config import PartitionField
-from pipeline.lake.data_file import DataFile
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
-from pipeline.lake.partition_values import iceberg_value
-from pipeline.lake.progress import KEY, Progress, decode_progress, encode_progress
+from pipeline.lake.files.data_file import DataFile
+from pipeline.lake.files.partition_values import iceberg_value
 from pipeline.lake.sinks.base import TableFile, TableView
 from pipeline.lake.sinks.continuity import Continuity, check_offsets, refuse_leftovers
-from pipeline.lake.table_store import TableStore
+from pipeline.lake.stores.table_store import TableStore
 from storage.environment.clock import Clock, SystemClock
 
 SEQUENCE: Final = "varve.sequence"

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.lake.errors import TableUnavailableError
-from pipeline.lake.table_rows import shaped
+from pipeline.lake.files.table_rows import shaped
 from pipeline.lake.values.converter import Converter
 from tests.fakes.keyed_log import (
     UPSERT,

@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[3]
 SCRIPT = """
 import ctypes, random, sys
 import numpy as np
-from pipeline.read.compiled_kernel import CompiledKernel
-from pipeline.read.record_table import Blocks, RecordTable
+from pipeline.read.decode.compiled_kernel import CompiledKernel
+from pipeline.read.decode.record_table import Blocks, RecordTable
 from protocol.records.builder import append_record, build_batch
 
 kernel = CompiledKernel(ctypes.CDLL(sys.argv[1]))

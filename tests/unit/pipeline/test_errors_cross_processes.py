@@ -16,7 +16,7 @@ from uuid import UUID
 import pytest
 
 from pipeline.plan.piece import PartitionName
-from pipeline.read.broker_errors import BrokerError
+from pipeline.read.broker.errors import BrokerError
 
 PACKAGES = ("pipeline", "protocol", "storage", "tiered")
 

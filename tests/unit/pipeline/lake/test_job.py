@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from typing_extensions import override
 
-from pipeline.lake.batch_plan import FOLDER, TaskRange
-from pipeline.lake.data_file import DataFile
+from pipeline.lake.batch.batch_plan import FOLDER, TaskRange
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import (
     CommitConflictError,
     ForeignTableError,
@@ -19,14 +19,14 @@ from pipeline.lake.errors import (
     TableUnavailableError,
     TopicReplacedError,
 )
+from pipeline.lake.files.data_file import DataFile
 from pipeline.lake.job import CONFLICTS_MAX
-from pipeline.lake.local_runner import LocalRunner
-from pipeline.lake.progress import Progress
 from pipeline.lake.sinks.base import Sink, TableFile, TableView
 from pipeline.lake.start import StartTimes
-from pipeline.lake.table_store import TableStore
-from pipeline.lake.task import QuarantinedError, ReadPiece, Task, TaskResult, TaskSpec
+from pipeline.lake.stores.table_store import TableStore
 from pipeline.lake.values.spec import ConverterSpec, FieldSpec
+from pipeline.lake.work.local_runner import LocalRunner
+from pipeline.lake.work.task import QuarantinedError, ReadPiece, Task, TaskResult, TaskSpec
 from pipeline.plan.piece import Piece
 from tests.fakes.lake_jobs import SPEC, lake_job, run
 from tests.fakes.lake_log import HOUR_MS, FakeLog, is_bad, read_rows, rows_of

@@ -12,13 +12,13 @@ import pytest
 
 from pipeline.lake.assembly import job_settings
 from pipeline.lake.config import JobConfig, parse_job
-from pipeline.lake.file_writer import WriterOptions
+from pipeline.lake.files.file_writer import WriterOptions
 from pipeline.lake.job import LakeJob
 from pipeline.lake.job_columns import JobColumns
-from pipeline.lake.local_runner import LocalRunner
 from pipeline.lake.locations import OpenTableStore
-from pipeline.lake.task import TableTarget, TaskSpec
 from pipeline.lake.values.spec import ConverterSpec
+from pipeline.lake.work.local_runner import LocalRunner
+from pipeline.lake.work.task import TableTarget, TaskSpec
 from pipeline.plan.piece import Piece
 from storage.environment.clock import SystemClock
 from storage.environment.filesystem import LocalFilesystem

@@ -4,10 +4,10 @@ from uuid import UUID
 
 import pytest
 
-from pipeline.lake.batch_plan import Span
+from pipeline.lake.batch.batch_plan import Span
+from pipeline.lake.batch.log_view import PartitionView, TopicView
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.lag import Lag, partition_lag, topic_lag
-from pipeline.lake.log_view import PartitionView, TopicView
-from pipeline.lake.progress import Progress
 
 SPANS = (Span(10, 20, 1000, 5_000), Span(20, 40, 2000, 9_000), Span(40, 50, 600, 12_000))
 LOG = PartitionView(10, 50, SPANS, 12_000)

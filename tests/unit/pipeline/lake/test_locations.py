@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from pipeline.lake.config import JobConfig, StoreConfig, parse_job
-from pipeline.lake.directory_store import DirectoryStore
 from pipeline.lake.errors import JobConfigError, MissingExtraError
 from pipeline.lake.locations import (
     OpenTableStore,
@@ -15,7 +14,8 @@ from pipeline.lake.locations import (
     open_sinks,
     open_table_store,
 )
-from pipeline.lake.s3_store import S3Store
+from pipeline.lake.stores.directory_store import DirectoryStore
+from pipeline.lake.stores.s3_store import S3Store
 
 STORE = StoreConfig.model_validate(
     {

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import cast
 from uuid import UUID
 
-from pipeline.lake.batch_plan import Span, TaskRange
+from pipeline.lake.batch.batch_plan import Span, TaskRange
 from pipeline.lake.config import parse_job
 from pipeline.lake.log_source import PlannedLog, _view, option_texts, source_options
 from pipeline.plan.piece import BrokerPiece, PartitionName, Piece, RemotePiece

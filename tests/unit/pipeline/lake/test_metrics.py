@@ -4,11 +4,11 @@ import urllib.request
 from uuid import UUID
 
 from bench.s3_server import free_port
-from pipeline.lake.batch_plan import Span
+from pipeline.lake.batch.batch_plan import Span
+from pipeline.lake.batch.log_view import PartitionView, TopicView
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.job import Batch
-from pipeline.lake.log_view import PartitionView, TopicView
 from pipeline.lake.metrics import JobMetrics
-from pipeline.lake.progress import Progress
 
 TOPIC = TopicView("orders", UUID(int=1), {3: PartitionView(0, 50, (Span(0, 50, 500, 9),), 9)})
 PROGRESS = Progress("job", "orders", UUID(int=1), 2, {3: 40})

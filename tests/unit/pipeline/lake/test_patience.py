@@ -10,7 +10,7 @@ from pipeline.lake.errors import ForeignTableError, TableUnavailableError, TaskF
 from pipeline.lake.patience import PAUSE_MAX_MS, PAUSE_MS, Patience, may_pass
 from pipeline.plan.errors import TopicError
 from pipeline.plan.piece import PartitionName
-from pipeline.read.broker_errors import (
+from pipeline.read.broker.errors import (
     BrokerDeniedError,
     BrokerError,
     BrokerUnreachableError,

@@ -7,16 +7,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.config import parse_partition_field
-from pipeline.lake.data_file import DataFile
 from pipeline.lake.errors import CommitConflictError, ForeignTableError
-from pipeline.lake.file_writer import WriterOptions
-from pipeline.lake.progress import Progress
+from pipeline.lake.files.data_file import DataFile
+from pipeline.lake.files.file_writer import WriterOptions
 from pipeline.lake.quarantine import Replay, Replayed
 from pipeline.lake.sinks.base import Sink, TableView
 from pipeline.lake.sinks.parquet import ParquetState
-from pipeline.lake.task import TableTarget, TaskSpec
 from pipeline.lake.values.spec import ConverterSpec, FieldSpec
+from pipeline.lake.work.task import TableTarget, TaskSpec
 from tests.fakes.lake_jobs import FIELDS, SPEC, FixedColumns, lake_job, run
 from tests.fakes.lake_log import FakeLog, is_bad, rows_of
 from tests.fakes.lake_tables import KINDS, OpenDirectory, coordinates, open_sink, read_table

@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.lake.data_file import DataFile
 from pipeline.lake.errors import ForeignTableError
+from pipeline.lake.files.data_file import DataFile
 from pipeline.lake.reconcile import Reconciled, Reconciler, differing
 from pipeline.lake.sinks.base import Sink
 from pipeline.lake.sinks.parquet import ParquetState

@@ -7,12 +7,12 @@ from typing import cast
 import pytest
 from typing_extensions import override
 
+from pipeline.lake.batch.log_view import TopicView
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import LostOffsetsError, TableUnavailableError
 from pipeline.lake.job import Batch, LakeJob
-from pipeline.lake.log_view import TopicView
 from pipeline.lake.metrics import JobMetrics
 from pipeline.lake.patience import PAUSE_MS
-from pipeline.lake.progress import Progress
 from pipeline.lake.service import JobService
 from tests.fakes.clock import ManualClock
 from tests.fakes.lake_jobs import lake_job

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from native.build import BuildError, build
 from pipeline.plan.piece import AbortedRange, PartitionName
-from pipeline.read import kernels
-from pipeline.read.compiled_kernel import load_compiled
+from pipeline.read.decode import kernels
+from pipeline.read.decode.compiled_kernel import load_compiled
+from pipeline.read.decode.numpy_kernel import NumpyKernel
+from pipeline.read.decode.record_table import Kernel
+from pipeline.read.decode.row_decoder import RowDecoder
+from pipeline.read.decode.row_schema import COLUMNS
 from pipeline.read.errors import BrokenBatchError
-from pipeline.read.numpy_kernel import NumpyKernel
-from pipeline.read.record_table import Kernel
-from pipeline.read.row_decoder import RowDecoder
-from pipeline.read.row_schema import COLUMNS
 from protocol.errors import DecodeError
 from protocol.records.batch import (
     HEADER,

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from pipeline.plan.bucket import Bucket
 from pipeline.plan.piece import PartitionName, RemotePiece
-from pipeline.read.byte_source import StoreBytes
-from pipeline.read.open_buckets import LentBucket
-from pipeline.read.open_segment import OpenSegment, open_segment
-from pipeline.read.store_thread import StoreThread
+from pipeline.read.bytes.byte_source import StoreBytes
+from pipeline.read.bytes.open_buckets import LentBucket
+from pipeline.read.bytes.open_segment import OpenSegment, open_segment
+from pipeline.read.bytes.store_thread import StoreThread
 from protocol.records.batch import HEADER_SIZE
 from protocol.records.builder import build_batch
 from protocol.records.compression import Codec

@@ -9,9 +9,9 @@ import pytest
 from pipeline.plan.bucket import Bucket, BucketOptions
 from pipeline.plan.piece import BrokerPiece, PartitionName, RemotePiece
 from pipeline.plan.splits import pieces
-from pipeline.read.broker_client import BrokerClient
-from pipeline.read.broker_options import BrokerOptions
-from pipeline.read.open_buckets import OpenBuckets
+from pipeline.read.broker.client import BrokerClient
+from pipeline.read.broker.options import BrokerOptions
+from pipeline.read.bytes.open_buckets import OpenBuckets
 from pipeline.read.piece_rows import PieceReader, ReadOptions, read_piece
 from pipeline.read.read_errors import LostOffsetsError, ReadError
 from protocol.api_keys import ApiKey
@@ -19,8 +19,8 @@ from storage.environment.filesystem import LocalFilesystem
 from tests.fakes.clock import ManualClock
 from tests.fakes.object_store import FOREVER, Fault
 from tests.unit.pipeline.plan.bucket_world import BucketWorld, Replica, Row
+from tests.unit.pipeline.read.broker.test_client import World as Brokers
 from tests.unit.pipeline.read.segment_world import record_segment, segment_world
-from tests.unit.pipeline.read.test_broker_client import World as Brokers
 from tests.unit.storage.log_model import TOPIC_ID, read_batches
 from tiered.errors import StoreDeniedError
 from tiered.segment_metadata import RemoteLogSegmentMetadata

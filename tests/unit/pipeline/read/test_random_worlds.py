@@ -20,8 +20,8 @@ from pipeline.plan.partition_log import PartitionLog
 from pipeline.plan.piece import RemotePiece
 from pipeline.plan.splits import OffsetRange, SplitLimits, plan_pieces
 from pipeline.plan.time_offsets import offset_for_time
-from pipeline.read.kernels import KERNEL_NAMES, load_kernel
-from pipeline.read.open_buckets import OpenBuckets
+from pipeline.read.bytes.open_buckets import OpenBuckets
+from pipeline.read.decode.kernels import KERNEL_NAMES, load_kernel
 from pipeline.read.piece_rows import PieceReader, ReadOptions
 from storage.environment.clock import SystemClock
 from tests.unit.pipeline.read.random_world import RandomWorld, Row

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.plan.piece import AbortedRange, RemotePiece
+from pipeline.read.decode.row_decoder import RowDecoder
+from pipeline.read.decode.row_schema import COLUMNS
 from pipeline.read.loss import LossReport
 from pipeline.read.read_errors import DamagedBatchError, DamagedDataError
-from pipeline.read.row_decoder import RowDecoder
-from pipeline.read.row_schema import COLUMNS
 from pipeline.read.segment_rows import SegmentRows
 from protocol.records.batch import update_crc
 from protocol.records.compression import Codec

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql.datasource import EqualTo, GreaterThan, InputPartition
 
 from pipeline.source.batch_reader import BatchReader, FilteringBatchReader
-from pipeline.source.options import Query, parse_options
+from pipeline.source.options.options import Query, parse_options
 from tests.unit.pipeline.source.test_planner import planner, world_of
 from tests.unit.storage.log_model import NOW_MS
 

@@ -7,12 +7,12 @@ import pytest
 from pipeline.plan.bucket import Bucket, BucketOptions
 from pipeline.plan.errors import TopicError
 from pipeline.plan.piece import BrokerPiece
-from pipeline.read.broker_client import BrokerClient
-from pipeline.read.broker_errors import BrokerUnreachableError
-from pipeline.read.broker_options import BrokerOptions
+from pipeline.read.broker.client import BrokerClient
+from pipeline.read.broker.errors import BrokerUnreachableError
+from pipeline.read.broker.options import BrokerOptions
 from pipeline.read.read_errors import ReadError
 from pipeline.source.broker_view import remade_topics
-from pipeline.source.options import Query, parse_options
+from pipeline.source.options.options import Query, parse_options
 from pipeline.source.planner import Planner, SourcePlan
 from protocol.api_keys import ApiKey
 from storage.types.topic_partition import TopicPartition

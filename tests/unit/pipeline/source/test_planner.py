@@ -7,7 +7,7 @@ import pytest
 from pipeline.plan.bucket import Bucket, BucketOptions
 from pipeline.plan.errors import PlanError, TopicError
 from pipeline.read.read_errors import LostOffsetsError
-from pipeline.source.options import Query, parse_options
+from pipeline.source.options.options import Query, parse_options
 from pipeline.source.partition_view import OffsetSpan
 from pipeline.source.planner import Planner
 from storage.types.topic_partition import TopicPartition

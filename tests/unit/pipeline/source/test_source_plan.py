@@ -9,7 +9,7 @@ from pipeline.plan.piece import BrokerPiece, RemotePiece
 from pipeline.plan.splits import PIECES_MAX
 from pipeline.read.read_errors import LostOffsetsError, ReadError
 from pipeline.source.data_loss import PlanLosses
-from pipeline.source.options import SourceOptions, parse_options
+from pipeline.source.options.options import SourceOptions, parse_options
 from pipeline.source.partition_view import OffsetSpan, PartitionView
 from pipeline.source.source_plan import plan_spans, split_by_offsets
 from storage.types.topic_partition import TopicPartition

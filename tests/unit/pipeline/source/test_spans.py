@@ -5,7 +5,7 @@ import pytest
 from pipeline.plan.errors import PlanError
 from pipeline.read.read_errors import LostOffsetsError
 from pipeline.source.data_loss import PlanLosses
-from pipeline.source.offset_limits import (
+from pipeline.source.options.offset_limits import (
     Earliest,
     GlobalTime,
     Latest,

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from pipeline.read.read_errors import LostOffsetsError, ReadError
-from pipeline.source.options import Query, parse_options
+from pipeline.source.options.options import Query, parse_options
 from pipeline.source.stream_reader import StreamReader
 from tests.fakes.clock import ManualClock
 from tests.unit.pipeline.plan.bucket_world import BucketWorld, Replica

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipeline.lake.batch_plan import TaskRange
-from pipeline.lake.data_file import BucketNames
-from pipeline.lake.file_writer import WriterOptions
+from pipeline.lake.batch.batch_plan import TaskRange
+from pipeline.lake.files.data_file import BucketNames
+from pipeline.lake.files.file_writer import WriterOptions
 from pipeline.lake.keyed.bucket_task import (
     BucketResult,
     BucketSpec,
@@ -19,8 +19,8 @@ from pipeline.lake.keyed.bucket_task import (
 from pipeline.lake.keyed.row_order import NEW, NO_TIME, buckets_of, with_kind
 from pipeline.lake.keyed.run_file import Run
 from pipeline.lake.keyed.run_writer import RunWriter
-from pipeline.lake.task import TableTarget
 from pipeline.lake.values.columns import ORDER_TIME, TIMESTAMP
+from pipeline.lake.work.task import TableTarget
 from tests.fakes.lake_log import TOPIC_ID
 from tests.fakes.lake_tables import OpenDirectory, open_directory
 

@@ -15,16 +15,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from pipeline.lake.data_file import DataFile
 from pipeline.lake.errors import ForeignTableError
-from pipeline.lake.file_writer import WriterOptions
+from pipeline.lake.files.data_file import DataFile
+from pipeline.lake.files.file_writer import WriterOptions
 from pipeline.lake.job import LakeJob
 from pipeline.lake.keyed import leftovers
 from pipeline.lake.keyed.reconcile import KeyedReconciler, ReconciledKeys
-from pipeline.lake.local_runner import LocalRunner
 from pipeline.lake.quarantine import Replay, Replayed
-from pipeline.lake.task import TableTarget, TaskSpec
 from pipeline.lake.values.spec import ConverterSpec, FieldSpec
+from pipeline.lake.work.local_runner import LocalRunner
+from pipeline.lake.work.task import TableTarget, TaskSpec
 from tests.fakes.keyed_log import (
     UPSERT,
     KeyedLog,

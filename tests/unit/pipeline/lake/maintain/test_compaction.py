@@ -7,7 +7,7 @@ from typing import TypeVar
 import pytest
 
 from pipeline.lake.errors import CommitConflictError
-from pipeline.lake.local_runner import LocalRunner
+from pipeline.lake.work.local_runner import LocalRunner
 from tests.fakes.lake_jobs import lake_job, run
 from tests.fakes.lake_log import FakeLog, is_bad, read_rows, rows_of
 from tests.fakes.lake_tables import KINDS, coordinates, open_sink, read_table

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pipeline.lake.data_file import CompactedNames, FileNames
+from pipeline.lake.files.data_file import CompactedNames, FileNames
 from pipeline.lake.maintain.groups import Group, GroupSettings, choose_groups
 from pipeline.lake.sinks.base import TableFile
 from tests.fakes.lake_log import TOPIC_ID

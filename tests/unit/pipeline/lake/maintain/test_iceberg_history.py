@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.lake.local_runner import LocalRunner
 from pipeline.lake.maintain import iceberg_history
 from pipeline.lake.maintain.left_over import Ages
+from pipeline.lake.work.local_runner import LocalRunner
 from tests.fakes.lake_jobs import lake_job, run
 from tests.fakes.lake_log import FakeLog, is_bad, read_rows, rows_of
 from tests.fakes.lake_tables import coordinates, open_catalog, open_sink, read_table

@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from pipeline.lake.batch_plan import FOLDER
-from pipeline.lake.data_file import CompactedNames, FileNames
+from pipeline.lake.batch.batch_plan import FOLDER
 from pipeline.lake.errors import LakeError, NothingRemovedError
+from pipeline.lake.files.data_file import CompactedNames, FileNames
 from pipeline.lake.maintain.left_over import Ages
 from pipeline.lake.maintain.upkeep import Maintained, Upkeep
 from tests.fakes.lake_jobs import lake_job, run

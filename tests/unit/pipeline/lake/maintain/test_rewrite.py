@@ -7,14 +7,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.lake.config import parse_partition_field
-from pipeline.lake.data_file import CompactedNames, DataFile, FileNames
-from pipeline.lake.directory_store import DirectoryStore
 from pipeline.lake.errors import TableUnavailableError
-from pipeline.lake.file_writer import FileWriter, WriterOptions
+from pipeline.lake.files.data_file import CompactedNames, DataFile, FileNames
+from pipeline.lake.files.file_writer import FileWriter, WriterOptions
 from pipeline.lake.maintain.rewrite import RewriteSpec, RewriteTask, RowsLostError, rewrite
 from pipeline.lake.maintain.sort_order import SortBy
 from pipeline.lake.sinks.base import TableFile
-from pipeline.lake.task import TableTarget
+from pipeline.lake.stores.directory_store import DirectoryStore
+from pipeline.lake.work.task import TableTarget
 from tests.fakes.lake_log import TOPIC_ID
 from tests.fakes.lake_tables import OpenDirectory, open_directory
 

@@ -4,12 +4,12 @@ from uuid import UUID
 
 import pytest
 
-from pipeline.lake.batch_plan import BatchPlan, TaskRange, encode_plan
-from pipeline.lake.data_file import BucketNames, CompactedNames, FileNames
+from pipeline.lake.batch.batch_plan import BatchPlan, TaskRange, encode_plan
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import ForeignTableError
+from pipeline.lake.files.data_file import BucketNames, CompactedNames, FileNames
 from pipeline.lake.maintain.unfinished import StoredPlan, Unfinished, stored_plans
-from pipeline.lake.progress import Progress
-from pipeline.lake.table_store import StoredFile
+from pipeline.lake.stores.table_store import StoredFile
 from tests.fakes.lake_log import TOPIC_ID
 from tests.fakes.lake_tables import open_directory
 

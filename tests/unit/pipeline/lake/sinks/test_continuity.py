@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from pipeline.lake.batch.progress import KEY
 from pipeline.lake.errors import ForeignTableError, LakeError, TableUnavailableError
 from pipeline.lake.maintain.left_over import Ages
-from pipeline.lake.progress import KEY
 from tests.fakes.lake_jobs import lake_job, run
 from tests.fakes.lake_log import FakeLog, is_bad, rows_of
 from tests.fakes.lake_tables import KINDS, coordinates, open_catalog, open_sink, read_table

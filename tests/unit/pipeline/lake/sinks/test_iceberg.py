@@ -7,8 +7,8 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
+from pipeline.lake.batch.progress import KEY, Progress
 from pipeline.lake.errors import ForeignTableError
-from pipeline.lake.progress import KEY, Progress
 from pipeline.lake.sinks.iceberg import PROPERTIES, SEQUENCE
 from tests.fakes.lake_tables import open_catalog, open_sink
 

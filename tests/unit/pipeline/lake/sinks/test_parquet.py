@@ -7,10 +7,9 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from pipeline.lake.data_file import DataFile
-from pipeline.lake.directory_store import DirectoryStore
+from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import ForeignTableError
-from pipeline.lake.progress import Progress
+from pipeline.lake.files.data_file import DataFile
 from pipeline.lake.sinks.parquet import (
     CHECKPOINT_EVERY,
     CHECKPOINTS,
@@ -18,6 +17,7 @@ from pipeline.lake.sinks.parquet import (
     ParquetSink,
     committed_files,
 )
+from pipeline.lake.stores.directory_store import DirectoryStore
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
 from tests.fakes.lake_tables import ForgetfulStore, open_directory

@@ -7,7 +7,7 @@ import pytest
 
 PROGRAM = """
 import json
-import pipeline.lake.task, pipeline.lake.file_writer
+import pipeline.lake.work.task, pipeline.lake.files.file_writer
 from pipeline.lake.values.avro_records import MAX_RECORD_BYTES
 from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.spec import MAX_VALUE_BYTES

@@ -1,0 +1,1 @@
+"""`varve groups`: list, describe, delete, reset offsets."""

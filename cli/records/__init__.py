@@ -1,0 +1,1 @@
+"""`varve produce`, `consume` and `dump-log`: records in and out."""

@@ -1,0 +1,1 @@
+"""`varve tier`: look at, verify, clean and restore remote storage."""

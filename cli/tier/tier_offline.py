@@ -1,0 +1,226 @@
+"""What `varve tier` does with a bucket alone, by its manifests: list, verify, rotate keys."""
+
+import argparse
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from cli.connection import FAILED, ClientFactory, CommandError, complain
+from cli.options import topic_name
+from cli.table import Cell, counted, format_json, format_size, format_table
+from cli.tier.tier_bucket import add_bucket_arguments, bucket_settings, with_bucket
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tiered.format.manifest import SegmentManifest
+    from tiered.metadata.history import HistorySummary
+    from tiered.segment_metadata import TopicIdPartition
+    from tiered.settings import TierSettings
+    from tiered.tier import Tier
+
+
+def list_bucket(args: argparse.Namespace) -> int:
+    """Partitions and what there is of them; also what is damaged."""
+    from tiered.metadata.history_reader import histories_among, read_histories
+    from tiered.restore.restore import read_manifests
+
+    problems: list[str] = []
+    topics = None if args.topic is None else [args.topic]
+    by_partition: dict[TopicIdPartition, list[SegmentManifest]] = {}
+
+    async def read(tier: "Tier") -> "Mapping[TopicIdPartition, HistorySummary]":
+        objects: dict[str, int] = {}
+        for one in await read_manifests(tier, problems, topics, objects=objects):
+            by_partition.setdefault(one.metadata.partition, []).append(one)
+        return await read_histories(tier, histories_among(objects, topics), problems)
+
+    histories = with_bucket(bucket_settings(args), read)
+    for who in histories:
+        by_partition.setdefault(who, [])
+    rows = [
+        _row(who, segments, histories.get(who))
+        for who, segments in sorted(by_partition.items(), key=lambda item: item[0][1:])
+    ]
+    if args.json:
+        print(format_json(rows))
+    elif not rows:
+        print("no segments")
+    else:
+        cells: list[list[Cell]] = [
+            [
+                f"{row['topic']}-{row['partition']}",
+                str(row["topicId"]) + (" (being deleted)" if row["deleting"] else ""),
+                *(int(str(row[key])) for key in ("start", "end", "segments")),
+                format_size(int(str(row["bytes"]))),
+                format_size(int(str(row["storedBytes"]))),
+            ]
+            for row in rows
+        ]
+        headings = ("PARTITION", "TOPIC ID", "START", "END", "SEGMENTS", "SIZE", "STORED")
+        print(format_table(headings, cells))
+    for problem in problems:
+        complain(problem)
+    return FAILED if problems else 0
+
+
+def _row(
+    who: "TopicIdPartition", segments: "Sequence[SegmentManifest]", history: "HistorySummary | None"
+) -> dict[str, object]:
+    """What the bucket says of a partition; records below `start` are deleted or were never there.
+
+    `committedEnd` is where rows end that are known to be committed without a broker, and
+    `historyMs` when the broker told so; both null where there is no history.
+    """
+    starts = [one.metadata.start_offset for one in segments]
+    ends = [one.metadata.end_offset + 1 for one in segments]
+    told = 0 if history is None else history.log_start_offset
+    return {
+        "topic": who.topic,
+        "topicId": _id(who),
+        "partition": who.partition,
+        "clusterId": segments[-1].topic.cluster_id if segments else history and history.cluster_id,
+        "start": max(min(starts, default=told), told),
+        "end": max(ends, default=told),
+        "segments": len(segments),
+        "bytes": sum(one.metadata.segment_size_bytes for one in segments),
+        "storedBytes": sum(one.log_size + one.indexes_size for one in segments),
+        "deleting": history is not None and history.state.name == "DELETING",
+        "committedEnd": None if history is None else history.stable_end_offset,
+        "historyMs": None if history is None else history.written_ms,
+    }
+
+
+def _id(who: "TopicIdPartition") -> str:
+    from storage.types.uuid_text import format_uuid
+
+    return format_uuid(who.topic_id)
+
+
+def verify_bucket(args: argparse.Namespace) -> dict[str, Any]:
+    """Read every segment of `args.which` (None: all); a document as of the broker's page."""
+    return with_bucket(bucket_settings(args), lambda tier: _verify(tier, args.which))
+
+
+async def _verify(tier: "Tier", which: dict[str, str] | None) -> dict[str, Any]:
+    from tiered.errors import TieredError
+    from tiered.metadata.history_reader import histories_among, verify_history
+    from tiered.restore.restore import read_manifests
+
+    unread: list[str] = []
+    topics = None if which is None else [which["topic"]]
+    objects: dict[str, int] = {}
+    manifests = [
+        one
+        for one in await read_manifests(tier, unread, topics, objects=objects)
+        if which is None
+        or "partition" not in which
+        or one.metadata.partition.partition == int(which["partition"])
+    ]
+    faulty: list[dict[str, object]] = []
+    size = 0
+    for one in manifests:
+        metadata = one.metadata
+        try:
+            faults = await tier.verify_segment(metadata)
+        except TieredError as error:
+            unread.append(f"{metadata.partition} {metadata.id}: {error}")
+            continue
+        size += metadata.segment_size_bytes
+        if faults:
+            faulty.append(
+                {
+                    "topic": metadata.partition.topic,
+                    "partition": metadata.partition.partition,
+                    "start": metadata.start_offset,
+                    "end": metadata.end_offset + 1,
+                    "faults": [fault._asdict() for fault in faults],
+                }
+            )
+    only = "" if which is None or "partition" not in which else f"/{which['partition']}/"
+    history_faults = [
+        fault
+        for name in histories_among(objects, topics)
+        if only in name
+        for fault in await verify_history(tier, name)
+    ]
+    return {
+        "historyFaults": history_faults,
+        "partitions": len({one.metadata.partition for one in manifests}),
+        "segments": len(manifests),
+        "bytes": size,
+        "faulty": faulty,
+        "unread": unread,
+    }
+
+
+def rotate_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `rotate-keys`."""
+    parser.add_argument("--topic", type=topic_name, metavar="TOPIC", help="default: all")
+    add_bucket_arguments(parser)
+
+
+def rotate_keys(args: argparse.Namespace, _: ClientFactory) -> int:
+    """Wrap every data key with the active pair; may be stopped and begun again."""
+    from broker.remote.tier_settings import tier_home, tier_settings
+    from storage.environment.filesystem import LocalFilesystem
+
+    given = bucket_settings(args)
+    settings = tier_settings(given, tier_home(given, LocalFilesystem()))
+    if not settings.format.encryption:
+        raise CommandError("encryption is not switched on (rsm.config.encryption.enabled)")
+    rewrapped, active, plain, faults = asyncio.run(_rotate(settings, args.topic))
+    if args.json:
+        document = {
+            "keyPair": settings.format.key_pair_id,
+            "rewrapped": rewrapped,
+            "alreadyActive": active,
+            "notEncrypted": plain,
+            "faults": faults,
+        }
+        print(format_json(document))
+    else:
+        print(
+            f"wrapped {counted(rewrapped, 'key')} with {settings.format.key_pair_id}; "
+            f"{active} had it already, {plain} segments are not encrypted"
+        )
+    for fault in faults:
+        complain(f"{fault['key']}: {fault['problem']}")
+    if faults:
+        complain("the old key pair is still needed")
+    return FAILED if faults else 0
+
+
+async def _rotate(
+    settings: "TierSettings", topic: str | None
+) -> tuple[int, int, int, list[dict[str, Any]]]:
+    from storage.environment.clock import SystemClock
+    from storage.environment.filesystem import LocalFilesystem
+    from storage.environment.randomness import SystemRandomness
+    from storage.errors import StorageError
+    from tiered.errors import TieredError
+    from tiered.format.key_ring import KeyRing
+    from tiered.maintenance.key_rotation import rewrap_page
+    from tiered.object_store.factory import open_store
+
+    filesystem, randomness = LocalFilesystem(), SystemRandomness()
+    rewrapped = active = plain = 0
+    faults: list[dict[str, Any]] = []
+    try:
+        ring = KeyRing.load(settings.format, filesystem, randomness)
+        store = open_store(settings.store, filesystem, SystemClock(), randomness)
+        try:
+            continuation: str | None = None
+            while True:
+                # Also topics whose names go on after it: what is wrapped twice is only read.
+                page = await rewrap_page(store, ring, f"{topic}-" if topic else "", continuation)
+                rewrapped += page.rewrapped
+                active += page.active
+                plain += page.plain
+                faults += [fault._asdict() for fault in page.faults]
+                continuation = page.continuation
+                if continuation is None:
+                    return rewrapped, active, plain, faults
+        finally:
+            await store.close()
+    except (TieredError, StorageError) as error:
+        raise CommandError(f"object store: {error}") from error

@@ -1,0 +1,55 @@
+"""The log of a topic as a lake job sees it: what of each partition is there now, and its bytes."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+from pipeline.lake.batch.batch_plan import Span, TaskRange
+from pipeline.plan.piece import Piece
+
+
+class PartitionView(NamedTuple):
+    """A partition's log now.
+
+    Attributes:
+        start: Least offset to be read.
+        end: Where rows of the isolation level end, exclusive.
+        spans: Offsets of [start, end) with their bytes; what is missing between them is lost.
+        newest_ms: Time of the newest record that is known without reading; -1: unknown.
+    """
+
+    start: int
+    end: int
+    spans: tuple[Span, ...]
+    newest_ms: int = -1
+
+
+class TopicView(NamedTuple):
+    """A topic's log now, by partition."""
+
+    topic: str
+    topic_id: UUID
+    partitions: Mapping[int, PartitionView]
+
+
+class LogSource(Protocol):
+    """Where records come from."""
+
+    def look(self) -> TopicView:
+        """The topic now. Raises LakeError subclasses or what its store raises."""
+        ...
+
+    def aligned(self, tasks: Sequence[TaskRange]) -> Sequence[TaskRange]:
+        """Tasks with the same offsets in all, cut where reading costs least."""
+        ...
+
+    def pieces(self, tasks: Sequence[TaskRange]) -> Sequence[tuple[Piece, ...]]:
+        """For each range what to read, of the log as `look` found it last."""
+        ...
+
+    def offset_for_time(self, partition: int, time_ms: int) -> int | None:
+        """The first offset whose record is of a time or later, of the log as `look` found it last.
+
+        None: no record is.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""Data files: names, rows to Parquet, partition values."""

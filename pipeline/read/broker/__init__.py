@@ -1,0 +1,1 @@
+"""A small Kafka client of the pipeline's: metadata, offsets, raw batches, rows of them."""

@@ -1,0 +1,260 @@
+"""Brokers of a cluster, who leads which partition, and asking again what may pass by itself.
+
+bootstrap list ──> any broker ──Metadata──> leaders ──> requests to them
+^                        │ NOT_LEADER, fenced, unreachable ...
+└── after a pause, until retry_timeout_ms has passed since the first ──┘
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
+from uuid import UUID
+
+from pipeline.read.broker.connection import BrokerConnection, Dial, dial
+from pipeline.read.broker.errors import (
+    GONE,
+    BrokerError,
+    BrokerUnreachableError,
+    TopicGoneError,
+    code_of,
+    error_of,
+    is_passing,
+)
+from pipeline.read.broker.options import BrokerOptions
+from protocol.error_codes import ErrorCode
+from protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from storage.environment.clock import Clock
+
+T = TypeVar("T")
+
+BACKOFF_FACTOR_MAX: Final = 10
+CONNECTIONS_MAX: Final = 64
+"""Brokers that connections are kept to."""
+
+GONE_ATTEMPTS: Final = 4
+"""Answers of a kind that says a topic is not there, before it is believed: a broker that has just
+started does not know all yet."""
+
+
+class PartitionFacts(NamedTuple):
+    """A partition as its cluster tells of it; `leader` is -1 while there is none."""
+
+    number: int
+    leader: int
+    leader_epoch: int
+
+
+class TopicFacts(NamedTuple):
+    """A topic as its cluster tells of it; `topic_id` is nil where the brokers know no ids."""
+
+    name: str
+    topic_id: UUID
+    is_internal: bool
+    partitions: tuple[PartitionFacts, ...]
+
+
+class PassingError(BrokerError):
+    """May be over by itself; never leaves the client as such."""
+
+    def __init__(self, error: BrokerError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class BrokerCluster:
+    """See the module. Not for several threads at a time."""
+
+    def __init__(
+        self,
+        options: BrokerOptions,
+        clock: Clock,
+        sleep_ms: Callable[[float], None],
+        dial: Dial = dial,
+    ) -> None:
+        """Connect to nobody yet.
+
+        Raises:
+            BrokerError: The bootstrap list is none.
+        """
+        self.options = options
+        self._clock = clock
+        self._sleep_ms = sleep_ms
+        self._dial = dial
+        self._bootstrap = parse_addresses(options.bootstrap_servers)
+        self._addresses: dict[int, tuple[str, int]] = {}
+        self._connections: dict[tuple[str, int], BrokerConnection] = {}
+        self._leaders: dict[tuple[str, int], PartitionFacts] = {}
+
+    # -- asking again ------------------------------------------------------------------------
+
+    def patiently(self, what: str, attempt: Callable[[], T]) -> T:
+        """What `attempt` gives; again after a pause while it raises what may pass by itself.
+
+        Args:
+            what: Of what, for the error.
+            attempt: Raises PassingError or BrokerUnreachableError for that.
+
+        Raises:
+            BrokerError: Of the last attempt, when `retry_timeout_ms` has passed.
+        """
+        started_ms = self._clock.monotonic_ms()
+        pause_ms = float(self.options.retry_backoff_ms)
+        gone = 0
+        while True:
+            try:
+                return attempt()
+            except PassingError as error:
+                last = error.error
+            except BrokerUnreachableError as error:
+                last = error
+            if isinstance(last, TopicGoneError):
+                gone += 1
+                if gone >= GONE_ATTEMPTS:
+                    raise last
+            passed_ms = self._clock.monotonic_ms() - started_ms
+            if passed_ms + pause_ms > self._patience_ms:
+                text = f"{what}: given up after {passed_ms:.0f} ms: {last}"
+                raise type(last)(text) from last
+            self._sleep_ms(pause_ms)
+            most = self.options.retry_backoff_ms * BACKOFF_FACTOR_MAX
+            pause_ms = min(pause_ms * 2, most)
+            self._leaders.clear()
+
+    @property
+    def _patience_ms(self) -> int:
+        options = self.options
+        if self._addresses:
+            return options.retry_timeout_ms
+        return min(options.bootstrap_timeout_ms, options.retry_timeout_ms)
+
+    def check(self, number: int, what: str) -> None:
+        """Raise what an error code means; nothing for 0."""
+        code = code_of(number)
+        if code is ErrorCode.NONE:
+            return
+        error = error_of(code, what)
+        if is_passing(code):
+            raise PassingError(error)
+        raise error
+
+    # -- connections -------------------------------------------------------------------------
+
+    def any_broker(self) -> BrokerConnection:
+        """A connection to whoever answers first, of those known and of the bootstrap list.
+
+        Raises:
+            BrokerUnreachableError: Nobody does; names all that were asked.
+        """
+        tried: list[str] = []
+        for address in dict.fromkeys((*self._addresses.values(), *self._bootstrap)):
+            try:
+                return self.connection(address)
+            except BrokerUnreachableError as error:
+                tried.append(str(error))
+        raise BrokerUnreachableError("no broker answers: " + "; ".join(tried))
+
+    def connection(self, address: tuple[str, int]) -> BrokerConnection:
+        """To this address; the one that is open, if it is."""
+        known = self._connections.get(address)
+        if known is not None and not known.is_broken:
+            return known
+        if len(self._connections) >= CONNECTIONS_MAX:
+            self._connections.pop(next(iter(self._connections))).close()
+        made = BrokerConnection(
+            *address,
+            client_id=self.options.client_id,
+            connect_timeout_ms=self.options.connect_timeout_ms,
+            request_timeout_ms=self.options.request_timeout_ms,
+            dial=self._dial,
+        )
+        self._connections[address] = made
+        return made
+
+    def leader(self, topic: str, partition: int) -> tuple[BrokerConnection, int]:
+        """A connection to a partition's leader, and its epoch (-1: not known).
+
+        Raises:
+            PassingError: It has none now.
+            TopicGoneError: There is no such partition.
+            BrokerError: And others of Metadata.
+        """
+        facts = self._leaders.get((topic, partition))
+        if facts is None:
+            found = self.read_topics([topic]).get(topic)
+            facts = self._leaders.get((topic, partition))
+            if found is None or facts is None:
+                raise PassingError(
+                    TopicGoneError(f"the cluster has no partition {topic}-{partition}")
+                )
+        if facts.leader not in self._addresses:
+            del self._leaders[topic, partition]
+            raise PassingError(BrokerError(f"{topic}-{partition} has no leader now"))
+        return self.connection(self._addresses[facts.leader]), facts.leader_epoch
+
+    def by_leader(
+        self, partitions: Iterable[tuple[str, int]]
+    ) -> Mapping[BrokerConnection, Sequence[tuple[str, int, int]]]:
+        """(topic, partition, leader epoch) by the leader to be asked; raises as `leader`."""
+        groups: dict[BrokerConnection, list[tuple[str, int, int]]] = {}
+        for topic, partition in partitions:
+            connection, epoch = self.leader(topic, partition)
+            groups.setdefault(connection, []).append((topic, partition, epoch))
+        return groups
+
+    def forget_leader(self, topic: str, partition: int) -> None:
+        """Ask for it anew the next time."""
+        self._leaders.pop((topic, partition), None)
+
+    # -- metadata ----------------------------------------------------------------------------
+
+    def read_topics(self, names: Iterable[str] | None) -> dict[str, TopicFacts]:
+        """Topics with these names, or all, as far as there are such; one attempt.
+
+        Raises:
+            BrokerError: Nobody answers, or a topic may not be described.
+        """
+        wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+        answer: MetadataResponse = self.any_broker().call(request)
+        self.check(answer.error_code, "Metadata")
+        self._addresses = {one.node_id: (one.host, one.port) for one in answer.brokers}
+        topics = {}
+        for one in answer.topics:
+            if code_of(one.error_code) in GONE or one.name is None:
+                continue
+            self.check(one.error_code, f"topic {one.name}")
+            partitions = tuple(
+                PartitionFacts(part.partition_index, part.leader_id, part.leader_epoch)
+                for part in sorted(one.partitions, key=lambda part: part.partition_index)
+            )
+            for part in partitions:
+                self._leaders[one.name, part.number] = part
+            topics[one.name] = TopicFacts(one.name, one.topic_id, one.is_internal, partitions)
+        return topics
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+
+def parse_addresses(text: str) -> list[tuple[str, int]]:
+    """`host:port,host:port` taken apart.
+
+    Raises:
+        BrokerError: It is something else; names the part.
+    """
+    addresses = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        host, colon, port = part.rpartition(":")
+        host = host.rpartition("://")[2].removeprefix("[").removesuffix("]")
+        if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise BrokerError(f"kafka.bootstrap.servers: {part!r} is not host:port")
+        addresses.append((host, int(port)))
+    if not addresses:
+        raise BrokerError("kafka.bootstrap.servers is empty")
+    return addresses

@@ -1,0 +1,1 @@
+"""Bytes of segments on an executor: opened, fetched ahead, verified, as whole batches."""

@@ -1,0 +1,1 @@
+"""The source's options: one table of them, parsed and checked at once."""

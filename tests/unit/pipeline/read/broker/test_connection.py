@@ -1,0 +1,132 @@
+import socket
+
+import pytest
+
+from pipeline.read.broker.connection import UNDER_WAY_MAX, BrokerConnection, dial
+from pipeline.read.broker.errors import BrokerError, BrokerUnreachableError
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.fakes.kafka_cluster import Drop, KafkaCluster
+
+
+def connected(cluster: KafkaCluster) -> BrokerConnection:
+    return BrokerConnection(
+        "node1",
+        9092,
+        client_id="test",
+        connect_timeout_ms=1000,
+        request_timeout_ms=2000,
+        dial=cluster.dial,
+    )
+
+
+def named(*names: str) -> MetadataRequest:
+    return MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
+
+
+@pytest.fixture
+def cluster() -> KafkaCluster:
+    cluster = KafkaCluster()
+    cluster.add_topic("a")
+    cluster.add_topic("b")
+    return cluster
+
+
+def test_requests_go_out_in_the_newest_version_that_both_speak(cluster: KafkaCluster) -> None:
+    cluster.versions[ApiKey.METADATA] = (0, 9)
+    connection = connected(cluster)
+    assert [one.name for one in connection.call(named("a", "b")).topics] == ["a", "b"]
+    assert cluster.log[-1][:3] == (1, ApiKey.METADATA, 9)
+    connection.call(named("a"), 8)
+    assert cluster.log[-1][2] == 8
+
+
+def test_an_api_of_which_no_version_is_known_is_refused(cluster: KafkaCluster) -> None:
+    cluster.versions[ApiKey.METADATA] = (40, 41)
+    connection = connected(cluster)
+    with pytest.raises(BrokerError, match="speaks versions 40 to 41 of METADATA"):
+        connection.call(named("a"))
+    del cluster.versions[ApiKey.METADATA]
+    with pytest.raises(BrokerError, match="speaks versions 0 to -1"):
+        connected(cluster).call(named("a"))
+
+
+def test_answers_are_given_to_who_asked(cluster: KafkaCluster) -> None:
+    connection = connected(cluster)
+    first, second = connection.send(named("a")), connection.send(named("b"))
+    assert second.wait().topics[0].name == "b"
+    assert first.wait().topics[0].name == "a"
+
+
+def test_only_so_many_requests_are_under_way(cluster: KafkaCluster) -> None:
+    connection = connected(cluster)
+    for _ in range(UNDER_WAY_MAX):
+        connection.send(named("a"))
+    with pytest.raises(BrokerError, match="under way"):
+        connection.send(named("a"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        (Drop.CONNECTION, "the connection to node1:9092 has ended: it was closed by the broker"),
+        (Drop.HALF, "the connection to node1:9092 has ended"),
+        (Drop.SILENCE, "node1:9092 has not answered within 2000 ms"),
+        (Drop.GARBAGE, "node1:9092 has not answered|node1:9092 answers out of order|Kafka's"),
+    ],
+)
+def test_a_connection_that_fails_is_broken_for_good(
+    cluster: KafkaCluster, fault: Drop, text: str
+) -> None:
+    connection = connected(cluster)
+    cluster.fail(ApiKey.METADATA, fault)
+    first = connection.send(named("a"))
+    with pytest.raises(BrokerUnreachableError, match=text):
+        first.wait()
+    assert connection.is_broken
+    with pytest.raises(BrokerUnreachableError, match="has ended"):
+        connection.send(named("b"))
+    assert cluster.open == 0
+
+
+def test_who_does_not_speak_kafkas_protocol_is_told_as_such(cluster: KafkaCluster) -> None:
+    cluster.fail(ApiKey.API_VERSIONS, Drop.GARBAGE)
+    with pytest.raises(BrokerUnreachableError, match="node1:9092"):
+        connected(cluster)
+    assert cluster.open == 0
+
+
+def test_a_broker_that_refuses_api_versions_is_told_as_such(cluster: KafkaCluster) -> None:
+    cluster.fail(ApiKey.API_VERSIONS, ErrorCode.UNSUPPORTED_VERSION)
+    with pytest.raises(BrokerError, match="answers ApiVersions with error 35"):
+        connected(cluster)
+
+
+def test_nobody_there_is_told_with_address() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    with pytest.raises(BrokerUnreachableError, match=rf"no connection to 127\.0\.0\.1:{port}"):
+        BrokerConnection(
+            "127.0.0.1", port, client_id="x", connect_timeout_ms=500, request_timeout_ms=500
+        )
+
+
+def test_the_machines_own_connection_has_a_deadline() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        wire = dial("127.0.0.1", deaf.getsockname()[1], 1.0)
+        wire.settimeout(0.01)
+        with pytest.raises(TimeoutError):
+            wire.recv_into(memoryview(bytearray(1)))
+        wire.close()
+
+
+def test_a_connection_that_takes_too_long_is_told_as_such() -> None:
+    def slow(host: str, port: int, timeout_s: float) -> socket.socket:
+        raise TimeoutError("timed out")
+
+    with pytest.raises(BrokerUnreachableError, match="within 700 ms"):
+        BrokerConnection(
+            "h", 1, client_id="x", connect_timeout_ms=700, request_timeout_ms=1, dial=slow
+        )
