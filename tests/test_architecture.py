@@ -5,6 +5,7 @@ import importlib.util
 import re
 import subprocess
 import tomllib
+from collections import Counter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -231,6 +232,17 @@ def test_every_package_folder_is_a_package() -> None:
     """A folder without `__init__.py` would be left out by some tools and found by others."""
     folders = {path.parent for path in MODULES}
     assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []
+
+
+MODULES_MAX = 25
+
+
+def test_no_folder_holds_more_than_can_be_read_at_a_glance() -> None:
+    """A listing of more than 25 says nothing; handlers are one for each API, as expected."""
+    sizes = Counter(path.parent for path in MODULES if not path.is_relative_to(GENERATED))
+    del sizes[ROOT / "broker" / "handlers"]
+    crowded = {str(folder.relative_to(ROOT)): n for folder, n in sizes.items() if n > MODULES_MAX}
+    assert crowded == {}
 
 
 def _has_behaviour(path: Path) -> bool:
