@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pipeline.source.options.option_table import OPTIONS, WITHOUT_EFFECT
 
-PATH = Path(__file__).resolve().parents[2] / "docs" / "pipeline.md"
+PATH = Path(__file__).resolve().parents[3] / "docs" / "pipeline.md"
 
 BEGIN = "<!-- Options: written by `make docs` from pipeline/source/options/option_table.py -->\n"
 END = "<!-- End of the options -->\n"

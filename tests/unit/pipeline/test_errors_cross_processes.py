@@ -38,6 +38,7 @@ SAMPLES: dict[Any, Any] = {
 STAY_WITHIN_A_PROCESS = {
     # They carry an open segment, or work to be done, to whoever called within the same thread.
     "SuspectBatchError",
+    "_DamagedFileError",
     "MisplacedSegmentError",
     "WouldBlockError",
 }

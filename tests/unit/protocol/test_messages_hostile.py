@@ -17,7 +17,9 @@ from protocol.primitives import encode_unsigned_varint
 from tests.differential.random_messages import RandomMessages
 
 APIS = {api.key: api for api in load()}
-KEYS = pytest.mark.parametrize("key", ApiKey, ids=lambda key: key.name.lower())
+KEYS = pytest.mark.parametrize(
+    "key", [ApiKey(api.key) for api in load()], ids=lambda key: key.name.lower()
+)
 MEBIBYTE = 1 << 20
 
 

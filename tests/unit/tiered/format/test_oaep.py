@@ -16,7 +16,7 @@ from tests.unit.tiered.key_files import private_key
 from tiered.format.oaep import unwrap, wrap
 
 RANDOMNESS = SeededRandomness(1)
-GOLDEN = Path(__file__).parents[2] / "golden" / "oaep_sha3_512.json"
+GOLDEN = Path(__file__).parents[3] / "golden" / "oaep_sha3_512.json"
 
 
 def sha256(data: bytes) -> object:

@@ -126,7 +126,8 @@ def test_a_running_job_fills_no_table_that_was_made_in_the_place_of_its(
 
 def copied(kind: str, root: Path, copy: Path) -> None:
     """As files; what is in an Iceberg table are absolute paths, so that one is no copy."""
-    shutil.copytree(root / "orders", copy / "orders")
+    for name in ("orders", "orders_quarantine"):
+        shutil.copytree(root / name, copy / name)
 
 
 @pytest.mark.parametrize("kind", ["delta", "parquet"], indirect=True)

@@ -28,7 +28,7 @@ from tests.unit.pipeline.read.batches import (
     logs,
 )
 
-GOLDEN = Path(__file__).parents[3] / "golden" / "records"
+GOLDEN = Path(__file__).parents[4] / "golden" / "records"
 
 kernels = pytest.mark.parametrize("kernel", KERNELS)
 
