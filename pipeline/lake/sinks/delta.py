@@ -140,7 +140,7 @@ class DeltaSink:
             )
         topic_id = UUID(known[TOPIC_ID])
         with refusals(self.name):
-            told = told_by(table, self._open)
+            told = told_by(table, self.store, self._open)
         begun = Progress(self._job, known.get(TOPIC, ""), topic_id, 0, {})
         progress = begun if told.text is None else decode_progress(told.text)
         if progress.topic_id != topic_id:

@@ -8,13 +8,18 @@ RESTORE takes files, columns and properties back, and application transactions n
 a restored table would seem to have rows that it has no more. So the newest commit of a job counts
 that is not behind a restore, by the metadata that each of them has. Where the log was cleaned and
 holds none, transactions tell, unless there is a restore.
+
+Commits are read from the table's store: deltalake's `history` waits for a store with Python's lock
+held, and a slow one would stop the whole process, signals included.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from pipeline.lake.batch.progress import KEY
 from pipeline.lake.errors import ForeignTableError
+from pipeline.lake.stores.table_store import TableStore
 
 RESTORE: Final = "RESTORE"
 
@@ -34,22 +39,24 @@ class Told(NamedTuple):
     restored_to: int
 
 
-def told_by(table: Any, at_version: Callable[[int], Any]) -> Told:
+def told_by(table: Any, store: TableStore, at_version: Callable[[int], Any]) -> Told:
     """Of the version that the table is at.
 
     Args:
         table: Of deltalake.
+        store: Of its files.
         at_version: Opens the table as it was at a version.
 
     Raises:
         ForeignTableError: It was restored to a version of which nothing is left that tells.
+        TableUnavailableError: The store does not answer.
     """
     restored_to = -1
     is_whole = False
     for limit in LIMITS:
-        entries = table.history(limit)
+        entries = commits(store, int(table.version()), limit)
         restored_to = -1
-        for entry, target in _counting(entries, table, at_version):
+        for entry, target in _counting(entries, table, store, at_version):
             if KEY in entry:
                 return Told(str(entry[KEY]), restored_to)
             if target is not None and restored_to < 0:
@@ -66,8 +73,34 @@ def told_by(table: Any, at_version: Callable[[int], Any]) -> Told:
     return Told(None, restored_to)
 
 
+def commits(store: TableStore, newest: int, limit: int | None) -> Sequence[Mapping[str, Any]]:
+    """What commits say of themselves (`commitInfo`), from a version downwards, with the `version`.
+
+    Args:
+        store: Of the table's files.
+        newest: The version to begin with.
+        limit: Commits at most; None: as far as the log goes back.
+    """
+    found: list[Mapping[str, Any]] = []
+    for version in range(newest, -1, -1):
+        if limit is not None and len(found) == limit:
+            break
+        data = store.get(f"_delta_log/{version:020}.json")
+        if data is None:
+            break
+        actions = map(json.loads, filter(None, data.splitlines()))
+        info: Mapping[str, Any] = next(
+            (one["commitInfo"] for one in actions if "commitInfo" in one), {}
+        )
+        found.append({**info, "version": version})
+    return found
+
+
 def _counting(
-    entries: Sequence[Mapping[str, Any]], table: Any, at_version: Callable[[int], Any]
+    entries: Sequence[Mapping[str, Any]],
+    table: Any,
+    store: TableStore,
+    at_version: Callable[[int], Any],
 ) -> Iterator[tuple[Mapping[str, Any], int | None]]:
     """Commits that made the table what it is, the newest first; with where a restore went."""
     newest = int(table.version())
@@ -76,18 +109,20 @@ def _counting(
             continue
         target = None
         if entry.get("operation") == RESTORE:
-            target = newest = _target(entry, table, at_version)
+            target = newest = _target(entry, table, store, at_version)
         yield entry, target
 
 
-def _target(entry: Mapping[str, Any], table: Any, at_version: Callable[[int], Any]) -> int:
+def _target(
+    entry: Mapping[str, Any], table: Any, store: TableStore, at_version: Callable[[int], Any]
+) -> int:
     """The version that a restore went back to: named, or of its time the one with its files."""
     number = int(entry["version"])
     named = entry.get("operationParameters", {}).get("version")
     if named not in (None, "", "null"):
         return int(named)
     files = set(at_version(number).file_uris())
-    for older in table.history():
+    for older in commits(store, number - 1, None):
         candidate = int(older["version"])
         if candidate < number and set(at_version(candidate).file_uris()) == files:
             return candidate

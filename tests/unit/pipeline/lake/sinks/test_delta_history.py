@@ -11,7 +11,7 @@ from pipeline.lake.errors import ForeignTableError
 from pipeline.lake.sinks.delta_history import told_by
 from tests.fakes.lake_jobs import lake_job, run
 from tests.fakes.lake_log import FakeLog, is_bad, rows_of
-from tests.fakes.lake_tables import coordinates, open_sink, read_table
+from tests.fakes.lake_tables import coordinates, open_directory, open_sink, read_table
 
 LOG = {0: (0, 60), 1: (5, 33)}
 GOOD = [one for one in rows_of(LOG) if not is_bad(one[1])]
@@ -92,7 +92,8 @@ def test_what_went_on_behind_a_restore_counts(tmp_path: Path) -> None:
     assert job.step() is not None
     assert offsets(tmp_path)[0] == 3
     table = DeltaTable(table.table_uri)
-    told = told_by(table, lambda version: DeltaTable(table.table_uri, version))
+    store = open_directory(table.table_uri)
+    told = told_by(table, store, lambda version: DeltaTable(table.table_uri, version))
     assert told.restored_to == -1
 
 
