@@ -1,17 +1,45 @@
-"""moto's S3 server in a thread, for as long as the tests run."""
+"""moto's S3 server in a process of its own, for as long as the tests run.
 
+Not in a thread: libraries that wait for an answer with Python's lock held (deltalake's `history`)
+would wait for ever for a server that needs the lock to answer.
+"""
+
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from tiered.settings import StoreSettings
 
+ROOT = Path(__file__).resolve().parents[2]
+
 
 @contextmanager
 def moto_server() -> Iterator[str]:
     """Its address on this machine."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.fakes.moto_server"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert address, "moto's server did not start"
+        try:
+            yield address
+        finally:
+            process.stdin.close()
+
+
+def serve() -> None:
+    """Serve until standard input ends, as it does with the test run that started this."""
     # Its imports warn about themselves, which is not for us to mend.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -22,10 +50,10 @@ def moto_server() -> Iterator[str]:
         server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
         server.start()
         host, port = server.get_host_and_port()
-        try:
-            yield f"http://{host}:{port}"
-        finally:
-            server.stop()
+        sys.stdout.write(f"http://{host}:{port}\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+        server.stop()
 
 
 def _say_nothing(*_: Any) -> None:
@@ -74,3 +102,7 @@ async def make_bucket(settings: StoreSettings) -> None:
             ):
                 raise
     _MADE.add((settings.endpoint_url, settings.bucket))
+
+
+if __name__ == "__main__":
+    serve()
