@@ -135,7 +135,8 @@ class KeyedTable:
             target: Where files are written.
 
         Raises:
-            ForeignTableError: See `state`; or a file of the table is none of a bucket.
+            ForeignTableError: See `state`; or a file of the table is none of a bucket, or rows of
+                it were deleted without writing it anew (delete files, deletion vectors).
             TaskFailedError: Worth another try.
         """
         state = self.state(plan.base, spec)
@@ -181,7 +182,7 @@ class KeyedTable:
         spec: ConverterSpec,
         target: TableTarget,
     ) -> TableChange:
-        keys = frozenset(self._sink.keys(view))
+        keys = self._keys(view)
         present = self._present(keys)
         topic_id_start = after.topic_id.hex[:8]
         tasks = [
@@ -213,6 +214,18 @@ class KeyedTable:
             sum(one.upserted for one in made),
             sum(one.deleted for one in made),
         )
+
+    def _keys(self, view: TableView) -> frozenset[str]:
+        """Of all files; rows that something else deleted would come back with the next merge."""
+        files = self._sink.files(view)
+        for file in files:
+            if file.sealed:
+                raise ForeignTableError(
+                    f"{self._sink.name}: {file.key}: {file.sealed}, by something else than a job: "
+                    "take that change back, or name a new table in sink.table, which begins at the "
+                    "log's start"
+                )
+        return frozenset(file.key for file in files)
 
     def _present(self, keys: frozenset[str]) -> Mapping[int, Mapping[str, NamedBucket]]:
         present: dict[int, dict[str, NamedBucket]] = {}

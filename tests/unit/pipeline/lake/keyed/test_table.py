@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from pipeline.lake.job import LakeJob
 from pipeline.lake.keyed import leftovers
 from pipeline.lake.keyed.reconcile import KeyedReconciler, ReconciledKeys
 from pipeline.lake.quarantine import Replay, Replayed
+from pipeline.lake.sinks.base import TableView
 from pipeline.lake.values.spec import ConverterSpec, FieldSpec
 from pipeline.lake.work.local_runner import LocalRunner
 from pipeline.lake.work.task import TableTarget, TaskSpec
@@ -145,6 +146,26 @@ def test_files_that_something_else_put_together_are_refused(kind: str, tmp_path:
     log.write(some_records(5))
     with pytest.raises(ForeignTableError, match=r"merged.parquet is no file of a key bucket"):
         run(keyed_job(kind, tmp_path, log))
+
+
+def test_rows_deleted_beside_their_files_are_not_brought_back(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By delete files or deletion vectors, which neither library here can write itself."""
+    log = KeyedLog(some_records(40))
+    run(keyed_job(kind, tmp_path, log))
+    before = read_table(kind, tmp_path)
+    cls = type(open_sink(kind, tmp_path))
+    files = cls.files
+
+    def with_deletions(sink: Any, view: TableView) -> Any:
+        return [file._replace(sealed="rows of it are deleted") for file in files(sink, view)]
+
+    monkeypatch.setattr(cls, "files", with_deletions)
+    log.write(some_records(5))
+    with pytest.raises(ForeignTableError, match="rows of it are deleted, by something else"):
+        run(keyed_job(kind, tmp_path, log))
+    assert read_table(kind, tmp_path).equals(before)
 
 
 def test_a_state_that_is_lost_ends_the_job(kind: str, tmp_path: Path) -> None:
