@@ -1,12 +1,14 @@
-"""From a spec to the format that reads values."""
+"""From a spec to the format that reads values.
+
+Avro and Protobuf are imported when a spec asks for them: polars, which parses blocks of Avro, takes
+45 MB of a worker that is to stay below 256.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
 
 import pyarrow as pa
 
-from pipeline.lake.values.avro import AvroReader, avro_of_registry
-from pipeline.lake.values.avro_schema import parse_avro_schema
 from pipeline.lake.values.by_schema import OneSchemaFormat, RegistryFormat, SchemaReader
 from pipeline.lake.values.envelope import (
     HIDDEN,
@@ -18,7 +20,6 @@ from pipeline.lake.values.envelope import (
 )
 from pipeline.lake.values.json_blocks import JsonFormat
 from pipeline.lake.values.parsed import ValueFormat
-from pipeline.lake.values.protobuf import protobuf_of_file, protobuf_of_registry
 from pipeline.lake.values.raw import RawFormat, StringFormat
 from pipeline.lake.values.registry import RegisteredSchema, RegistryClient
 from pipeline.lake.values.spec import Envelope, FieldSpec, RegistrySpec
@@ -87,8 +88,12 @@ def reader_of(
     """
     reader: SchemaReader
     if kind == "avro":
+        from pipeline.lake.values.avro import avro_of_registry
+
         reader = avro_of_registry(found, column)
     else:
+        from pipeline.lake.values.protobuf import protobuf_of_registry
+
         reader = protobuf_of_registry(found, message)
     return EnvelopeReader(reader) if envelope == "change" else reader
 
@@ -117,8 +122,13 @@ def file_reader(
     """
     reader: SchemaReader
     if kind == "avro":
+        from pipeline.lake.values.avro import AvroReader
+        from pipeline.lake.values.avro_schema import parse_avro_schema
+
         reader = AvroReader(parse_avro_schema(definition), column)
     else:
+        from pipeline.lake.values.protobuf import protobuf_of_file
+
         reader = protobuf_of_file(definition, message, indexed=indexed)
     return EnvelopeReader(reader) if envelope == "change" else reader
 
