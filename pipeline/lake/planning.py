@@ -20,7 +20,12 @@ from pipeline.lake.batch.batch_plan import (
 from pipeline.lake.batch.first_offsets import FirstOffsets
 from pipeline.lake.batch.log_view import LogSource, PartitionView, TopicView
 from pipeline.lake.batch.progress import Progress
-from pipeline.lake.errors import ForeignTableError, LogBehindTableError, LostOffsetsError
+from pipeline.lake.errors import (
+    CommitConflictError,
+    ForeignTableError,
+    LogBehindTableError,
+    LostOffsetsError,
+)
 from pipeline.lake.sinks.base import Sink
 from pipeline.lake.values.spec import ConverterSpec
 from pipeline.lake.work.job_parts import JobSettings
@@ -105,6 +110,7 @@ class BatchPlanner:
         """The stored plan, or a new one, which is stored; None: the table has all.
 
         Raises:
+            CommitConflictError: Somebody has committed the batch by now.
             ForeignTableError: The stored plan goes beyond the log.
             LostOffsetsError, LogBehindTableError: The log does not continue the table.
         """
@@ -125,7 +131,15 @@ class BatchPlanner:
         tasks = self.next_tasks(topic, progress)
         if not tasks:
             return None
-        return shelf.put(BatchPlan(fingerprint, progress, tuple(self._source.aligned(tasks))))
+        plan = shelf.put(BatchPlan(fingerprint, progress, tuple(self._source.aligned(tasks))))
+        if self._sink.look().progress != progress:
+            # Plans of a batch are removed behind its commit. One that is put later, by a job that
+            # slept in between, may have other ranges: its files would stand beside the table's.
+            shelf.forget(progress)
+            raise CommitConflictError(
+                f"{self._sink.name}: batch {progress.batch + 1} was committed while it was planned"
+            )
+        return plan
 
     def _attempt(self) -> Mapping[str, str]:
         """What tells an attempt at a batch from others, where another may find fewer rows.

@@ -425,6 +425,25 @@ def test_files_of_a_plan_that_was_put_aside_go(tmp_path: Path) -> None:
     check("parquet", tmp_path)
 
 
+def test_a_batch_that_was_committed_while_it_was_planned_is_not_worked_again(
+    tmp_path: Path,
+) -> None:
+    """By a job that slept: its plan may have other ranges, so its files other names."""
+    lake_job("parquet", tmp_path, FakeLog(LOG)).step()
+    slept: list[int] = []
+
+    def sleep(call: str, behind: bool) -> None:
+        if call == "put_if_absent" and not behind and not slept:
+            slept.append(1)
+            run(lake_job("parquet", tmp_path, FakeLog(LOG), max_bytes=1 << 30))
+
+    run(lake_job("parquet", tmp_path, FakeLog(LOG), hook=sleep))
+    assert slept
+    files = [pq.read_table(path) for path in (tmp_path / "orders").glob("part-*.parquet")]
+    assert coordinates(pa.concat_tables(files)) == GOOD
+    check("parquet", tmp_path)
+
+
 def test_records_that_fit_no_more_are_not_lost(tmp_path: Path) -> None:
     """The quarantine has the batch already, and lacks those."""
     with pytest.raises(KeyboardInterrupt):
