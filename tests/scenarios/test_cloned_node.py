@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,10 @@ from tiered.maintenance.bucket_ownership import CLAIM_KEY, NOTICE_MS_MIN, ClaimS
 
 
 def objects(store: Path) -> set[Path]:
-    return {path for path in store.rglob("t-*/**/*") if path.is_file()}
+    """Of the topic; folders that go while they are listed are passed over."""
+    walked = ((Path(folder), names) for folder, _, names in os.walk(store))
+    found = {folder / name for folder, names in walked for name in names}
+    return {path for path in found if path.relative_to(store).parts[0].startswith("t-")}
 
 
 def state(node: Node) -> ClaimState:
