@@ -154,8 +154,11 @@ class DirectoryTree:
                 self._filesystem.mkdir(folder)
                 file = self._filesystem.open(path, create=True)
             except DiskError as error:
-                # Somebody's delete has removed the empty folder under us.
-                if error.errno != errno.ENOENT or attempt + 1 == FOLDER_ATTEMPTS:
+                # A delete removed the empty folder meanwhile: behind the mkdir (ENOENT), or
+                # between its EEXIST and its look whether that is a folder (EEXIST). A file
+                # in the folder's place is EEXIST each time, and raised in the end.
+                passing = error.errno in (errno.ENOENT, errno.EEXIST)
+                if not passing or attempt + 1 == FOLDER_ATTEMPTS:
                     raise
                 continue
             return UnfinishedObject(file, path, target, folder)

@@ -374,3 +374,37 @@ def test_a_long_write_is_many_short_ones() -> None:
     assert unfinished.size == len(data)
     tree.commit(unfinished)
     assert tree.read(KEY, len(data)) == data
+
+
+class _FolderTakenAway(LocalFilesystem):
+    """A disk where another call removes a folder between `mkdir` and what follows it."""
+
+    __slots__ = ("codes", "made")
+
+    def __init__(self, *codes: int) -> None:
+        super().__init__()
+        self.codes = list(codes)
+        self.made = 0
+
+    def mkdir(self, path: str) -> None:
+        self.made += 1
+        if self.codes:
+            raise DiskError("cannot create folder", path, self.codes.pop(0))
+        super().mkdir(path)
+
+
+@pytest.mark.parametrize("code", [errno.EEXIST, errno.ENOENT])
+def test_a_folder_that_a_delete_removes_meanwhile_is_made_again(code: int, tmp_path: Path) -> None:
+    """`makedirs` says EEXIST if the folder it met was gone when it looked what it is."""
+    filesystem = _FolderTakenAway(code, code)
+    put(DirectoryTree(filesystem, str(tmp_path)), KEY)
+    assert (tmp_path / KEY).read_bytes() == b"data"
+    assert filesystem.made == 3
+
+
+def test_a_file_in_the_place_of_a_folder_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "topic-id").mkdir()
+    (tmp_path / "topic-id" / "0").write_bytes(b"")
+    with pytest.raises(DiskError) as raised:
+        put(DirectoryTree(LocalFilesystem(), str(tmp_path)), KEY)
+    assert raised.value.errno in (errno.EEXIST, errno.ENOTDIR)
