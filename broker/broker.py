@@ -64,6 +64,7 @@ from storage.checkpoints.log_directory import LogDirectory
 from storage.environment.alerts import Alerts
 from storage.environment.clock import Clock, SystemClock, sleep_ms
 from storage.environment.descriptors import DescriptorShares, descriptor_limit, share_out
+from storage.environment.environment import Environment
 from storage.environment.filesystem import EVICTED_AT_ONCE, Filesystem, LocalFilesystem
 from storage.environment.randomness import Randomness, SystemRandomness
 from storage.environment.throttle import Throttle
@@ -161,6 +162,13 @@ class Broker:
         self.dynamic: DynamicSettings | None = None
         self.lag = LoopLag(self.timer, self.clock)
         self.filesystem: Filesystem = filesystem or LocalFilesystem(shares=self.descriptors)
+        self.environment = Environment(
+            clock=self.clock,
+            timer=self.timer,
+            filesystem=self.filesystem,
+            randomness=self.randomness,
+            run_blocking=self.disk.run,
+        )
         self.alerts = Alerts()
         self._on_loop = OnLoop(self.loop)
         self.cleaner_throttle = Throttle(
@@ -403,11 +411,7 @@ class Broker:
             tier_settings(controller.effective_settings, home),
             replicas=self.replicas,
             controller=controller,
-            disk=self.disk,
-            clock=self.clock,
-            timer=self.timer,
-            randomness=self.randomness,
-            filesystem=self.filesystem,
+            environment=self.environment,
             log_dir=home,
             node_id=self.settings.node_id,
             on_lookup_timeout=self.lookups.set_timeout,

@@ -22,9 +22,7 @@ from uuid import UUID
 
 from broker.remote.metadata_topic import REMOTE_LOG_METADATA
 from storage.environment.alerts import Alerts
-from storage.environment.clock import Clock
-from storage.environment.filesystem import Filesystem
-from storage.environment.randomness import Randomness
+from storage.environment.environment import Environment
 from tiered.segment_metadata import TopicIdPartition
 from tiered.settings import TierSettings
 from tiered.tasks.tiered_partition import TieredPartition
@@ -36,8 +34,6 @@ if TYPE_CHECKING:
     from broker.remote.metadata_log import ReplicaMetadataLog
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
-    from broker.runtime.disk import Disk
-    from broker.runtime.timer import Timer
     from tiered.fetch.reader import Reader
     from tiered.metadata.topic_based_manager import TopicMetadataManager
     from tiered.restore.metadata_rebuild import MetadataRebuild
@@ -65,11 +61,7 @@ class RemoteStorage:
         *,
         replicas: "ReplicaManager",
         controller: "Controller",
-        disk: "Disk",
-        clock: Clock,
-        timer: "Timer",
-        randomness: Randomness,
-        filesystem: Filesystem,
+        environment: Environment,
         log_dir: str,
         node_id: int,
         on_lookup_timeout: Callable[[float], None],
@@ -82,11 +74,7 @@ class RemoteStorage:
             settings: To begin with.
             replicas: Reads from here what is not local.
             controller: Topics, and their settings.
-            disk: Threads.
-            clock: Time.
-            timer: Time.
-            randomness: Ids.
-            filesystem: Of caches and logs.
+            environment: Of the broker; its disk holds the caches and the metadata's snapshots.
             log_dir: The first one: metadata snapshots lie there.
             node_id: Of this broker.
             on_lookup_timeout: Told `remote.list.offsets.request.timeout.ms`.
@@ -101,11 +89,9 @@ class RemoteStorage:
         self.rebuild: MetadataRebuild | None = None
         self._replicas = replicas
         self._controller = controller
-        self._disk = disk
-        self._clock = clock
-        self._timer = timer
-        self._randomness = randomness
-        self._filesystem = filesystem
+        self._environment = environment
+        self._clock = environment.clock
+        self._timer = environment.timer
         self._log_dir = log_dir
         self._node_id = node_id
         self._on_lookup_timeout = on_lookup_timeout
@@ -152,7 +138,7 @@ class RemoteStorage:
         from tiered.tasks.manager import RemoteLogManager
         from tiered.worker.factory import open_tier
 
-        settings = self.settings
+        settings, environment = self.settings, self._environment
         cluster_id = self._controller.image.cluster_id
         tier = open_tier(settings, timer=self._timer, clock=self._clock)
         snapshots: SnapshotStore
@@ -160,7 +146,9 @@ class RemoteStorage:
             snapshots = BucketSnapshotStore(tier, cluster_id)
         else:
             snapshots = LocalSnapshotStore(
-                self._filesystem, f"{self._log_dir}/{SNAPSHOTS_DIRECTORY}", self._disk.run
+                environment.filesystem,
+                f"{self._log_dir}/{SNAPSHOTS_DIRECTORY}",
+                environment.run_blocking,
             )
         log = self._metadata_log = ReplicaMetadataLog(
             self._replicas,
@@ -173,34 +161,36 @@ class RemoteStorage:
             snapshots,
             clock=self._clock,
             timer=self._timer,
-            run=self._disk.run,
+            run=environment.run_blocking,
         )
         reader = Reader(
             settings,
             tier,
             metadata,
-            filesystem=self._filesystem,
+            filesystem=environment.filesystem,
             clock=self._clock,
             timer=self._timer,
-            run=self._disk.run,
-            randomness=self._randomness,
+            run=environment.run_blocking,
+            randomness=environment.randomness,
         )
         manager = RemoteLogManager(
             metadata=metadata,
             tier=tier,
             clock=self._clock,
             timer=self._timer,
-            randomness=self._randomness,
-            filesystem=self._filesystem,
+            randomness=environment.randomness,
+            filesystem=environment.filesystem,
             broker_id=self._node_id,
             cluster_id=cluster_id,
             settings=settings,
-            run_blocking=self._disk.run,
+            run_blocking=environment.run_blocking,
             progress=lambda segment: bytes_moved(tier.statistics(), segment),
             on_segment_deleted=lambda segment: reader.forget_segment(segment.id),
             is_deleted=lambda topic_id: topic_id in self._controller.image.deleted_topics,
             alerts=self._alerts,
-            incarnations=IncarnationFile(self._filesystem, self._log_dir, self._disk.run),
+            incarnations=IncarnationFile(
+                environment.filesystem, self._log_dir, environment.run_blocking
+            ),
         )
         self.tier, self.metadata, self.reader, self.manager = tier, metadata, reader, manager
         self.rebuild = MetadataRebuild(
@@ -360,7 +350,7 @@ class RemoteStorage:
             [(_who(partition), partition) for partition in partitions],
             manager=self.manager,
             settled=self.settled,
-            checkpoint=lambda: self._disk.run(self._checkpoint_log_starts),
+            checkpoint=lambda: self._environment.run_blocking(self._checkpoint_log_starts),
             timer=self._timer,
             limit_ms=limit_ms,
         )
