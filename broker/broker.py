@@ -30,8 +30,8 @@ from broker.handlers.fetch import FetchHandler
 from broker.handlers.produce import ProduceHandler
 from broker.handlers.share_fetch import ShareFetchHandler
 from broker.network.admin_http import AdminServer, Page, Query
+from broker.network.iteration_end import TurnEnd
 from broker.network.server import LIMIT_KEYS, LISTENER_KEYS, WORKER_KEYS, NetworkServer
-from broker.network.turn_end import TurnEnd
 from broker.node.dynamic_settings import DynamicSettings
 from broker.node.node_directories import NodeDirectories
 from broker.node.node_store import NodeStore, NodeStoreError

@@ -36,9 +36,9 @@ from broker.groups.share.share_protocol import ShareProtocol
 from broker.groups.share.validation import check_share_heartbeat
 from broker.groups.stats import CommittedOffset, GroupSnapshot, GroupStats
 from broker.groups.transactional_offsets import TransactionalOffsetCommit, TransactionalOffsets
-from broker.network.request import RequestContext
 from broker.replicas.replica_manager import INTERNAL_APPEND_TIMEOUT_MS
 from broker.requests.answer import Answer
+from broker.requests.request_context import RequestContext
 from broker.runtime.errors import ApiError
 from broker.runtime.timer import Timer
 from config.broker import BrokerConfig

@@ -37,7 +37,7 @@ from protocol.messages.add_partitions_to_txn import (
 from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.ADD_PARTITIONS_TO_TXN

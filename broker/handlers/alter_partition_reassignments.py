@@ -30,7 +30,7 @@ from protocol.messages.alter_partition_reassignments import (
 
 if TYPE_CHECKING:
     from broker.controller.images.cluster_image import ClusterImage
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.ALTER_PARTITION_REASSIGNMENTS

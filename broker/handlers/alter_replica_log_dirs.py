@@ -29,7 +29,7 @@ from protocol.messages.alter_replica_log_dirs import (
 from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.ALTER_REPLICA_LOG_DIRS

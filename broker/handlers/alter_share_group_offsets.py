@@ -26,7 +26,7 @@ from protocol.messages.alter_share_group_offsets import (
 )
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.ALTER_SHARE_GROUP_OFFSETS

@@ -28,7 +28,7 @@ from protocol.messages.consumer_group_describe import (
 )
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.CONSUMER_GROUP_DESCRIBE

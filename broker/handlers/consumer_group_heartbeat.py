@@ -24,8 +24,8 @@ from protocol.messages.consumer_group_heartbeat import (
 )
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
     from broker.requests.answer import Answer
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.CONSUMER_GROUP_HEARTBEAT

@@ -31,7 +31,7 @@ from protocol.messages.create_topics import (
 )
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.CREATE_TOPICS

@@ -21,7 +21,7 @@ from protocol.messages.delete_groups import (
 )
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.DELETE_GROUPS

@@ -32,9 +32,9 @@ from protocol.messages.delete_records import (
 from storage.errors import StorageError
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
     from broker.remote.remote_storage import RemoteStorage
     from broker.replicas.partition import Partition
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.DELETE_RECORDS

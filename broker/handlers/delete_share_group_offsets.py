@@ -23,7 +23,7 @@ from protocol.messages.delete_share_group_offsets import (
 )
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.DELETE_SHARE_GROUP_OFFSETS

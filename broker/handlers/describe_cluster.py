@@ -24,7 +24,7 @@ from protocol.messages.describe_cluster import (
 )
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.DESCRIBE_CLUSTER

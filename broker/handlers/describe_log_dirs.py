@@ -33,7 +33,7 @@ from protocol.messages.describe_log_dirs import (
 from storage.errors import DiskError
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
     from storage.checkpoints.log_directory import LogDirectory
 

@@ -29,7 +29,7 @@ from protocol.messages.describe_topic_partitions import (
 
 if TYPE_CHECKING:
     from broker.controller.images.cluster_image import ClusterImage, PartitionImage, TopicImage
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.DESCRIBE_TOPIC_PARTITIONS

@@ -59,9 +59,9 @@ from tiered.remote_read import PausedRead, RemoteRecords
 
 if TYPE_CHECKING:
     from broker.network.connection import Connection
-    from broker.network.request import RequestContext
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
+    from broker.requests.request_context import RequestContext
     from protocol.hot.fetch import FetchPartition, FetchRequest
     from storage.index.reads import CachedReads
     from tiered.remote_read import RemoteRead

@@ -33,7 +33,7 @@ from protocol.messages.find_coordinator import (
 from storage.types.uuid_text import parse_uuid
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 logger = logging.getLogger(__name__)

@@ -30,7 +30,7 @@ from protocol.messages.init_producer_id import InitProducerIdRequest, InitProduc
 
 if TYPE_CHECKING:
     from broker.controller.producer_ids import ProducerIds
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.INIT_PRODUCER_ID

@@ -22,8 +22,8 @@ from protocol.api_keys import ApiKey
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
     from broker.requests.answer import Answer
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.JOIN_GROUP

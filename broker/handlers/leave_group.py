@@ -25,7 +25,7 @@ from protocol.messages.leave_group import (
 )
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.LEAVE_GROUP

@@ -24,7 +24,7 @@ from protocol.messages.list_config_resources import (
 
 if TYPE_CHECKING:
     from broker.controller.images.cluster_image import ClusterImage
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.LIST_CONFIG_RESOURCES

@@ -42,9 +42,9 @@ from storage.errors import StorageError
 from tiered.errors import TieredError
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
     from broker.remote.remote_storage import RemoteStorage
     from broker.replicas.partition import Partition
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.LIST_OFFSETS

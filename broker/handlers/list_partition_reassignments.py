@@ -17,7 +17,7 @@ from protocol.messages.list_partition_reassignments import (
 )
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.LIST_PARTITION_REASSIGNMENTS

@@ -48,7 +48,7 @@ from protocol.primitives import NIL_UUID
 if TYPE_CHECKING:
     from broker.controller.controller import Controller
     from broker.controller.images.cluster_image import ClusterImage
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.METADATA

@@ -38,7 +38,7 @@ from protocol.messages.offset_fetch import (
 if TYPE_CHECKING:
     from broker.controller.images.cluster_image import ClusterImage
     from broker.groups.offset_manager import FetchedOffset
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.OFFSET_FETCH

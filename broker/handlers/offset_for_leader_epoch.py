@@ -23,7 +23,7 @@ from protocol.messages.offset_for_leader_epoch import (
 from storage.errors import StorageError
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.OFFSET_FOR_LEADER_EPOCH

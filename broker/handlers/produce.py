@@ -59,9 +59,9 @@ from storage.errors import (
 
 if TYPE_CHECKING:
     from broker.network.connection import Connection
-    from broker.network.request import RequestContext
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
+    from broker.requests.request_context import RequestContext
     from broker.transactions.parts import PartitionRegistrar
     from broker.transactions.verification import Verdicts
     from protocol.hot.produce import ProduceRequest, ProduceTopic

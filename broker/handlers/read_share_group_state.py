@@ -25,8 +25,8 @@ from protocol.messages.read_share_group_state import (
 )
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
     from broker.requests.answer import Answer
+    from broker.requests.request_context import RequestContext
     from broker.share.parts import ShareServices
 
 API_KEY = ApiKey.READ_SHARE_GROUP_STATE

@@ -32,7 +32,7 @@ from protocol.messages.share_acknowledge import (
 )
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.share.parts import ShareServices
 
 API_KEY = ApiKey.SHARE_ACKNOWLEDGE

@@ -42,8 +42,8 @@ from tiered.remote_read import RemoteRecords
 
 if TYPE_CHECKING:
     from broker.network.connection import Connection
-    from broker.network.request import RequestContext
     from broker.replicas.replica_manager import ReplicaManager
+    from broker.requests.request_context import RequestContext
 
 API_KEY = ApiKey.SHARE_FETCH
 VERSIONS = (1, 2)

@@ -30,7 +30,7 @@ from protocol.messages.share_group_describe import (
 )
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.SHARE_GROUP_DESCRIBE

@@ -21,8 +21,8 @@ from protocol.messages.share_group_heartbeat import (
 )
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
     from broker.requests.answer import Answer
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.SHARE_GROUP_HEARTBEAT

@@ -18,8 +18,8 @@ from protocol.error_codes import ErrorCode
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
     from broker.requests.answer import Answer
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.SYNC_GROUP

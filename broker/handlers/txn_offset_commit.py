@@ -38,7 +38,7 @@ from protocol.messages.txn_offset_commit import (
 )
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.TXN_OFFSET_COMMIT

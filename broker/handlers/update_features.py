@@ -26,7 +26,7 @@ from protocol.messages.update_features import (
 )
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.UPDATE_FEATURES

@@ -26,8 +26,8 @@ from protocol.messages.write_share_group_state import (
 )
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
     from broker.requests.answer import Answer
+    from broker.requests.request_context import RequestContext
     from broker.share.parts import ShareServices
 
 API_KEY = ApiKey.WRITE_SHARE_GROUP_STATE

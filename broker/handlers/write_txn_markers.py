@@ -31,7 +31,7 @@ from storage.types.topic_partition import TopicPartition
 from storage.types.transaction_marker import TransactionMarker
 
 if TYPE_CHECKING:
-    from broker.network.request import RequestContext
+    from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.WRITE_TXN_MARKERS

@@ -12,8 +12,8 @@ import socket
 from collections.abc import Callable, Sequence
 
 from broker.network.connection import Connection
+from broker.network.connection_info import ConnectionInfo
 from broker.network.processor import Processor
-from broker.network.request import ConnectionInfo
 from broker.network.stream import Poller, SocketStream, tune
 from broker.runtime.timer import Timer
 from storage.environment.clock import Clock

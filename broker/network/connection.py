@@ -7,7 +7,7 @@
 
 Answers that are given while requests are being handled leave in one send when the last of them has
 been; so do, at the end of the loop's turn, those given later by whoever asks for it first
-(`gather_answers`, `broker.network.turn_end`). Other late answers leave at once.
+(`gather_answers`, `broker.network.iteration_end`). Other late answers leave at once.
 
 The reading half is READING (`_paused` is 0, the poller watches the socket) or PAUSED for one or
 more reasons, a bit each; it reads again when the last bit is cleared:
@@ -37,8 +37,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from broker.network.connection_info import ConnectionInfo
 from broker.network.receive_buffers import ReceiveBuffer
-from broker.network.request import ConnectionInfo
 from broker.network.response import Pieces, ResponseSlot, bytes_of
 from broker.network.sender import Sender
 from broker.network.stream import Stream

@@ -14,12 +14,12 @@ from broker.network.connection import (
     TURN_MS,
     Connection,
 )
-from broker.network.loop_turn import ROUND_MS, LoopTurn
+from broker.network.connection_info import ConnectionInfo
+from broker.network.iteration_end import TurnEnd
+from broker.network.read_budget import ROUND_MS, LoopTurn
 from broker.network.receive_buffers import ReceiveBuffers
-from broker.network.request import ConnectionInfo
 from broker.network.response import ResponseMemory
 from broker.network.stream import Poller, Stream
-from broker.network.turn_end import TurnEnd
 
 if TYPE_CHECKING:
     from collections.abc import Callable

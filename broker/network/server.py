@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from broker.network.acceptor import NO_BOUND, Acceptor, ConnectionLimits
 from broker.network.connection import Connection
 from broker.network.listeners import Listeners
-from broker.network.loop_turn import LoopTurn
 from broker.network.processor import Processor
+from broker.network.read_budget import LoopTurn
 from broker.network.receive_buffers import ReceiveBuffers
 from broker.network.request_channel import RequestChannel, Router
 from broker.network.response import ResponseMemory
@@ -22,7 +22,7 @@ from config.listeners import Listener
 from storage.environment.alerts import Alerts
 
 if TYPE_CHECKING:
-    from broker.network.turn_end import TurnEnd
+    from broker.network.iteration_end import TurnEnd
     from broker.replicas.cold_reads import ColdReads
     from broker.runtime.timer import Timer
     from config.broker import BrokerConfig

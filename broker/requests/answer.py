@@ -13,8 +13,8 @@ A handler makes one, hands it as a callback to whoever decides, and returns `res
 
 It belongs to no loop and has no callbacks of its own to schedule: giving it encodes the response in
 place, and what has been encoded leaves with the other answers of the loop's turn
-(`broker.network.turn_end`). A future would have its callback scheduled for each answer, and each
-would be sent by itself; only handlers that are coroutines at heart return one.
+(`broker.network.iteration_end`). A future would have its callback scheduled for each answer, and
+each would be sent by itself; only handlers that are coroutines at heart return one.
 """
 
 from collections.abc import Callable

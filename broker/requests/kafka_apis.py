@@ -27,10 +27,10 @@ from struct import error as StructError
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from broker.network.request import RequestContext
 from broker.requests.answer import Answer
 from broker.requests.api_stats import ApiStats
 from broker.requests.reply import PARKED, Body, HotResult, Parked, Reply, frame_response
+from broker.requests.request_context import RequestContext
 from broker.requests.request_limits import check_elements, check_size, elements_max_of
 from broker.runtime.errors import ApiError
 from protocol.api_keys import FIRST_FLEXIBLE_VERSION, ApiKey

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any, Final
 
-from broker.network.request import RequestContext
 from broker.network.response import Pieces, ResponseSlot
+from broker.requests.request_context import RequestContext
 
 SIZE_AND_CORRELATION: Final = Struct(">ii")
 SIZE_AND_CORRELATION_TAGS: Final = Struct(">iib")

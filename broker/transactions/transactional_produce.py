@@ -38,9 +38,9 @@ from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from broker.network.connection import Connection
-    from broker.network.request import RequestContext
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
+    from broker.requests.request_context import RequestContext
     from storage.environment.clock import Clock
 
 LOGGER = logging.getLogger(__name__)

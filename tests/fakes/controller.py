@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, cast
 from broker.controller.controller import Controller
 from broker.controller.images.cluster_image import BrokerEndpoint
 from broker.controller.store.metadata_store import MetadataStore
-from broker.network.request import ConnectionInfo, RequestContext
+from broker.network.connection_info import ConnectionInfo
+from broker.requests.request_context import RequestContext
 from config.broker import BrokerConfig
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.metadata_store import MemoryStore

@@ -21,8 +21,8 @@ from typing_extensions import override
 
 from broker.broker import Broker
 from broker.network.connection import Connection
+from broker.network.connection_info import ConnectionInfo
 from broker.network.processor import Processor
-from broker.network.request import ConnectionInfo
 from broker.network.request_channel import Router
 from broker.network.response import Pieces, ResponseSlot
 from config.load import load

@@ -10,8 +10,9 @@ from broker.coordinator.shard_log import AtTurnEnd
 from broker.groups.classic_group import ClassicGroup
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.groups.offset_manager import OffsetCommit
-from broker.network.request import ConnectionInfo, RequestContext
+from broker.network.connection_info import ConnectionInfo
 from broker.requests.answer import Answer
+from broker.requests.request_context import RequestContext
 from config.broker import BrokerConfig
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode

@@ -8,8 +8,9 @@ from uuid import UUID
 
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.handlers import join_group, offset_commit, offset_fetch, sync_group
-from broker.network.request import ConnectionInfo, RequestContext
+from broker.network.connection_info import ConnectionInfo
 from broker.requests.answer import Answer
+from broker.requests.request_context import RequestContext
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.messages import join_group as join_messages

@@ -4,9 +4,9 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from broker.network.connection import Connection
+from broker.network.connection_info import ConnectionInfo
 from broker.network.processor import Processor
 from broker.network.receive_buffers import ReceiveBuffers
-from broker.network.request import ConnectionInfo
 from broker.network.request_channel import RequestChannel
 from broker.network.response import Pieces, ResponseMemory, ResponseSlot
 from tests.fakes.clock import ManualClock

@@ -15,7 +15,7 @@ from broker.network.acceptor import (
     ConnectionLimits,
 )
 from broker.network.connection import Connection
-from broker.network.request import ConnectionInfo
+from broker.network.connection_info import ConnectionInfo
 from tests.fakes.clock import ManualClock
 from tests.fakes.network import FakePoller
 from tests.fakes.timer import ManualTimer

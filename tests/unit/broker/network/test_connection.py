@@ -15,9 +15,9 @@ from broker.network.connection import (
     UNANSWERED_MAX,
     Connection,
 )
-from broker.network.loop_turn import LoopTurn
+from broker.network.iteration_end import TurnEnd
+from broker.network.read_budget import LoopTurn
 from broker.network.request_channel import RequestChannel
-from broker.network.turn_end import TurnEnd
 from tests.unit.broker.network.harness import SHARED_SIZE, Harness, frame
 
 

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from broker.network.request import ConnectionInfo, RequestContext
+from broker.network.connection_info import ConnectionInfo
 from broker.network.response import ResponseSlot
 from broker.requests.reply import GATHERED_SIZE_MAX, Reply, frame_response
+from broker.requests.request_context import RequestContext
 from storage.types.file_slice import FileSlice
 
 

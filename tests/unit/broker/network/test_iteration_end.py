@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.network.turn_end import TURN_MS, TurnEnd
+from broker.network.iteration_end import TURN_MS, TurnEnd
 from tests.fakes.clock import ManualClock
 
 

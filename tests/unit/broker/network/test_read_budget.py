@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from broker.network.connection import Connection
-from broker.network.loop_turn import CHECK_MASK, ROUND_MS, LoopTurn
+from broker.network.read_budget import CHECK_MASK, ROUND_MS, LoopTurn
 from tests.fakes.clock import ManualClock
 
 
