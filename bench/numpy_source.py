@@ -7,7 +7,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
-from pipeline.read.piece_rows import read_piece
+from pipeline.read.piece.piece_rows import read_piece
 from pipeline.source.batch_reader import BatchReader
 from pipeline.source.data_source import VarveDataSource
 from pipeline.source.executor import read_options

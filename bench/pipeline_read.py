@@ -41,7 +41,7 @@ from pipeline.read.bytes.byte_source import FileBytes, StoreBytes
 from pipeline.read.bytes.chunk_stream import ChunkStream
 from pipeline.read.bytes.open_buckets import OpenBuckets
 from pipeline.read.bytes.open_segment import open_segment
-from pipeline.read.piece_rows import PieceReader, ReadOptions
+from pipeline.read.piece.piece_rows import PieceReader, ReadOptions
 from protocol.records.batch import crc32c, iterate_batches
 from protocol.records.compression import Codec
 from storage.environment.clock import SystemClock

@@ -32,7 +32,7 @@ from pipeline.lake.work.local_runner import LocalRunner
 from pipeline.lake.work.task import TableTarget, TaskSpec
 from pipeline.plan.errors import OptionsError
 from pipeline.plan.piece import Piece
-from pipeline.read.piece_rows import ReadOptions, read_piece
+from pipeline.read.piece.piece_rows import ReadOptions, read_piece
 from pipeline.source.executor import read_options
 from pipeline.source.planner import Planner
 from storage.environment.clock import Clock, SystemClock

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.plan.piece import Piece
 from pipeline.read.broker.options import BrokerOptions
-from pipeline.read.piece_rows import ReadOptions, read_piece
+from pipeline.read.piece.piece_rows import ReadOptions, read_piece
 from pipeline.source.options.options import SourceOptions
 from pipeline.source.settled import settle
 

@@ -14,7 +14,7 @@ from pipeline.plan.piece import BrokerPiece, PartitionName
 from pipeline.read.broker.client import EARLIEST, LATEST, NO_OFFSET, BrokerClient
 from pipeline.read.broker.errors import TopicGoneError
 from pipeline.read.broker.options import BrokerOptions
-from pipeline.read.piece_rows import ReadOptions, read_piece
+from pipeline.read.piece.piece_rows import ReadOptions, read_piece
 from pipeline.read.read_errors import LostOffsetsError
 from tests.interop.conftest import PROPERTIES
 

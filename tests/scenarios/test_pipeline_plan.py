@@ -22,7 +22,7 @@ from pipeline.plan.splits import pieces
 from pipeline.plan.time_offsets import offset_for_time
 from pipeline.read.broker.options import BrokerOptions
 from pipeline.read.bytes.open_buckets import OpenBuckets
-from pipeline.read.piece_rows import PieceReader, ReadOptions
+from pipeline.read.piece.piece_rows import PieceReader, ReadOptions
 from pipeline.read.read_errors import LostOffsetsError
 from protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,

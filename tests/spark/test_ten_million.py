@@ -25,7 +25,7 @@ import pytest
 
 from bench.process import tree
 from pipeline.read.broker.options import BrokerOptions
-from pipeline.read.piece_rows import ReadOptions, read_piece
+from pipeline.read.piece.piece_rows import ReadOptions, read_piece
 from pipeline.source.offsets import format_offsets
 from pipeline.source.options.options import parse_options
 from pipeline.source.planner import Planner

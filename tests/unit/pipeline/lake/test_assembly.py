@@ -12,7 +12,7 @@ from pipeline.lake.config import JobConfig, parse_job
 from pipeline.lake.errors import JobConfigError, TopicReplacedError
 from pipeline.lake.log_source import source_options
 from pipeline.plan.errors import PlanError
-from pipeline.read.piece_rows import ReadOptions
+from pipeline.read.piece.piece_rows import ReadOptions
 from tests.fakes.lake_bucket import LakeBucket, orders_bucket, record
 from tests.fakes.lake_tables import KINDS, coordinates, read_table
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
-from pipeline.read.piece_rows import read_piece
+from pipeline.read.piece.piece_rows import read_piece
 
 
 def peak_bytes() -> int:

@@ -10,7 +10,7 @@ import pytest
 from pipeline.plan.bucket import BucketOptions
 from pipeline.plan.piece import RemotePiece
 from pipeline.read.bytes.open_buckets import OpenBuckets
-from pipeline.read.piece_rows import PieceReader, ReadOptions
+from pipeline.read.piece.piece_rows import PieceReader, ReadOptions
 from pipeline.read.read_errors import DamagedDataError, LostOffsetsError
 from storage.environment.clock import SystemClock
 from storage.environment.filesystem import LocalFilesystem

@@ -15,7 +15,7 @@ from pipeline.plan.bucket import BucketOptions, open_bucket
 from pipeline.plan.bucket_log import read_bucket_log
 from pipeline.plan.piece import RemotePiece
 from pipeline.plan.splits import pieces
-from pipeline.read.piece_rows import ReadOptions, read_piece
+from pipeline.read.piece.piece_rows import ReadOptions, read_piece
 from tiered.errors import RemoteStorageError
 
 ARCHIVES = Path(__file__).resolve().parents[3] / "golden" / "plugin_history"

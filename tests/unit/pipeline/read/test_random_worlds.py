@@ -22,7 +22,7 @@ from pipeline.plan.splits import OffsetRange, SplitLimits, plan_pieces
 from pipeline.plan.time_offsets import offset_for_time
 from pipeline.read.bytes.open_buckets import OpenBuckets
 from pipeline.read.decode.kernels import KERNEL_NAMES, load_kernel
-from pipeline.read.piece_rows import PieceReader, ReadOptions
+from pipeline.read.piece.piece_rows import PieceReader, ReadOptions
 from storage.environment.clock import SystemClock
 from tests.unit.pipeline.read.random_world import RandomWorld, Row
 from tests.unit.storage.log_model import NOW_MS

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pipeline.read.loss import LossReport
 from protocol.records.compression import Codec
 from tests.fakes.object_store import StoredObject
+from tests.unit.pipeline.read.piece.test_segment_rows import FORMS, right, rows_of
 from tests.unit.pipeline.read.segment_world import (
     PARTITION,
     SegmentWorld,
@@ -15,7 +16,6 @@ from tests.unit.pipeline.read.segment_world import (
     record_segment,
     segment_world,
 )
-from tests.unit.pipeline.read.test_segment_rows import FORMS, right, rows_of
 
 LEADER_EPOCH = range(12, 16)
 """Bytes of a batch that nothing vouches for where its chunk has no sum."""

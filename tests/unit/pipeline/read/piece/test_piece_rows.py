@@ -12,7 +12,7 @@ from pipeline.plan.splits import pieces
 from pipeline.read.broker.client import BrokerClient
 from pipeline.read.broker.options import BrokerOptions
 from pipeline.read.bytes.open_buckets import OpenBuckets
-from pipeline.read.piece_rows import PieceReader, ReadOptions, read_piece
+from pipeline.read.piece.piece_rows import PieceReader, ReadOptions, read_piece
 from pipeline.read.read_errors import LostOffsetsError, ReadError
 from protocol.api_keys import ApiKey
 from storage.environment.filesystem import LocalFilesystem

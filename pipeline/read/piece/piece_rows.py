@@ -23,8 +23,8 @@ from pipeline.read.bytes.open_buckets import LentBucket, OpenBuckets
 from pipeline.read.decode.row_decoder import RowDecoder
 from pipeline.read.decode.row_schema import KAFKA_COLUMNS
 from pipeline.read.loss import LossReport
+from pipeline.read.piece.segment_rows import SegmentRows
 from pipeline.read.read_errors import DamagedDataError, LostOffsetsError, ReadError
-from pipeline.read.segment_rows import SegmentRows
 from storage.environment.clock import Clock, SystemClock
 from storage.environment.filesystem import Filesystem, LocalFilesystem
 from tiered.errors import ObjectNotFoundError

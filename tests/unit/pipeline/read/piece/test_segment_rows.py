@@ -8,8 +8,8 @@ from pipeline.plan.piece import AbortedRange, RemotePiece
 from pipeline.read.decode.row_decoder import RowDecoder
 from pipeline.read.decode.row_schema import COLUMNS
 from pipeline.read.loss import LossReport
+from pipeline.read.piece.segment_rows import SegmentRows
 from pipeline.read.read_errors import DamagedBatchError, DamagedDataError
-from pipeline.read.segment_rows import SegmentRows
 from protocol.records.batch import update_crc
 from protocol.records.compression import Codec
 from tests.fakes.object_store import FOREVER, Fault, StoredObject
@@ -343,7 +343,7 @@ def test_a_store_that_cannot_be_reached_is_no_loss() -> None:
 def test_chunks_that_are_too_large_to_be_held_give_the_same(
     form: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.read.segment_rows.WHOLE_CHUNK_BYTES_MAX", CHUNK - 1)
+    monkeypatch.setattr("pipeline.read.piece.segment_rows.WHOLE_CHUNK_BYTES_MAX", CHUNK - 1)
     segment = record_segment(30)
     with segment_world(**form, chunk_bytes=CHUNK) as world:
         piece = world.copy(segment)

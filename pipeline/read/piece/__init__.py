@@ -1,0 +1,1 @@
+"""Rows of a piece: from the bucket, or from the broker where the bucket lacks them."""
