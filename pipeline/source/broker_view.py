@@ -22,8 +22,8 @@ from pipeline.read.broker.cluster import TopicFacts
 from pipeline.source.bucket_topics import BucketTopics
 from pipeline.source.bucket_view import check_topics, partitions_of
 from pipeline.source.options.options import SourceOptions
+from pipeline.source.options.topics import Assigned, SubscribedPattern
 from pipeline.source.partition_view import PartitionView
-from pipeline.source.topics import Assigned, SubscribedPattern
 from storage.types.topic_partition import TopicPartition
 from storage.types.uuid_text import NIL, format_uuid
 

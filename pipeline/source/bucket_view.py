@@ -10,8 +10,8 @@ from pipeline.plan.piece import PartitionName
 from pipeline.source.bucket_topics import BucketTopics
 from pipeline.source.data_loss import LOG
 from pipeline.source.options.options import SourceOptions
+from pipeline.source.options.topics import Assigned, Subscribed, SubscribedPattern, TopicChoice
 from pipeline.source.partition_view import PartitionView
-from pipeline.source.topics import Assigned, Subscribed, SubscribedPattern, TopicChoice
 from storage.types.topic_partition import TopicPartition
 from storage.types.uuid_text import format_uuid
 

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from pipeline.plan.errors import OptionsError
 from pipeline.source.batch_reader import BatchReader, FilteringBatchReader
-from pipeline.source.columns import schema_text, simple_schema_text
+from pipeline.source.options.columns import schema_text, simple_schema_text
 from pipeline.source.options.options import Query, SourceOptions, parse_options
 from pipeline.source.stream_reader import StreamReader
 

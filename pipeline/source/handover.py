@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pipeline.plan.errors import OptionsError, PlanError
 from pipeline.source.bucket_view import Views
-from pipeline.source.offsets import EARLIEST, format_offsets
+from pipeline.source.options.offsets import EARLIEST, format_offsets
 from pipeline.source.options.options import parse_options
 from pipeline.source.planner import Planner
 

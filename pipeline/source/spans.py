@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from pipeline.plan.errors import PlanError
 from pipeline.source.bucket_view import Views
 from pipeline.source.data_loss import PlanLosses
-from pipeline.source.offsets import EARLIEST, LATEST
 from pipeline.source.options.offset_limits import (
     Earliest,
     GlobalTime,
@@ -18,6 +17,7 @@ from pipeline.source.options.offset_limits import (
     SpecificOffsets,
     SpecificTimes,
 )
+from pipeline.source.options.offsets import EARLIEST, LATEST
 from pipeline.source.partition_view import OffsetSpan, PartitionView
 from storage.types.topic_partition import TopicPartition
 

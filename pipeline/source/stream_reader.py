@@ -27,7 +27,7 @@ from pipeline.source.broker_view import remade_topics
 from pipeline.source.bucket_view import Views
 from pipeline.source.data_loss import PlanLosses, warn_of_options
 from pipeline.source.executor import rows_of
-from pipeline.source.offsets import OffsetDict, offset_dict, offsets_of
+from pipeline.source.options.offsets import OffsetDict, offset_dict, offsets_of
 from pipeline.source.options.options import SourceOptions
 from pipeline.source.partition_view import OffsetSpan
 from pipeline.source.planner import Planner

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.source.offsets import format_offsets
+from pipeline.source.options.offsets import format_offsets
 from pipeline.source.options.options import parse_options
 from pipeline.source.planner import Planner
 from storage.types.topic_partition import TopicPartition

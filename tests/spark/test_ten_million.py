@@ -26,7 +26,7 @@ import pytest
 from bench.process import tree
 from pipeline.read.broker.options import BrokerOptions
 from pipeline.read.piece.piece_rows import ReadOptions, read_piece
-from pipeline.source.offsets import format_offsets
+from pipeline.source.options.offsets import format_offsets
 from pipeline.source.options.options import parse_options
 from pipeline.source.planner import Planner
 from storage.types.topic_partition import TopicPartition

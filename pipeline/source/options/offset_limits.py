@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pipeline.source.offsets import EARLIEST, LATEST, parse_offsets
+from pipeline.source.options.offsets import EARLIEST, LATEST, parse_offsets
 from storage.types.topic_partition import TopicPartition
 
 

@@ -7,12 +7,12 @@ here is a mistake of whoever gave it.
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline.source.columns import parse_columns
-from pipeline.source.offsets import parse_timestamps
 from pipeline.source.options import option_values as values
+from pipeline.source.options.columns import parse_columns
 from pipeline.source.options.offset_limits import parse_limit
+from pipeline.source.options.offsets import parse_timestamps
 from pipeline.source.options.option import Option
-from pipeline.source.topics import parse_assign, parse_pattern, parse_subscribe
+from pipeline.source.options.topics import parse_assign, parse_pattern, parse_subscribe
 
 MAX_PARTITION_BYTES = 128 * values.MIB
 MAX_TRIGGER_DELAY_MS = 15 * 60 * 1000

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from pipeline.plan.bucket import BucketOptions, option_mistakes
 from pipeline.plan.errors import OptionsError
-from pipeline.source.columns import METADATA_COLUMNS, default_columns
 from pipeline.source.options import option_table as table
+from pipeline.source.options.columns import METADATA_COLUMNS, default_columns
 from pipeline.source.options.offset_limits import (
     Earliest,
     GlobalTime,
@@ -23,7 +23,7 @@ from pipeline.source.options.offset_limits import (
     batch_mistakes,
 )
 from pipeline.source.options.option import GivenOptions, Option, unknown_option
-from pipeline.source.topics import Assigned, Subscribed, SubscribedPattern, TopicChoice
+from pipeline.source.options.topics import Assigned, Subscribed, SubscribedPattern, TopicChoice
 from storage.types.topic_partition import TopicPartition
 
 

@@ -14,7 +14,7 @@ from pipeline.source.options.offset_limits import (
     SpecificTimes,
 )
 from pipeline.source.options.options import Query, SourceOptions, parse_options
-from pipeline.source.topics import Subscribed
+from pipeline.source.options.topics import Subscribed
 from storage.types.topic_partition import TopicPartition
 
 SECRET = "s3cr3t-value"

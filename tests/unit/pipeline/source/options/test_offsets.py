@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.source.offsets import (
+from pipeline.source.options.offsets import (
     format_offsets,
     offset_dict,
     offsets_of,

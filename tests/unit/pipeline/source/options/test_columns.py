@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.source.columns import (
+from pipeline.source.options.columns import (
     TYPES,
     default_columns,
     parse_columns,

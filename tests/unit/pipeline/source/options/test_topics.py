@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.source.topics import Assigned, parse_assign, parse_pattern, parse_subscribe
+from pipeline.source.options.topics import Assigned, parse_assign, parse_pattern, parse_subscribe
 from storage.types.topic_partition import TopicPartition
 
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from typing_extensions import override
 
-from pipeline.source.offsets import parse_partitions
+from pipeline.source.options.offsets import parse_partitions
 from storage.types.topic_partition import TopicPartition
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
