@@ -243,8 +243,8 @@ def _read(kind: str, directory: Path, name: str, columns: list[str]) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from pipeline.lake.config import StoreConfig
-    from pipeline.lake.locations import open_table_store
+    from pipeline.lake.app.locations import open_table_store
+    from pipeline.lake.settings.config import StoreConfig
     from pipeline.lake.sinks.parquet import committed_files
 
     location = f"{directory}/tables/parquet{name}"
@@ -283,8 +283,8 @@ def _session(*, local: bool) -> Iterator[Any]:
     if local:
         yield None
         return
-    from pipeline.lake.assembly import start_session
-    from pipeline.lake.config import parse_job
+    from pipeline.lake.app.assembly import start_session
+    from pipeline.lake.settings.config import parse_job
 
     text = job_text("delta", Path("/demo"), "localhost:9092", local=False)
     config = parse_job(text)
@@ -300,9 +300,9 @@ def _session(*, local: bool) -> Iterator[Any]:
 
 def run(directory: Path, records: int, *, local: bool) -> int:
     """The whole; exit status."""
-    from pipeline.lake.assembly import run_job
-    from pipeline.lake.config import parse_job
-    from pipeline.lake.job import Batch
+    from pipeline.lake.app.assembly import run_job
+    from pipeline.lake.job.job import Batch
+    from pipeline.lake.settings.config import parse_job
 
     shutil.rmtree(directory, ignore_errors=True)
     for folder in ("bucket", "tables/iceberg", "broker"):

@@ -17,14 +17,14 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
+from pipeline.lake.app.locations import OpenTableStore, open_table_store
 from pipeline.lake.batch.batch_plan import Span, TaskRange
 from pipeline.lake.batch.log_view import PartitionView, TopicView
-from pipeline.lake.config import StoreConfig
 from pipeline.lake.files.file_writer import WriterOptions
-from pipeline.lake.job import LakeJob
-from pipeline.lake.locations import OpenTableStore, open_table_store
+from pipeline.lake.job.job import LakeJob
+from pipeline.lake.schemas.spec import ConverterSpec, FieldSpec
+from pipeline.lake.settings.config import StoreConfig
 from pipeline.lake.sinks.parquet import ParquetSink
-from pipeline.lake.values.spec import ConverterSpec, FieldSpec
 from pipeline.lake.work.job_parts import JobSettings
 from pipeline.lake.work.local_runner import LocalRunner
 from pipeline.lake.work.task import TableTarget, TaskSpec

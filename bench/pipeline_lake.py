@@ -46,9 +46,9 @@ COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
 
 def lake_job(session: Any, bucket: Path, table: Path) -> Callable[[], int]:
     """Keep a new Parquet table, from the bucket alone."""
-    from pipeline.lake.assembly import run_job
-    from pipeline.lake.config import parse_job
-    from pipeline.lake.job import Batch
+    from pipeline.lake.app.assembly import run_job
+    from pipeline.lake.job.job import Batch
+    from pipeline.lake.settings.config import parse_job
 
     config = parse_job(
         f"source: {{location: 'file://{bucket}', topic: {TOPIC}}}\n"

@@ -9,8 +9,8 @@
                   compare the table with its log, range by range
     maintain JOB  put small files together, end old snapshots, remove what nobody has
 
-JOB is a file; `pipeline.lake.config` has its form. SIGTERM and Ctrl-C end a job after the batch
-under way, a second one at once: what was not committed is made again by the next run.
+JOB is a file; `pipeline.lake.settings.config` has its form. SIGTERM and Ctrl-C end a job after the
+batch under way, a second one at once: what was not committed is made again by the next run.
 
 Exit status: 0 done or stopped, 1 somebody does not answer or a person has to decide, 2 mistaken
 settings or a library that is missing.
@@ -30,11 +30,11 @@ from cli.connection import FAILED, MISTAKEN, CommandError, exit_status
 from cli.table import Cell, format_json, format_size, format_table
 
 if TYPE_CHECKING:
-    from pipeline.lake.assembly import OpenJob
+    from pipeline.lake.app.assembly import OpenJob
     from pipeline.lake.batch.log_view import TopicView
     from pipeline.lake.batch.progress import Progress
-    from pipeline.lake.config import JobConfig
     from pipeline.lake.maintain.upkeep import Maintained
+    from pipeline.lake.settings.config import JobConfig
 
 OPTIONAL = {
     "pyspark",
@@ -108,7 +108,7 @@ def _missing(error: ImportError) -> Exception:
 
 
 def _load(path: str) -> "JobConfig":
-    from pipeline.lake.config import parse_job
+    from pipeline.lake.settings.config import parse_job
 
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -136,7 +136,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_job(args: argparse.Namespace) -> int:
-    from pipeline.lake.assembly import run_job
+    from pipeline.lake.app.assembly import run_job
 
     config = _load(args.job)
     if args.once:
@@ -189,7 +189,7 @@ def _plan_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _plan(args: argparse.Namespace) -> int:
-    from pipeline.lake.assembly import open_job
+    from pipeline.lake.app.assembly import open_job
     from pipeline.lake.batch.planned import planned_ranges
 
     with open_job(_load(args.job)) as opened:
@@ -223,10 +223,10 @@ def _plan(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
-    from pipeline.lake.assembly import open_job
-    from pipeline.lake.config import small_file_bytes
+    from pipeline.lake.app.assembly import open_job
     from pipeline.lake.maintain.histories import history_of
     from pipeline.lake.maintain.shape import shape_of
+    from pipeline.lake.settings.config import small_file_bytes
 
     config = _load(args.job)
     with open_job(config) as opened:
@@ -270,7 +270,7 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def _lags(topic: "TopicView", progress: "Progress | None") -> Iterator[Mapping[str, Any]]:
-    from pipeline.lake.lag import partition_lag
+    from pipeline.lake.app.lag import partition_lag
 
     offsets = {} if progress is None else progress.offsets
     for number, partition in sorted(topic.partitions.items()):
@@ -290,8 +290,8 @@ def _lags(topic: "TopicView", progress: "Progress | None") -> Iterator[Mapping[s
 
 
 def _replay_quarantine(args: argparse.Namespace) -> int:
-    from pipeline.lake.assembly import open_job
-    from pipeline.lake.quarantine import Replay
+    from pipeline.lake.app.assembly import open_job
+    from pipeline.lake.job.quarantine import Replay
 
     config = _load(args.job)
     if config.errors.quarantine == "fail":
@@ -315,8 +315,8 @@ def _replay_quarantine(args: argparse.Namespace) -> int:
 
 
 def _reconcile(args: argparse.Namespace) -> int:
-    from pipeline.lake.assembly import open_job
-    from pipeline.lake.reconcile import Reconciler, differing
+    from pipeline.lake.app.assembly import open_job
+    from pipeline.lake.reconcile.reconcile import Reconciler, differing
 
     config = _load(args.job)
     with open_job(config) as opened:
@@ -367,7 +367,7 @@ def _maintain_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _maintain(args: argparse.Namespace) -> int:
-    from pipeline.lake.maintain.run import maintain_job
+    from pipeline.lake.app.maintenance import maintain_job
 
     config = _load(args.job)
     done = maintain_job(config, dry_run=args.dry_run)
@@ -412,8 +412,8 @@ def _reconcile_keys(
     topic: "TopicView",
     progress: "Progress",
 ) -> int:
-    from pipeline.lake.keyed.reconcile import KeyedReconciler
-    from pipeline.lake.locations import scratch_store
+    from pipeline.lake.app.locations import scratch_store
+    from pipeline.lake.reconcile.keyed_reconcile import KeyedReconciler
 
     with scratch_store() as scratch:
         found = KeyedReconciler(

@@ -148,13 +148,13 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys(
         (
             "pipeline/lake/keyed/leftovers.py",
-            "pipeline/lake/keyed/reconcile.py",
-            "pipeline/lake/keyed/row_order.py",
-            "pipeline/lake/keyed/run_file.py",
-            "pipeline/lake/keyed/run_writer.py",
+            "pipeline/lake/reconcile/keyed_reconcile.py",
+            "pipeline/lake/runs/row_order.py",
+            "pipeline/lake/runs/run_file.py",
+            "pipeline/lake/runs/run_writer.py",
             "pipeline/lake/keyed/state.py",
             "pipeline/lake/stores/stored_bytes.py",
-            "pipeline/lake/stores/stored_rows.py",
+            "pipeline/lake/files/stored_rows.py",
         ),
         "tests/unit/pipeline/lake/keyed/test_table.py",
     ),
@@ -162,13 +162,13 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys(
         (
             "pipeline/lake/work/job_parts.py",
-            "pipeline/lake/leftovers.py",
+            "pipeline/lake/job/leftovers.py",
             "pipeline/lake/batch/log_view.py",
-            "pipeline/lake/opening.py",
-            "pipeline/lake/planning.py",
-            "pipeline/lake/quarantine_commit.py",
+            "pipeline/lake/job/opening.py",
+            "pipeline/lake/job/planning.py",
+            "pipeline/lake/job/quarantine_commit.py",
         ),
-        "tests/unit/pipeline/lake/test_job.py",
+        "tests/unit/pipeline/lake/job/test_job.py",
     ),
 }
 """Folders and modules without a test module of their own, and what tests them instead."""

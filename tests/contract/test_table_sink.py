@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from pipeline.lake.batch.progress import Progress
-from pipeline.lake.config import parse_partition_field
 from pipeline.lake.errors import CommitConflictError, ForeignTableError
 from pipeline.lake.files.data_file import DataFile, FileNames
 from pipeline.lake.files.file_writer import FileWriter, WriterOptions
+from pipeline.lake.settings.config import parse_partition_field
 from pipeline.lake.sinks.base import Sink, offsets_of
 from tests.fakes.lake_tables import KINDS, coordinates, open_catalog, open_sink, read_table
 

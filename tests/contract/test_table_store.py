@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from pipeline.lake.config import StoreConfig
 from pipeline.lake.errors import TableUnavailableError
+from pipeline.lake.settings.config import StoreConfig
 from pipeline.lake.stores.s3_store import S3Store
 from pipeline.lake.stores.table_store import TableStore
 from storage.environment.filesystem import LocalFilesystem

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from pipeline.lake.errors import TableUnavailableError, TaskFailedError
-from pipeline.lake.values.spec import ConverterSpec, FieldSpec
+from pipeline.lake.schemas.spec import ConverterSpec, FieldSpec
 from pipeline.plan.piece import Piece
 from storage.environment.clock import sleep_ms
 from tests.fakes.lake_jobs import Deadly, lake_job

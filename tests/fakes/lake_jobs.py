@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.lake.batch.log_view import LogSource
-from pipeline.lake.config import parse_partition_field
 from pipeline.lake.errors import TableUnavailableError
 from pipeline.lake.files.file_writer import WriterOptions
-from pipeline.lake.job import LakeJob
+from pipeline.lake.job.job import LakeJob
+from pipeline.lake.schemas.spec import ConverterSpec, FieldSpec
+from pipeline.lake.settings.config import parse_partition_field
 from pipeline.lake.sinks.base import Sink
-from pipeline.lake.values.spec import ConverterSpec, FieldSpec
 from pipeline.lake.work.job_parts import Columns, JobSettings, Runner
 from pipeline.lake.work.local_runner import LocalRunner
 from pipeline.lake.work.task import OpenStore, ReadPiece, TableTarget, TaskSpec

@@ -5,8 +5,8 @@ from pathlib import Path
 import pyarrow as pa
 from botocore.session import Session
 
-from pipeline.lake.config import JobConfig, parse_job
-from pipeline.lake.locations import open_catalog, open_table_store
+from pipeline.lake.app.locations import open_catalog, open_table_store
+from pipeline.lake.settings.config import JobConfig, parse_job
 from pipeline.lake.sinks.delta import storage_options
 from pipeline.lake.sinks.parquet import committed_files
 from tests.fakes.lake_bucket import LakeBucket

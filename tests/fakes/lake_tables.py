@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from typing_extensions import override
 
-from pipeline.lake.config import PartitionField, parse_partition_field
+from pipeline.lake.settings.config import PartitionField, parse_partition_field
 from pipeline.lake.sinks.base import Sink
 from pipeline.lake.sinks.delta import DeltaSink
 from pipeline.lake.sinks.iceberg import IcebergSink

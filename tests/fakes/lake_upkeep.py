@@ -4,7 +4,6 @@ import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pipeline.lake.config import parse_partition_field
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
 from pipeline.lake.files.file_writer import WriterOptions
 from pipeline.lake.maintain.compaction import Compaction
@@ -13,6 +12,7 @@ from pipeline.lake.maintain.histories import history_of
 from pipeline.lake.maintain.left_over import Ages
 from pipeline.lake.maintain.sort_order import SortBy
 from pipeline.lake.maintain.upkeep import Kept, Maintained, Upkeep
+from pipeline.lake.settings.config import parse_partition_field
 from pipeline.lake.sinks.base import Sink, TableView
 from pipeline.lake.work.local_runner import LocalRunner
 from pipeline.lake.work.task import OpenStore, TableTarget

@@ -14,8 +14,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from pipeline.lake.config import JobConfig, parse_job
-from pipeline.lake.locations import open_catalog, open_table_store
+from pipeline.lake.app.locations import open_catalog, open_table_store
+from pipeline.lake.settings.config import JobConfig, parse_job
 from pipeline.lake.sinks.delta import storage_options
 from pipeline.lake.sinks.parquet import committed_files
 from tests.fakes.lake_world import Row, World

@@ -12,10 +12,10 @@ from uuid import uuid4
 
 import pytest
 
-from pipeline.lake.assembly import run_job
-from pipeline.lake.config import JobConfig, parse_job
+from pipeline.lake.app.assembly import run_job
+from pipeline.lake.app.locations import open_catalog
 from pipeline.lake.errors import TableUnavailableError
-from pipeline.lake.locations import open_catalog
+from pipeline.lake.settings.config import JobConfig, parse_job
 from tests.fakes.http_faults import DROPPED, Fault, FaultyHttp, faulty_http
 from tests.fakes.lake_bucket import LakeBucket, orders_bucket, record
 from tests.fakes.lake_tables import coordinates

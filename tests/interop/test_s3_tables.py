@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 
 from bench.s3_server import SERVERS, is_built, s3_server
-from pipeline.lake.assembly import run_job
+from pipeline.lake.app.assembly import run_job
 from tests.contract import test_table_store as contract
 from tests.fakes.lake_bucket import LakeBucket, orders_bucket, record
 from tests.fakes.lake_s3 import BUCKET, job, read, rows_of, upload

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.lake.assembly import run_job, start_session
-from pipeline.lake.config import JobConfig, parse_job
+from pipeline.lake.app.assembly import run_job, start_session
 from pipeline.lake.errors import TaskFailedError
+from pipeline.lake.settings.config import JobConfig, parse_job
 from pipeline.lake.work.spark_runner import SparkRunner
 from pipeline.plan.piece import Piece
 from tests.fakes.lake_bucket import LakeBucket, orders_bucket

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.process import tree
-from pipeline.lake.assembly import run_job
+from pipeline.lake.app.assembly import run_job
 from pipeline.lake.batch.batch_plan import FOLDER
-from pipeline.lake.config import parse_job
+from pipeline.lake.settings.config import parse_job
 from tests.fakes.lake_bucket import orders_bucket
 from tests.fakes.lake_tables import coordinates, read_table
 

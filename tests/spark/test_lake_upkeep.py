@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.lake.config import JobConfig, parse_job
-from pipeline.lake.maintain.run import maintain_job
+from pipeline.lake.app.maintenance import maintain_job
+from pipeline.lake.settings.config import JobConfig, parse_job
 from tests.fakes.lake_jobs import lake_job, run
 from tests.fakes.lake_log import FakeLog, is_bad, rows_of
 from tests.fakes.lake_tables import KINDS, coordinates, open_sink, read_table

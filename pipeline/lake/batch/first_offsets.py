@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pipeline.lake.batch.log_view import LogSource, PartitionView, TopicView
 from pipeline.lake.errors import LostOffsetsError, StartError
-from pipeline.lake.start import Start, StartTimes
+from pipeline.lake.settings.start import Start, StartTimes
 
 
 class FirstOffsets:

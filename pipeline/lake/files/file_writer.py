@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline.lake.config import PartitionField
 from pipeline.lake.errors import TableUnavailableError
 from pipeline.lake.files.data_file import DataFile, Names
 from pipeline.lake.files.partition_values import split
+from pipeline.lake.settings.config import PartitionField
 from pipeline.lake.stores.table_store import TableStore
 
 BUFFERED_BYTES: Final = 8 * 1024 * 1024

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from pipeline.lake.values.evolution import holds
-from pipeline.lake.values.fitting import fit
+from pipeline.lake.schemas.evolution import holds
+from pipeline.lake.schemas.fitting import fit
 
 
 def shaped(batch: pa.RecordBatch, schema: pa.Schema, told: Mapping[str, str]) -> pa.RecordBatch:

@@ -24,18 +24,18 @@ import pyarrow.parquet as pq
 from pipeline.lake.files.blocks import column_bytes, in_blocks
 from pipeline.lake.files.data_file import BucketNames, DataFile
 from pipeline.lake.files.file_writer import FileWriter
+from pipeline.lake.files.stored_rows import stored_rows
 from pipeline.lake.keyed.merge import merged
-from pipeline.lake.keyed.row_order import (
+from pipeline.lake.runs.row_order import (
     DELETES,
     kinds_of,
     merging_schema,
     with_kind,
     without_kind,
 )
-from pipeline.lake.keyed.run_file import OPTIONS, RunPart, read_part
-from pipeline.lake.stores.stored_rows import stored_rows
+from pipeline.lake.runs.run_file import OPTIONS, RunPart, read_part
+from pipeline.lake.schemas.columns import ORDER_TIME, TIMESTAMP
 from pipeline.lake.stores.table_store import TableStore
-from pipeline.lake.values.columns import ORDER_TIME, TIMESTAMP
 from pipeline.lake.work.task import TableTarget
 
 WAYS: Final = 16

@@ -9,8 +9,8 @@ from typing import Final
 
 from pipeline.lake.batch.progress import Progress
 from pipeline.lake.files.data_file import bucket_of
-from pipeline.lake.keyed.run_file import FOLDER as RUNS
 from pipeline.lake.keyed.state import DELETED_FOLDER, FOLDER, decode_state
+from pipeline.lake.runs.run_file import FOLDER as RUNS
 from pipeline.lake.sinks.base import Sink
 from pipeline.lake.stores.table_store import TableStore
 

@@ -2,7 +2,7 @@
 
     stream a   [b d f] [h k] ...      rows up to the least of the last keys (f) are taken of all,
     stream b   [a c g z] ...          sorted, and of equal keys the last in order is kept
-                                      (`pipeline.lake.keyed.row_order`)
+                                      (`pipeline.lake.runs.row_order`)
 
 A stream has each key once, ascending by bytes.
 """
@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.lake.errors import ForeignTableError
-from pipeline.lake.keyed.row_order import DELETES, NEW, Numbers, kinds_of
-from pipeline.lake.values.columns import ORDER_TIME
+from pipeline.lake.runs.row_order import DELETES, NEW, Numbers, kinds_of
+from pipeline.lake.schemas.columns import ORDER_TIME
 
 RELEASE_EVERY: Final = 4
 """Rounds after which the allocator gives back what blocks took: it would keep tens of MB."""

@@ -21,8 +21,6 @@ from pipeline.lake.keyed.bucket_task import (
     RunRows,
     run_bucket_task,
 )
-from pipeline.lake.keyed.row_order import NO_TIME
-from pipeline.lake.keyed.run_file import Run, RunPart
 from pipeline.lake.keyed.state import (
     KeyedState,
     deleted_key,
@@ -30,9 +28,11 @@ from pipeline.lake.keyed.state import (
     read_state,
     state_key,
 )
+from pipeline.lake.runs.row_order import NO_TIME
+from pipeline.lake.runs.run_file import Run, RunPart
+from pipeline.lake.schemas.spec import ConverterSpec
 from pipeline.lake.sinks.base import Sink, TableView
 from pipeline.lake.values.converter import Converter
-from pipeline.lake.values.spec import ConverterSpec
 from pipeline.lake.work.job_parts import Runner
 from pipeline.lake.work.task import TableTarget, TaskResult
 

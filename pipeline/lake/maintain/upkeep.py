@@ -15,11 +15,11 @@ from typing import NamedTuple
 from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import CommitConflictError, ForeignTableError
 from pipeline.lake.files.data_file import NamedRange, range_of
+from pipeline.lake.job.quarantine import is_replayed
 from pipeline.lake.maintain.compaction import Compacted, Compaction, Mapper
 from pipeline.lake.maintain.groups import Group
 from pipeline.lake.maintain.history import History, Times
 from pipeline.lake.maintain.left_over import Ages, find_left_over, remove, unknown
-from pipeline.lake.quarantine import is_replayed
 from pipeline.lake.sinks.base import Sink, TableView
 from pipeline.lake.stores.table_store import TableStore
 from storage.environment.clock import Clock

@@ -23,9 +23,9 @@ from pipeline.lake.files.data_file import (
     incarnation_of,
     range_of,
 )
+from pipeline.lake.schemas.columns import COORDINATES
 from pipeline.lake.sinks.base import Sink, TableView
 from pipeline.lake.stores.table_store import TableStore
-from pipeline.lake.values.columns import COORDINATES
 
 LOGGER = logging.getLogger(__name__)
 

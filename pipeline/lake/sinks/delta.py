@@ -30,9 +30,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.lake.batch.progress import KEY, Progress, decode_progress, encode_progress
-from pipeline.lake.config import PartitionField, StoreConfig
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
 from pipeline.lake.files.data_file import DataFile
+from pipeline.lake.settings.config import PartitionField, StoreConfig
 from pipeline.lake.sinks.base import TableFile, TableView
 from pipeline.lake.sinks.continuity import Continuity, check_offsets, refuse_leftovers
 from pipeline.lake.sinks.delta_history import told_by

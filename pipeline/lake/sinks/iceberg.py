@@ -22,10 +22,10 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from pipeline.lake.batch.progress import KEY, Progress, decode_progress, encode_progress
-from pipeline.lake.config import PartitionField
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
 from pipeline.lake.files.data_file import DataFile
 from pipeline.lake.files.partition_values import iceberg_value
+from pipeline.lake.settings.config import PartitionField
 from pipeline.lake.sinks.base import TableFile, TableView
 from pipeline.lake.sinks.continuity import Continuity, check_offsets, refuse_leftovers
 from pipeline.lake.stores.table_store import TableStore

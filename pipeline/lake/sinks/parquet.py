@@ -23,9 +23,9 @@ import pyarrow as pa
 
 from pipeline.lake.batch.batch_plan import PlanShelf, TaskRange
 from pipeline.lake.batch.progress import Progress, decode_progress, encode_progress
-from pipeline.lake.config import PartitionField
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
 from pipeline.lake.files.data_file import DataFile, data_file_from_json, range_of
+from pipeline.lake.settings.config import PartitionField
 from pipeline.lake.sinks.base import TableFile, TableView
 from pipeline.lake.sinks.continuity import Continuity, check_offsets, refuse_leftovers
 from pipeline.lake.sinks.fence import check_fence

@@ -18,7 +18,7 @@ from storage.environment.randomness import Randomness
 from storage.errors import DiskError
 
 if TYPE_CHECKING:
-    from pipeline.lake.config import StoreConfig
+    from pipeline.lake.settings.config import StoreConfig
 
 CONNECT_TIMEOUT_S: Final = 5
 READ_TIMEOUT_S: Final = 30

@@ -6,11 +6,11 @@ readers that have a schema of their own, and a table has only columns.
 
 import pyarrow as pa
 
+from pipeline.lake.schemas.avro_schema import Node, avro_fields, parse_avro_schema
+from pipeline.lake.schemas.registry import RegisteredSchema
 from pipeline.lake.values.avro_blocks import AvroBlocks, has_blocks
 from pipeline.lake.values.avro_records import BLOCK_BYTES, AvroRecords
-from pipeline.lake.values.avro_schema import Node, avro_fields, parse_avro_schema
 from pipeline.lake.values.block_parsing import MAX_BLOCK_BYTES
-from pipeline.lake.values.registry import RegisteredSchema
 from storage.environment.randomness import Randomness, SystemRandomness
 
 KIND = "AVRO"

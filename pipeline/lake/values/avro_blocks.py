@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from polars.exceptions import PanicException, PolarsError
 
-from pipeline.lake.values.avro_schema import (
+from pipeline.lake.schemas.avro_schema import (
     Array,
     Enum,
     Fixed,

@@ -9,7 +9,7 @@ from typing import Any, Final
 import fastavro
 import pyarrow as pa
 
-from pipeline.lake.values.avro_schema import (
+from pipeline.lake.schemas.avro_schema import (
     Array,
     Enum,
     Fixed,

@@ -15,11 +15,11 @@ from typing import Final, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from pipeline.lake.schemas.evolution import SchemaChangeError, followed
+from pipeline.lake.schemas.fitting import fit
+from pipeline.lake.schemas.registry import RegisteredSchema, RegistryClient, SchemaMissingError
 from pipeline.lake.values.block_parsing import BrokenBlockError, parse_in_blocks
-from pipeline.lake.values.evolution import SchemaChangeError, followed
-from pipeline.lake.values.fitting import fit
 from pipeline.lake.values.parsed import Misfit, Parsed
-from pipeline.lake.values.registry import RegisteredSchema, RegistryClient, SchemaMissingError
 from pipeline.lake.values.wire import Framed, Positions, unframe
 
 MAX_READERS: Final = 100

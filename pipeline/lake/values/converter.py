@@ -8,7 +8,7 @@ A null value is a row whose value columns are all null, as `from_json` of null i
 where a column must not be null.
 
 For a table that is kept by key a null value deletes, a Debezium envelope may, and a null key is
-quarantined. Its rows have the columns that order them (`pipeline.lake.values.columns`), of which
+quarantined. Its rows have the columns that order them (`pipeline.lake.schemas.columns`), of which
 `_order_time` is the record's own time here.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.lake.values.columns import (
+from pipeline.lake.schemas.columns import (
     COORDINATES,
     HEADERS,
     KEY_BYTES,
@@ -30,10 +30,10 @@ from pipeline.lake.values.columns import (
     no_quarantine,
     value_columns,
 )
+from pipeline.lake.schemas.registry import RegistryClient, RegistryCredentials
+from pipeline.lake.schemas.spec import ConverterSpec, FieldSpec
 from pipeline.lake.values.formats import open_format
 from pipeline.lake.values.parsed import Misfit, ValueFormat
-from pipeline.lake.values.registry import RegistryClient, RegistryCredentials
-from pipeline.lake.values.spec import ConverterSpec, FieldSpec
 
 Flags: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 

@@ -9,6 +9,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from pipeline.lake.schemas.registry import RegisteredSchema, RegistryClient
+from pipeline.lake.schemas.spec import Envelope, FieldSpec, RegistrySpec
 from pipeline.lake.values.by_schema import OneSchemaFormat, RegistryFormat, SchemaReader
 from pipeline.lake.values.envelope import (
     HIDDEN,
@@ -21,8 +23,6 @@ from pipeline.lake.values.envelope import (
 from pipeline.lake.values.json_blocks import JsonFormat
 from pipeline.lake.values.parsed import ValueFormat
 from pipeline.lake.values.raw import RawFormat, StringFormat
-from pipeline.lake.values.registry import RegisteredSchema, RegistryClient
-from pipeline.lake.values.spec import Envelope, FieldSpec, RegistrySpec
 from pipeline.lake.values.wire import WireFormat
 
 
@@ -122,8 +122,8 @@ def file_reader(
     """
     reader: SchemaReader
     if kind == "avro":
+        from pipeline.lake.schemas.avro_schema import parse_avro_schema
         from pipeline.lake.values.avro import AvroReader
-        from pipeline.lake.values.avro_schema import parse_avro_schema
 
         reader = AvroReader(parse_avro_schema(definition), column)
     else:

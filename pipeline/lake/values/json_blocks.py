@@ -29,9 +29,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
+from pipeline.lake.schemas.fitting import fit
 from pipeline.lake.values.block_parsing import BrokenBlockError, parse_in_blocks
 from pipeline.lake.values.by_schema import one_batch
-from pipeline.lake.values.fitting import fit
 from pipeline.lake.values.parsed import Misfit, Parsed
 from pipeline.lake.values.raw import not_utf8, utf8_problem
 

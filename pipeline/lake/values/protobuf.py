@@ -15,10 +15,10 @@ import pyarrow as pa
 from google.protobuf import message_factory
 from google.protobuf.message import DecodeError
 
+from pipeline.lake.schemas.protobuf_schema import index_path, message_of_file, message_of_registry
+from pipeline.lake.schemas.registry import RegisteredSchema
 from pipeline.lake.values.block_parsing import BrokenBlockError
 from pipeline.lake.values.protobuf_columns import message_columns
-from pipeline.lake.values.protobuf_schema import index_path, message_of_file, message_of_registry
-from pipeline.lake.values.registry import RegisteredSchema
 
 KIND: Final = "PROTOBUF"
 """The registry's word."""

@@ -27,7 +27,7 @@ import pyarrow as pa
 from google.protobuf import json_format
 from google.protobuf.descriptor import FieldDescriptor
 
-from pipeline.lake.values.protobuf_schema import ProtobufSchemaError
+from pipeline.lake.schemas.protobuf_schema import ProtobufSchemaError
 
 MAX_DEPTH: Final = 50
 

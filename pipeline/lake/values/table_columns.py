@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from pipeline.lake.values.columns import (
+from pipeline.lake.schemas.columns import (
     KEY_BYTES,
     ORDER_TIME,
     RESERVED,
@@ -22,14 +22,11 @@ from pipeline.lake.values.columns import (
     plain_type,
     value_columns,
 )
-from pipeline.lake.values.ddl import parse_ddl
-from pipeline.lake.values.envelope import row_fields, sampled_objects, sampled_rows
-from pipeline.lake.values.evolution import SchemaChangeError, followed, narrower_floats
-from pipeline.lake.values.formats import file_reader, reader_of
-from pipeline.lake.values.json_blocks import JsonFormat
-from pipeline.lake.values.json_schema import InferenceError, infer_json_schema
-from pipeline.lake.values.registry import RegistryClient
-from pipeline.lake.values.spec import (
+from pipeline.lake.schemas.ddl import parse_ddl
+from pipeline.lake.schemas.evolution import SchemaChangeError, followed, narrower_floats
+from pipeline.lake.schemas.json_schema import InferenceError, infer_json_schema
+from pipeline.lake.schemas.registry import RegistryClient
+from pipeline.lake.schemas.spec import (
     MAX_VALUE_BYTES,
     ConverterSpec,
     Envelope,
@@ -39,6 +36,9 @@ from pipeline.lake.values.spec import (
     RegistrySpec,
     Wire,
 )
+from pipeline.lake.values.envelope import row_fields, sampled_objects, sampled_rows
+from pipeline.lake.values.formats import file_reader, reader_of
+from pipeline.lake.values.json_blocks import JsonFormat
 
 
 class FieldSettings(NamedTuple):

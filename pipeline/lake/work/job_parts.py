@@ -5,8 +5,8 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
-from pipeline.lake.start import Start
-from pipeline.lake.values.spec import ConverterSpec, Mode
+from pipeline.lake.schemas.spec import ConverterSpec, Mode
+from pipeline.lake.settings.start import Start
 from pipeline.lake.work.task import Task, TaskResult, TaskSpec
 
 T = TypeVar("T")

@@ -15,13 +15,13 @@ from pipeline.lake.errors import LakeError
 from pipeline.lake.files.blocks import BLOCK_BYTES, BLOCK_ROWS, in_blocks, row_bytes
 from pipeline.lake.files.data_file import DataFile, FileNames
 from pipeline.lake.files.file_writer import FileWriter, WriterOptions, row_width
-from pipeline.lake.keyed.row_order import NO_TIME, OrderedRows
-from pipeline.lake.keyed.run_file import Run
-from pipeline.lake.keyed.run_writer import RunWriter
+from pipeline.lake.runs.row_order import NO_TIME, OrderedRows
+from pipeline.lake.runs.run_file import Run
+from pipeline.lake.runs.run_writer import RunWriter
+from pipeline.lake.schemas.columns import QUARANTINE_SCHEMA
+from pipeline.lake.schemas.spec import ConverterSpec
 from pipeline.lake.stores.table_store import TableStore
-from pipeline.lake.values.columns import QUARANTINE_SCHEMA
 from pipeline.lake.values.converter import Converted, Converter
-from pipeline.lake.values.spec import ConverterSpec
 from pipeline.plan.piece import Piece
 
 COLUMNS: Final = ("key", "value", "topic", "partition", "offset", "timestamp")

@@ -23,9 +23,9 @@ from typing_extensions import override
 
 from pipeline.lake.errors import CommitConflictError
 from pipeline.lake.files.file_writer import WriterOptions
+from pipeline.lake.job.quarantine import Replay
 from pipeline.lake.maintain.left_over import Ages
-from pipeline.lake.quarantine import Replay
-from pipeline.lake.values.spec import ConverterSpec, FieldSpec
+from pipeline.lake.schemas.spec import ConverterSpec, FieldSpec
 from pipeline.lake.work.task import TableTarget, TaskSpec
 from tests.fakes.lake_hooks import Hook, HookedSink
 from tests.fakes.lake_jobs import FIELDS, SPEC, FixedColumns, lake_job, run

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.lake.config import parse_job
+from pipeline.lake.settings.config import parse_job
 from tests.fakes.lake_tables import KINDS
 from tests.fakes.lake_watcher import TableReader, Watcher
 from tests.fakes.lake_world import Driver, World, is_alive, until

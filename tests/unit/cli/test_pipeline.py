@@ -172,7 +172,7 @@ def test_a_missing_library_is_one_line(
     Path(job).write_text(Path(job).read_text().replace("local", "spark"))
     with monkeypatch.context() as patch:
         patch.setattr(builtins, "__import__", refuse)
-        patch.setattr("pipeline.lake.locations.import_module", refuse_module)
+        patch.setattr("pipeline.lake.app.locations.import_module", refuse_module)
         if module == "pyarrow":
             for name in [name for name in sys.modules if name.startswith("pipeline.lake")]:
                 patch.delitem(sys.modules, name)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.lake.config import parse_partition_field
 from pipeline.lake.files.partition_values import iceberg_value, split
+from pipeline.lake.settings.config import parse_partition_field
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 moments = st.lists(st.integers(-(10**15), 4 * 10**15), min_size=1, max_size=20)

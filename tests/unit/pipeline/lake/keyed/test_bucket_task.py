@@ -16,10 +16,10 @@ from pipeline.lake.keyed.bucket_task import (
     RunRows,
     run_bucket_task,
 )
-from pipeline.lake.keyed.row_order import NEW, NO_TIME, buckets_of, with_kind
-from pipeline.lake.keyed.run_file import Run
-from pipeline.lake.keyed.run_writer import RunWriter
-from pipeline.lake.values.columns import ORDER_TIME, TIMESTAMP
+from pipeline.lake.runs.row_order import NEW, NO_TIME, buckets_of, with_kind
+from pipeline.lake.runs.run_file import Run
+from pipeline.lake.runs.run_writer import RunWriter
+from pipeline.lake.schemas.columns import ORDER_TIME, TIMESTAMP
 from pipeline.lake.work.task import TableTarget
 from tests.fakes.lake_log import TOPIC_ID
 from tests.fakes.lake_tables import OpenDirectory, open_directory

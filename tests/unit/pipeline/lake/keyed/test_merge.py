@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from pipeline.lake.errors import ForeignTableError
 from pipeline.lake.keyed.merge import merged
-from pipeline.lake.keyed.row_order import DELETES, KIND, NEW
-from pipeline.lake.values.columns import ORDER_TIME, TIMESTAMP
+from pipeline.lake.runs.row_order import DELETES, KIND, NEW
+from pipeline.lake.schemas.columns import ORDER_TIME, TIMESTAMP
 
 Row = tuple[bytes, int, int, int, int]
 """Key, order time, partition, offset, kind."""

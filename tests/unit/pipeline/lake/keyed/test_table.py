@@ -18,12 +18,12 @@ from typing_extensions import override
 from pipeline.lake.errors import ForeignTableError
 from pipeline.lake.files.data_file import DataFile
 from pipeline.lake.files.file_writer import WriterOptions
-from pipeline.lake.job import LakeJob
+from pipeline.lake.job.job import LakeJob
+from pipeline.lake.job.quarantine import Replay, Replayed
 from pipeline.lake.keyed import leftovers
-from pipeline.lake.keyed.reconcile import KeyedReconciler, ReconciledKeys
-from pipeline.lake.quarantine import Replay, Replayed
+from pipeline.lake.reconcile.keyed_reconcile import KeyedReconciler, ReconciledKeys
+from pipeline.lake.schemas.spec import ConverterSpec, FieldSpec
 from pipeline.lake.sinks.base import TableView
-from pipeline.lake.values.spec import ConverterSpec, FieldSpec
 from pipeline.lake.work.local_runner import LocalRunner
 from pipeline.lake.work.task import TableTarget, TaskSpec
 from tests.fakes.keyed_log import (

@@ -6,12 +6,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.lake.config import parse_partition_field
 from pipeline.lake.errors import TableUnavailableError
 from pipeline.lake.files.data_file import CompactedNames, DataFile, FileNames
 from pipeline.lake.files.file_writer import FileWriter, WriterOptions
 from pipeline.lake.maintain.rewrite import RewriteSpec, RewriteTask, RowsLostError, rewrite
 from pipeline.lake.maintain.sort_order import SortBy
+from pipeline.lake.settings.config import parse_partition_field
 from pipeline.lake.sinks.base import TableFile
 from pipeline.lake.stores.directory_store import DirectoryStore
 from pipeline.lake.work.task import TableTarget

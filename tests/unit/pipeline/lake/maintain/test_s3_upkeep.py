@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import pytest
 
-from pipeline.lake.assembly import run_job
-from pipeline.lake.config import JobConfig
-from pipeline.lake.maintain.run import maintain_job
+from pipeline.lake.app.assembly import run_job
+from pipeline.lake.app.maintenance import maintain_job
+from pipeline.lake.settings.config import JobConfig
 from tests.fakes.lake_bucket import orders_bucket
 from tests.fakes.lake_s3 import BUCKET, job, read, rows_of
 from tests.fakes.lake_tables import KINDS, coordinates

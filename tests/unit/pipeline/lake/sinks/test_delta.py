@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.lake.batch.progress import Progress
-from pipeline.lake.config import StoreConfig, parse_partition_field
 from pipeline.lake.errors import ForeignTableError, TableUnavailableError
 from pipeline.lake.files.data_file import DataFile, range_of
+from pipeline.lake.settings.config import StoreConfig, parse_partition_field
 from pipeline.lake.sinks.delta import DeltaSink, partition_column, storage_options
 from tests.fakes.lake_jobs import lake_job
 from tests.fakes.lake_log import FakeLog

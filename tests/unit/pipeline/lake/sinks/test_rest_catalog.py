@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from pipeline.lake.config import parse_job
+from pipeline.lake.app.locations import open_catalog
 from pipeline.lake.errors import TableUnavailableError
-from pipeline.lake.locations import open_catalog
+from pipeline.lake.settings.config import parse_job
 from pipeline.lake.sinks import rest_catalog
 
 SECRET = "hush-hush"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from pipeline.lake.values.columns import HEADERS, TIMESTAMP
+from pipeline.lake.schemas.columns import HEADERS, TIMESTAMP
 
 
 def batch(

@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
+from pipeline.lake.schemas.avro_schema import parse_avro_schema
+from pipeline.lake.schemas.registry import RegisteredSchema
 from pipeline.lake.values.avro import AvroReader, avro_of_registry
-from pipeline.lake.values.avro_schema import parse_avro_schema
-from pipeline.lake.values.registry import RegisteredSchema
 
 
 def test_both_ways_give_the_fields_that_are_written() -> None:

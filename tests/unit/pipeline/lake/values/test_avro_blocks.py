@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pipeline.lake.schemas.avro_schema import Record, parse_avro_schema
 from pipeline.lake.values.avro_blocks import AvroBlocks, has_blocks
 from pipeline.lake.values.avro_records import AvroRecords
-from pipeline.lake.values.avro_schema import Record, parse_avro_schema
 from pipeline.lake.values.block_parsing import BrokenBlockError, parse_in_blocks
 from storage.environment.randomness import SeededRandomness
 from tests.effort import examples

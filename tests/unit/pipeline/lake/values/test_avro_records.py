@@ -8,8 +8,8 @@ import fastavro
 import pyarrow as pa
 import pytest
 
+from pipeline.lake.schemas.avro_schema import parse_avro_schema
 from pipeline.lake.values.avro_records import MAX_RECORD_BYTES, AvroRecords
-from pipeline.lake.values.avro_schema import parse_avro_schema
 from pipeline.lake.values.block_parsing import BrokenBlockError
 
 

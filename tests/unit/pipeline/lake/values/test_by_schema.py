@@ -13,15 +13,15 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
+from pipeline.lake.schemas.avro_schema import parse_avro_schema
+from pipeline.lake.schemas.ddl import parse_ddl, to_ddl
+from pipeline.lake.schemas.evolution import SchemaChangeError
+from pipeline.lake.schemas.registry import RegistryClient, RegistryCredentials, RegistryError
+from pipeline.lake.schemas.spec import ConverterSpec, FieldSpec, RegistrySpec
 from pipeline.lake.values import by_schema
 from pipeline.lake.values.avro import AvroReader
-from pipeline.lake.values.avro_schema import parse_avro_schema
 from pipeline.lake.values.by_schema import OneSchemaFormat
 from pipeline.lake.values.converter import Converter
-from pipeline.lake.values.ddl import parse_ddl, to_ddl
-from pipeline.lake.values.evolution import SchemaChangeError
-from pipeline.lake.values.registry import RegistryClient, RegistryCredentials, RegistryError
-from pipeline.lake.values.spec import ConverterSpec, FieldSpec, RegistrySpec
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns
 from tests.fakes.schema_registry import FakeSchemaRegistry, running_registry
 from tests.unit.pipeline.lake.values.batches import batch

@@ -5,10 +5,10 @@ import pickle
 import pyarrow as pa
 import pytest
 
-from pipeline.lake.values.columns import QUARANTINE_SCHEMA
+from pipeline.lake.schemas.columns import QUARANTINE_SCHEMA
+from pipeline.lake.schemas.ddl import parse_ddl
+from pipeline.lake.schemas.spec import ConverterSpec, FieldSpec
 from pipeline.lake.values.converter import Converter
-from pipeline.lake.values.ddl import parse_ddl
-from pipeline.lake.values.spec import ConverterSpec, FieldSpec
 from tests.unit.pipeline.lake.values.batches import batch
 
 JSON = FieldSpec("json", fields=parse_ddl("id bigint, Timestamp string"))

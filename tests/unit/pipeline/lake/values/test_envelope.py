@@ -9,8 +9,8 @@ import fastavro
 import pyarrow as pa
 import pytest
 
+from pipeline.lake.schemas.json_schema import InferenceError
 from pipeline.lake.values.converter import Converted, Converter
-from pipeline.lake.values.json_schema import InferenceError
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns
 from tests.unit.pipeline.lake.values.batches import batch
 from tests.unit.pipeline.lake.values.protos import definition, file, message

@@ -2,11 +2,11 @@
 
 import pytest
 
-from pipeline.lake.values.ddl import parse_ddl
+from pipeline.lake.schemas.ddl import parse_ddl
+from pipeline.lake.schemas.spec import FieldSpec
 from pipeline.lake.values.formats import open_format
 from pipeline.lake.values.json_blocks import JsonFormat
 from pipeline.lake.values.raw import RawFormat, StringFormat
-from pipeline.lake.values.spec import FieldSpec
 from pipeline.lake.values.wire import WireFormat
 
 FIELDS = parse_ddl("id int")

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pipeline.lake.schemas.ddl import parse_ddl
+from pipeline.lake.schemas.spec import ConverterSpec, FieldSpec
 from pipeline.lake.values import json_blocks
 from pipeline.lake.values.block_parsing import MAX_BLOCK_BYTES, parse_in_blocks
 from pipeline.lake.values.converter import Converter
-from pipeline.lake.values.ddl import parse_ddl
 from pipeline.lake.values.json_blocks import JsonFormat
-from pipeline.lake.values.spec import ConverterSpec, FieldSpec
 from tests.effort import examples
 from tests.unit.pipeline.lake.values.batches import batch
 

@@ -10,7 +10,7 @@ import json
 import pipeline.lake.work.task, pipeline.lake.files.file_writer
 from pipeline.lake.values.avro_records import MAX_RECORD_BYTES
 from pipeline.lake.values.converter import Converter
-from pipeline.lake.values.spec import MAX_VALUE_BYTES
+from pipeline.lake.schemas.spec import MAX_VALUE_BYTES
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns
 from tests.unit.pipeline.lake.values.batches import batch
 from tests.unit.pipeline.lake.values.protos import definition, file, message

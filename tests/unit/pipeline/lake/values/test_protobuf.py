@@ -11,9 +11,9 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.lake.schemas.ddl import to_ddl
+from pipeline.lake.schemas.spec import RegistrySpec
 from pipeline.lake.values.converter import Converter
-from pipeline.lake.values.ddl import to_ddl
-from pipeline.lake.values.spec import RegistrySpec
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns
 from tests.effort import examples
 from tests.fakes.schema_registry import FakeSchemaRegistry, running_registry

@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.lake.values.ddl import to_ddl
+from pipeline.lake.schemas.ddl import to_ddl
+from pipeline.lake.schemas.protobuf_schema import ProtobufSchemaError
 from pipeline.lake.values.protobuf import protobuf_of_file
-from pipeline.lake.values.protobuf_schema import ProtobufSchemaError
 from tests.unit.pipeline.lake.values.protos import classes, definition, file, map_entry, message
 
 GOOGLE = tuple(

@@ -3,11 +3,11 @@
 import pyarrow as pa
 import pytest
 
-from pipeline.lake.values.columns import plain_type
+from pipeline.lake.schemas.columns import plain_type
+from pipeline.lake.schemas.ddl import SchemaTextError, parse_ddl, to_ddl
+from pipeline.lake.schemas.evolution import SchemaChangeError
+from pipeline.lake.schemas.spec import ConverterSpec
 from pipeline.lake.values.converter import Converter
-from pipeline.lake.values.ddl import SchemaTextError, parse_ddl, to_ddl
-from pipeline.lake.values.evolution import SchemaChangeError
-from pipeline.lake.values.spec import ConverterSpec
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns, check_settings
 
 JSON = FieldSettings("json")

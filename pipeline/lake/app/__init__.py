@@ -1,0 +1,1 @@
+"""The program around a job: composition, service loop, retries, metrics, maintenance."""

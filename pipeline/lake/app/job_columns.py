@@ -1,0 +1,127 @@
+"""The columns of a job's table: its settings and schema files, for `values.table_columns`."""
+
+from collections.abc import Callable, Iterable
+
+import pyarrow as pa
+
+from pipeline.lake.errors import ForeignTableError, JobConfigError
+from pipeline.lake.schemas.json_schema import InferenceError
+from pipeline.lake.schemas.registry import RegistryClient, RegistryError, SchemaMissingError
+from pipeline.lake.schemas.spec import ConverterSpec, Envelope, RegistrySpec
+from pipeline.lake.settings.config import FormatConfig, JobConfig, RegistryConfig
+from pipeline.lake.values.table_columns import FieldSettings, TableColumns, check_settings
+from storage.environment.filesystem import Filesystem
+from storage.errors import DiskError
+
+
+class JobColumns:
+    """`Columns` of a job; see the module."""
+
+    def __init__(
+        self,
+        config: JobConfig,
+        filesystem: Filesystem,
+        sample: Callable[[str], Iterable[bytes | None]],
+    ) -> None:
+        """Read the schema files.
+
+        Args:
+            config: The job.
+            filesystem: Where schemas are read from.
+            sample: The log's first values, or keys: is told "value" or "key".
+
+        Raises:
+            JobConfigError: A schema cannot be read, or the credentials of a registry.
+        """
+        mistakes: list[str] = []
+        topic = config.source.topic
+        is_change = config.mode == "debezium"
+        value = _settings("value", config.value, topic, filesystem, mistakes, is_change=is_change)
+        key = _settings("key", config.key, topic, filesystem, mistakes, is_change=is_change)
+        if mistakes:
+            raise JobConfigError(mistakes)
+        self._columns = TableColumns(
+            value or FieldSettings(),
+            key,
+            headers=config.source.headers,
+            mode=config.mode,
+            sample=sample,
+        )
+
+    def spec(self, table: pa.Schema | None) -> ConverterSpec:
+        """For a table of these columns.
+
+        Raises:
+            ForeignTableError: Nothing tells the columns, or the table cannot have them.
+            RegistryError: The registry cannot be asked.
+        """
+        try:
+            return self._columns.spec(table)
+        except InferenceError as error:
+            raise ForeignTableError(
+                f"no schema is given, and the first records tell none: {error}; "
+                "name a file with it in value.schema or key.schema"
+            ) from error
+        except (SchemaMissingError, ValueError) as error:
+            raise ForeignTableError(f"the table's columns: {error}") from error
+
+    def evolved(self, spec: ConverterSpec, behind: frozenset[int]) -> ConverterSpec:
+        """With what the registry's schemas `behind` have and the table lacks.
+
+        Raises:
+            ForeignTableError: The table cannot follow them.
+            RegistryError: The registry cannot be asked.
+        """
+        try:
+            return self._columns.evolved(spec, behind)
+        except (SchemaMissingError, ValueError) as error:
+            raise ForeignTableError(f"the table's columns: {error}") from error
+
+
+def _settings(
+    side: str,
+    config: FormatConfig,
+    topic: str,
+    filesystem: Filesystem,
+    mistakes: list[str],
+    *,
+    is_change: bool,
+) -> FieldSettings | None:
+    if config.format == "none":
+        return None
+    definition: bytes | None = None
+    registry = None if config.registry is None else _registry(side, config.registry, mistakes)
+    subject = config.registry.subject if config.registry is not None else ""
+    envelope: Envelope = "none"
+    if is_change and side == "value":
+        envelope = "change"
+    elif is_change and config.format == "json":
+        envelope = "wrapper"
+    settings = FieldSettings(
+        config.format,
+        config.wire_format,
+        message=config.message or None,
+        registry=registry,
+        subject=subject or f"{topic}-{side}",
+        max_value_bytes=config.max_value_bytes,
+        envelope=envelope,
+    )
+    if config.schema_file:
+        try:
+            definition = filesystem.read_bytes(config.schema_file)
+            settings = settings._replace(definition=definition)
+            check_settings(settings, side)
+        except DiskError as error:
+            mistakes.append(f"{side}.schema: {error}")
+        except ValueError as error:
+            mistakes.append(f"{side}.schema: {config.schema_file}: {error}")
+    return settings
+
+
+def _registry(side: str, given: RegistryConfig, mistakes: list[str]) -> RegistrySpec:
+    spec = RegistrySpec(given.url, given.credentials_file or None, given.ca_file or None)
+    try:
+        RegistryClient(spec)
+    except RegistryError as error:
+        mistakes.append(f"{side}.registry: {error}")
+    return spec

@@ -1,0 +1,1 @@
+"""A job's batches: opening, planning, working, committing, and the quarantine."""

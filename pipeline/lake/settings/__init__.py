@@ -1,0 +1,1 @@
+"""A job's settings: `job.yaml`, checked whole."""
