@@ -53,10 +53,13 @@ from broker.runtime.on_loop import OnLoop
 from broker.runtime.startup_errors import StartupError
 from broker.runtime.timer import TimerWheel
 from broker.services import Services
-from broker.share.share_coordinator import ShareCoordinator
-from broker.share.share_partitions import SharePartitions
-from broker.transactions.coordinator import TRANSACTION_TOPIC, TransactionCoordinator
-from broker.transactions.markers import LocalMarkerWriter
+from broker.share.delivery.share_partitions import SharePartitions
+from broker.share.state.share_coordinator import ShareCoordinator
+from broker.transactions.coordinator.transaction_coordinator import (
+    TRANSACTION_TOPIC,
+    TransactionCoordinator,
+)
+from broker.transactions.partitions.markers import LocalMarkerWriter
 from config.broker import BROKER_KEYS
 from config.version import VERSION
 from protocol.api_keys import ApiKey

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from broker.replicas.replica_manager import ReplicaManager
     from broker.runtime.disk import Disk
     from broker.runtime.timer import Timer
-    from broker.share.share_coordinator import ShareCoordinator
-    from broker.share.share_partitions import SharePartitions
-    from broker.transactions.coordinator import TransactionCoordinator
+    from broker.share.delivery.share_partitions import SharePartitions
+    from broker.share.state.share_coordinator import ShareCoordinator
+    from broker.transactions.coordinator.transaction_coordinator import TransactionCoordinator
     from config.broker import BrokerConfig
     from protocol.messages.api_versions import ApiVersion
     from storage.manager.log_manager import LogManager

@@ -22,20 +22,22 @@ GENERATED = ROOT / "protocol" / "messages"
 
 TESTED_ELSEWHERE = {
     # Interfaces: their implementations are tested.
-    "broker/groups/group.py": "tests/unit/broker/groups/test_coordinator.py",
+    "broker/groups/state/group.py": "tests/unit/broker/groups/test_coordinator.py",
     # By the log whose writes they are.
     "broker/coordinator/writes.py": "tests/unit/broker/coordinator/test_shard_log.py",
     # With the coordinator whose shard it is.
-    "broker/groups/coordinator_shard.py": "tests/unit/broker/groups/test_coordinator.py",
-    "broker/transactions/parts.py": "tests/unit/broker/transactions/test_coordinator.py",
+    "broker/groups/shard.py": "tests/unit/broker/groups/test_coordinator.py",
+    "broker/transactions/interfaces.py": (
+        "tests/unit/broker/transactions/coordinator/test_transaction_coordinator.py"
+    ),
     "storage/types/transaction_marker.py": "tests/unit/storage/log/test_append_markers.py",
     # On a real log, with the markers that decide.
-    "broker/groups/transactional_offsets.py": (
+    "broker/groups/offsets/transactional.py": (
         "tests/unit/broker/handlers/test_txn_offset_commit.py"
     ),
     # Members and administrators of share groups.
-    "broker/groups/share/initializer.py": "tests/unit/broker/groups/share/test_share_protocol.py",
-    "broker/groups/share/member.py": "tests/unit/broker/groups/share/test_share_protocol.py",
+    "broker/groups/share/initializer.py": "tests/unit/broker/groups/share/test_protocol.py",
+    "broker/groups/share/member.py": "tests/unit/broker/groups/share/test_protocol.py",
     **dict.fromkeys(
         (
             "broker/handlers/alter_share_group_offsets.py",
@@ -51,15 +53,15 @@ TESTED_ELSEWHERE = {
         (
             "broker/handlers/share_acknowledge.py",
             "broker/handlers/share_fetch.py",
-            "broker/share/acknowledgements.py",
-            "broker/share/delayed_share_fetch.py",
-            "broker/share/share_partitions.py",
-            "broker/share/share_read.py",
-            "broker/share/share_sessions.py",
+            "broker/share/delivery/acknowledgements.py",
+            "broker/share/delivery/delayed_share_fetch.py",
+            "broker/share/delivery/share_partitions.py",
+            "broker/share/delivery/read.py",
+            "broker/share/delivery/sessions.py",
         ),
-        "tests/unit/broker/share/test_share_handlers.py",
+        "tests/unit/broker/share/delivery/test_share_handlers.py",
     ),
-    "broker/share/share_shard.py": "tests/unit/broker/share/test_share_coordinator.py",
+    "broker/share/state/shard.py": "tests/unit/broker/share/state/test_share_coordinator.py",
     **dict.fromkeys(
         (
             "broker/handlers/delete_share_group_state.py",
@@ -67,9 +69,9 @@ TESTED_ELSEWHERE = {
             "broker/handlers/read_share_group_state.py",
             "broker/handlers/read_share_group_state_summary.py",
             "broker/handlers/write_share_group_state.py",
-            "broker/share/state_requests.py",
+            "broker/share/state/requests.py",
         ),
-        "tests/unit/broker/share/test_state_handlers.py",
+        "tests/unit/broker/share/state/test_state_handlers.py",
     ),
     # Tables, and modules that a program wrote: one test module looks at all of them.
     "config/sections": "tests/unit/config/test_sections.py",

@@ -21,21 +21,21 @@ from broker.coordinator.runtime import CoordinatorRuntime, GiveUp
 from broker.coordinator.shard_log import AtTurnEnd, ShardLog
 from broker.coordinator.unavailable_partitions import UnavailablePartitions
 from broker.coordinator.upkeep import Upkeep
-from broker.groups.classic_protocol import ClassicProtocol, Left
+from broker.groups.classic.join_attempt import JoinAttempt
+from broker.groups.classic.protocol import ClassicProtocol, Left
 from broker.groups.consumer.backlog import Backlog
-from broker.groups.consumer.consumer_protocol import Client, ConsumerProtocol, Heartbeat
-from broker.groups.consumer.migration_members import connect
-from broker.groups.consumer.offload import ThreadOffload
+from broker.groups.consumer.protocol import Client, ConsumerProtocol, Heartbeat
 from broker.groups.consumer.validation import check_heartbeat
-from broker.groups.coordinator_shard import GroupCoordinatorShard
-from broker.groups.group import Group
-from broker.groups.join_attempt import JoinAttempt
-from broker.groups.offset_manager import FetchedOffset, OffsetCommit, OffsetManager
-from broker.groups.shard import GroupShard
-from broker.groups.share.share_protocol import ShareProtocol
+from broker.groups.migration.members import connect
+from broker.groups.modern.offload import ThreadOffload
+from broker.groups.offsets.offset_manager import FetchedOffset, OffsetCommit, OffsetManager
+from broker.groups.offsets.transactional import TransactionalOffsetCommit, TransactionalOffsets
+from broker.groups.shard import GroupCoordinatorShard
+from broker.groups.share.protocol import ShareProtocol
 from broker.groups.share.validation import check_share_heartbeat
-from broker.groups.stats import CommittedOffset, GroupSnapshot, GroupStats
-from broker.groups.transactional_offsets import TransactionalOffsetCommit, TransactionalOffsets
+from broker.groups.state.group import Group
+from broker.groups.state.group_shard import GroupShard
+from broker.groups.state.stats import CommittedOffset, GroupSnapshot, GroupStats
 from broker.replicas.replica_manager import INTERNAL_APPEND_TIMEOUT_MS
 from broker.requests.answer import Answer
 from broker.requests.request_context import RequestContext
@@ -65,8 +65,8 @@ from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from broker.controller.controller import Controller
+    from broker.coordinator.persister import SharePersister
     from broker.replicas.replica_manager import ReplicaManager
-    from broker.share.persister import SharePersister
 
 logger = logging.getLogger(__name__)
 

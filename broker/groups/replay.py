@@ -14,13 +14,13 @@ from typing import TypeVar
 
 from broker.coordinator.latest_records import LatestRecord, LatestRecords
 from broker.coordinator.slices import Slices
-from broker.groups.classic_group import ClassicGroup, ClassicMember
-from broker.groups.classic_group_state import ClassicGroupState
-from broker.groups.classic_protocol import ClassicProtocol
+from broker.groups.classic.classic_group import ClassicGroup, ClassicMember
+from broker.groups.classic.classic_group_state import ClassicGroupState
+from broker.groups.classic.protocol import ClassicProtocol
 from broker.groups.consumer.replay import GroupReplay, decode
-from broker.groups.offset_store import GroupTopicPartition, OffsetAndMetadata
-from broker.groups.shard import GroupShard
+from broker.groups.offsets.store import GroupTopicPartition, OffsetAndMetadata
 from broker.groups.share.replay import ShareGroupReplay
+from broker.groups.state.group_shard import GroupShard
 from protocol.errors import DecodeError
 from protocol.internal.consumer_group_records import ConsumerGroupKey
 from protocol.internal.consumer_offsets import (

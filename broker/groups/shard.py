@@ -1,104 +1,183 @@
-"""What the coordinator knows of one partition of `__consumer_offsets`."""
+"""One shard of the group coordinator: the groups and offsets in one partition of the topic.
 
-from collections.abc import Iterator
+    replay ──> newest records ──on_loaded──> groups, offsets, sessions ──on_active──> served
+                                                                    what deleted topics left goes
 
-from broker.coordinator.shard_log import ShardLog
-from broker.groups.classic_group import ClassicGroup
-from broker.groups.classic_group_state import ClassicGroupState
-from broker.groups.consumer.consumer_group import ConsumerGroup
-from broker.groups.group import Group
-from broker.groups.offset_store import OffsetStore
-from broker.groups.share.share_group import ShareGroup
-from broker.groups.stats import GroupStats
-from storage.environment.clock import Clock
-
-GROUPS_MAX = 100_000
-"""Groups in one shard; more are refused, so that a stranger who makes up names cannot fill memory.
-
-With 50 partitions this is five million groups on a broker.
+Source: Kafka, GroupCoordinatorShard.java.
 """
 
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
-class TooManyGroupsError(Exception):
-    """A shard holds `GROUPS_MAX` groups already. Client sees GROUP_MAX_SIZE_REACHED."""
+from broker.coordinator.latest_records import LatestRecords
+from broker.coordinator.shard_log import ShardLog
+from broker.coordinator.slices import Slices
+from broker.coordinator.topics_change import TopicsChange
+from broker.groups.classic.classic_group import ClassicGroup
+from broker.groups.classic.protocol import ClassicProtocol
+from broker.groups.consumer.consumer_group import ConsumerGroup
+from broker.groups.consumer.protocol import ConsumerProtocol
+from broker.groups.offsets.offset_manager import OffsetManager
+from broker.groups.offsets.transactional import TransactionalOffsets
+from broker.groups.replay import OFFSET_KEYS_BELOW, fill_shard
+from broker.groups.share.protocol import ShareProtocol
+from broker.groups.share.share_group import ShareGroup
+from broker.groups.state.group_shard import GroupShard
+from storage.environment.clock import Clock
+
+if TYPE_CHECKING:
+    from broker.controller.images.cluster_image import ClusterImage
+
+GROUPS_PER_SLICE: Final = 500
+"""Groups whose offsets of deleted topics are looked for before the loop gets its turn."""
+
+_WORK_PER_GROUP: Final = 25
+"""Units of work (`Slices`) that looking at all of a group is."""
 
 
-class GroupShard:
-    """Groups and offsets whose coordinator is the leader of one partition."""
+class GroupCoordinatorShard:
+    """State, and the protocols that work on it. Implements `broker.coordinator.shard.Shard`.
 
-    __slots__ = ("clock", "groups", "log", "offsets", "stats")
+    Attributes:
+        log: Of the shard.
+        shard: Groups and offsets.
+        protocol: Of classic groups.
+        offsets: Commits and fetches offsets.
+        transactional: Commits offsets as part of transactions.
+        consumers: Protocol of consumer groups.
+        shares: Protocol of share groups.
+    """
 
-    def __init__(self, log: ShardLog, clock: Clock, stats: GroupStats) -> None:
-        self.log = log
-        self.clock = clock
-        self.stats = stats
-        self.groups: dict[str, Group] = {}
-        self.offsets = OffsetStore()
+    __slots__ = (
+        "_clock",
+        "_image",
+        "_read",
+        "consumers",
+        "log",
+        "offsets",
+        "protocol",
+        "shard",
+        "shares",
+        "transactional",
+    )
 
-    def classic_group(self, group_id: str) -> ClassicGroup | None:
-        """The group of this name if it is a classic one."""
-        group = self.groups.get(group_id)
-        return group if isinstance(group, ClassicGroup) else None
+    def __init__(
+        self,
+        shard: GroupShard,
+        protocol: ClassicProtocol,
+        offsets: OffsetManager,
+        transactional: TransactionalOffsets,
+        consumers: ConsumerProtocol,
+        shares: ShareProtocol,
+        *,
+        clock: Clock,
+        image: Callable[[], "ClusterImage"],
+    ) -> None:
+        self.log: ShardLog = shard.log
+        self.shard = shard
+        self.protocol = protocol
+        self.offsets = offsets
+        self.transactional = transactional
+        self.consumers = consumers
+        self.shares = shares
+        self._clock = clock
+        self._image = image
+        self._read = LatestRecords(transactional_below=OFFSET_KEYS_BELOW)
 
-    def classic_groups(self) -> Iterator[ClassicGroup]:
-        """All classic groups; none may come or go meanwhile."""
-        return (group for group in self.groups.values() if isinstance(group, ClassicGroup))
+    # -- loading ---------------------------------------------------------------------------------
 
-    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
-        """The group of this name if it is one of KIP-848."""
-        group = self.groups.get(group_id)
-        return group if isinstance(group, ConsumerGroup) else None
+    def replay(self, key: bytes, value: bytes | None, offset: int, producer_id: int) -> None:
+        """See `Shard.replay`."""
+        self._read.replay(key, value, offset, producer_id)
 
-    def consumer_groups(self) -> Iterator[ConsumerGroup]:
-        """All groups of KIP-848; none may come or go meanwhile."""
-        return (group for group in self.groups.values() if isinstance(group, ConsumerGroup))
+    def replay_marker(self, producer_id: int, *, commit: bool) -> None:
+        """See `Shard.replay_marker`."""
+        self._read.replay_marker(producer_id, commit=commit)
 
-    def share_group(self, group_id: str) -> ShareGroup | None:
-        """The group of this name if it is one of KIP-932."""
-        group = self.groups.get(group_id)
-        return group if isinstance(group, ShareGroup) else None
+    async def on_loaded(self) -> None:
+        """Make groups and offsets of what was read, and start the members' sessions."""
+        slices = Slices(self._clock)
+        read, self._read = self._read, LatestRecords()
+        await fill_shard(self.shard, self.protocol, read, slices)
+        await self._start_sessions(slices)
 
-    def share_groups(self) -> Iterator[ShareGroup]:
-        """All groups of KIP-932; none may come or go meanwhile."""
-        return (group for group in self.groups.values() if isinstance(group, ShareGroup))
+    async def _start_sessions(self, slices: Slices) -> None:
+        # Nobody joins or leaves before the shard is active.
+        for group in list(self.shard.groups.values()):
+            if isinstance(group, ConsumerGroup):
+                for member in list(group.members.values()):
+                    self.consumers.start_timer(group, member)
+                    if slices.is_due():
+                        await slices.pause()
+            elif isinstance(group, ShareGroup):
+                self.shares.start_timers(group)
+                if slices.is_due(_WORK_PER_GROUP):
+                    await slices.pause()
+            elif isinstance(group, ClassicGroup):
+                for classic_member in list(group.members.values()):
+                    classic_member.session.set(classic_member.session_timeout_ms)
+                    if slices.is_due():
+                        await slices.pause()
 
-    def add_group(self, group: Group) -> None:
-        """Take in a new group, which may take the place of an empty one of the other kind.
+    def summary(self) -> str:
+        """See `Shard.summary`."""
+        if not self.shard.groups:
+            return ""
+        return f"groups={len(self.shard.groups)} offsets={self.shard.offsets.count}"
 
-        Raises:
-            TooManyGroupsError: No further group fits.
-        """
-        old = self.groups.get(group.group_id)
-        if old is None and len(self.groups) >= GROUPS_MAX:
-            raise TooManyGroupsError(group.group_id)
-        if isinstance(old, ClassicGroup):
-            for pending in old.pending_members.values():
-                pending.cancel()
-        if old is not None:
-            old.die(self.clock.now_ms())
-        self.groups[group.group_id] = group
+    # -- serving ---------------------------------------------------------------------------------
 
-    def create_group(self, group_id: str) -> ClassicGroup:
-        """Make a new, empty group; nothing is written until it has a generation.
+    async def on_active(self, deleted_topics: Mapping[UUID, str]) -> None:
+        """Forget what topics left that were deleted meanwhile, or before a crash."""
+        for group in list(self.shard.classic_groups()):
+            self.protocol.prepare_over_capacity(group)
+        gone = {*deleted_topics.values(), *await self._unknown_topics()}
+        await self._delete_partitions(gone)
+        slices = Slices(self._clock)
+        for share_group in list(self.shard.share_groups()):
+            if self.log.is_closed:
+                return
+            self.shares.forget_unknown_topics(share_group)
+            if slices.is_due(_WORK_PER_GROUP):
+                await slices.pause()
 
-        Raises:
-            TooManyGroupsError: No further group fits.
-        """
-        if len(self.groups) >= GROUPS_MAX:
-            raise TooManyGroupsError(group_id)
-        group = ClassicGroup(
-            group_id,
-            state=ClassicGroupState.EMPTY,
-            current_state_timestamp_ms=self.clock.now_ms(),
-        )
-        self.groups[group_id] = group
-        return group
+    async def _unknown_topics(self) -> set[str]:
+        """Topics that offsets were committed for and that do not exist."""
+        known = self._image().topics
+        unknown: set[str] = set()
+        slices = Slices(self._clock)
+        for group_id in list(self.shard.groups):
+            names = self.shard.offsets.topic_names(group_id)
+            unknown.update(name for name in names if name not in known)
+            if slices.is_due():
+                await slices.pause()
+        return unknown
 
-    def add_loaded_group(self, group: Group) -> None:
-        """Take in a group that the log knows; it counts, but is never refused."""
-        self.groups[group.group_id] = group
+    async def on_topics_changed(self, change: TopicsChange) -> None:
+        """Topics are gone: so are the offsets that groups committed for them."""
+        if not change.changed:
+            return
+        self.consumers.topics_changed(change.changed, has_new=change.has_new)
+        self.shares.topics_changed(change.changed, change.deleted.keys())
+        await self._delete_partitions(change.deleted.values())
+        await asyncio.sleep(0)
 
-    def remove_group(self, group: Group) -> None:
-        """Forget a group that has been deleted from the log."""
-        group.die(self.clock.now_ms())
-        self.groups.pop(group.group_id, None)
+    async def _delete_partitions(self, topics: Collection[str]) -> None:
+        """Forget every group's offsets of topics that are gone, some groups at a time."""
+        if not topics:
+            return
+        group_ids = list(self.shard.groups)
+        for start in range(0, len(group_ids), GROUPS_PER_SLICE):
+            if self.log.is_closed:
+                return
+            self.offsets.delete_partitions(topics, group_ids[start : start + GROUPS_PER_SLICE])
+            await asyncio.sleep(0)
+
+    def on_unloaded(self) -> None:
+        """Answer whoever waits with NOT_COORDINATOR, write nothing any more."""
+        self.log.close()
+        self.protocol.close()
+        self.consumers.close()
+        self.shares.close()

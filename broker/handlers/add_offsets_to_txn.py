@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from broker.groups.coordinator import OFFSETS_TOPIC
 from broker.requests.answer import Answer
-from broker.transactions.parts import ProducerIdAndEpoch
+from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from broker.controller.images.topic_names import BROKERS_OWN_TOPICS, REMOTE_LOG_METADATA
 from broker.requests.answer import Answer
-from broker.transactions.parts import ProducerIdAndEpoch
+from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.add_partitions_to_txn import (

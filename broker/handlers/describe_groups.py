@@ -16,8 +16,8 @@ Versions:
 
 from typing import TYPE_CHECKING
 
-from broker.groups.classic_group import ClassicGroup
-from broker.groups.classic_group_state import ClassicGroupState
+from broker.groups.classic.classic_group import ClassicGroup
+from broker.groups.classic.classic_group_state import ClassicGroupState
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_groups import (

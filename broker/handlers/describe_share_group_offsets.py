@@ -16,9 +16,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from broker.coordinator.persister import UNINITIALIZED_OFFSET, UNKNOWN_COUNT, ShareSummary
 from broker.requests.answer import Answer
 from broker.runtime.errors import ApiError
-from broker.share.persister import UNINITIALIZED_OFFSET, UNKNOWN_COUNT, ShareSummary
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_share_group_offsets import (

@@ -9,7 +9,7 @@ Behaviour:
 import asyncio
 from typing import TYPE_CHECKING
 
-from broker.transactions.transaction_metadata import TransactionMetadata
+from broker.transactions.coordinator.transaction_metadata import TransactionMetadata
 from protocol.api_keys import ApiKey
 from protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,

@@ -2,9 +2,9 @@
 
 Behaviour:
 - Commits or aborts; answered when the outcome is committed to `__transaction_state`. Markers follow
-  without the client, see `broker.transactions.completion`.
+  without the client, see `broker.transactions.coordinator.completion`.
 - The same end once more is a retry and answered like the first one, another end is
-  INVALID_TXN_STATE; the tables are in `broker.transactions.end_rules`.
+  INVALID_TXN_STATE; the tables are in `broker.transactions.coordinator.end_rules`.
 
 Versions:
 - 2  PRODUCER_FENCED; older ones are told INVALID_PRODUCER_EPOCH   KIP-588
@@ -17,7 +17,7 @@ Versions:
 from typing import TYPE_CHECKING
 
 from broker.requests.answer import Answer
-from broker.transactions.parts import ProducerIdAndEpoch
+from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.end_txn import EndTxnRequest, EndTxnResponse

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from broker.controller.images.topic_names import SHARE_GROUP_STATE
 from broker.groups.coordinator import OFFSETS_TOPIC
 from broker.runtime.errors import ApiError
-from broker.transactions.coordinator import TRANSACTION_TOPIC
+from broker.transactions.coordinator.transaction_coordinator import TRANSACTION_TOPIC
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.find_coordinator import (

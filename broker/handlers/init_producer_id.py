@@ -4,7 +4,7 @@ Behaviour:
 - Without a transactional id: a producer id nobody has had before, epoch 0, whatever producer id and
   epoch the client says it has.
 - With one: the transaction coordinator begins a new life of its producer, see
-  `broker.transactions.init_producer_id`; answered when that is committed.
+  `broker.transactions.coordinator.init_producer_id`; answered when that is committed.
 - An empty transactional id, or a producer id without an epoch or the other way round:
   INVALID_REQUEST.
 - A timeout that is not positive or above `transaction.max.timeout.ms`: INVALID_TRANSACTION_TIMEOUT.
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from broker.controller.store.metadata_store import StoreError
 from broker.requests.answer import Answer
 from broker.runtime.errors import ApiError
-from broker.transactions.parts import ProducerIdAndEpoch
+from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse

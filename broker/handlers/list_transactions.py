@@ -17,9 +17,9 @@ import asyncio
 import re
 from typing import TYPE_CHECKING
 
-from broker.groups.consumer.topic_regex import InvalidRegexError, TopicRegex
-from broker.transactions.transaction_metadata import TransactionMetadata
-from broker.transactions.transaction_state import BY_LABEL
+from broker.groups.regex.topic_regex import InvalidRegexError, TopicRegex
+from broker.transactions.coordinator.transaction_metadata import TransactionMetadata
+from broker.transactions.coordinator.transaction_state import BY_LABEL
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.list_transactions import (

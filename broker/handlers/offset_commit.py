@@ -17,7 +17,7 @@ Versions:
 
 from typing import TYPE_CHECKING
 
-from broker.groups.offset_manager import OffsetCommit
+from broker.groups.offsets.offset_manager import OffsetCommit
 from broker.requests.answer import Answer
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode

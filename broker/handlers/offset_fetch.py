@@ -37,7 +37,7 @@ from protocol.messages.offset_fetch import (
 
 if TYPE_CHECKING:
     from broker.controller.images.cluster_image import ClusterImage
-    from broker.groups.offset_manager import FetchedOffset
+    from broker.groups.offsets.offset_manager import FetchedOffset
     from broker.requests.request_context import RequestContext
     from broker.services import Services
 

@@ -12,8 +12,9 @@ Behaviour:
   other append stays on the loop.
 - Clients may not write internal topics, nor `__remote_log_metadata`.
 - Transactional records without a transactional id: everything in the request is refused.
-- A request with a transactional id is verified first (`broker.transactions.transactional_produce`):
-  a batch opens a transaction in a partition only if the transaction coordinator knows of it.
+- A request with a transactional id is verified first
+  (`broker.transactions.partitions.transactional_produce`): a batch opens a transaction in a
+  partition only if the transaction coordinator knows of it.
 
 Versions:
 - 3   record batch v2, transactional id           KIP-98
@@ -40,12 +41,12 @@ from broker.replicas.preparation import INLINE_SIZE_MAX
 from broker.requests.reply import PARKED, HotResult, Reply
 from broker.requests.request_limits import ELEMENTS_MAX, check_partitions
 from broker.runtime.errors import ApiError, code_of
-from broker.transactions.transactional_produce import (
+from broker.transactions.partitions.transactional_produce import (
     TransactionalProduce,
     is_transactional,
     terms_of,
 )
-from broker.transactions.verification import operation_of_produce
+from broker.transactions.partitions.verification import operation_of_produce
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.hot.produce import ProducePartitionResponse, decode_request, encode_response
@@ -62,8 +63,8 @@ if TYPE_CHECKING:
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
     from broker.requests.request_context import RequestContext
-    from broker.transactions.parts import PartitionRegistrar
-    from broker.transactions.verification import Verdicts
+    from broker.transactions.interfaces import PartitionRegistrar
+    from broker.transactions.partitions.verification import Verdicts
     from protocol.hot.produce import ProduceRequest, ProduceTopic
     from storage.environment.clock import Clock
     from storage.producers.verification import TransactionTerms

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from broker.share.persister import SharePartitionKey, ShareState
-from broker.share.state_requests import for_each_partition
+from broker.coordinator.persister import SharePartitionKey, ShareState
+from broker.share.state.requests import for_each_partition
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.read_share_group_state import (
@@ -27,7 +27,7 @@ from protocol.messages.read_share_group_state import (
 if TYPE_CHECKING:
     from broker.requests.answer import Answer
     from broker.requests.request_context import RequestContext
-    from broker.share.parts import ShareServices
+    from broker.share.services import ShareServices
 
 API_KEY = ApiKey.READ_SHARE_GROUP_STATE
 VERSIONS = (0, 0)

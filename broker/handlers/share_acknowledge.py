@@ -15,12 +15,12 @@ Versions:
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from broker.coordinator.persister import SharePartitionKey
 from broker.requests.answer import Answer
 from broker.runtime.errors import ApiError
-from broker.share.acknowledgements import Acknowledgements, is_member_id
-from broker.share.persister import SharePartitionKey
-from broker.share.share_partitions import Outcomes
-from broker.share.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, SessionKey
+from broker.share.delivery.acknowledgements import Acknowledgements, is_member_id
+from broker.share.delivery.sessions import FINAL_EPOCH, INITIAL_EPOCH, SessionKey
+from broker.share.delivery.share_partitions import Outcomes
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_acknowledge import (
@@ -33,7 +33,7 @@ from protocol.messages.share_acknowledge import (
 
 if TYPE_CHECKING:
     from broker.requests.request_context import RequestContext
-    from broker.share.parts import ShareServices
+    from broker.share.services import ShareServices
 
 API_KEY = ApiKey.SHARE_ACKNOWLEDGE
 VERSIONS = (1, 2)

@@ -19,21 +19,25 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from broker.coordinator.persister import SharePartitionKey
 from broker.requests.reply import PARKED, Body, HotResult, Reply
 from broker.requests.request_limits import check_elements, check_size, elements_max_of
 from broker.runtime.errors import ApiError
-from broker.share.acknowledgements import RENEW_FROM_VERSION, Acknowledgements, is_member_id
-from broker.share.delayed_share_fetch import DelayedShareFetch
-from broker.share.persister import SharePartitionKey
-from broker.share.share_partitions import Outcomes, SharePartitions
-from broker.share.share_read import Delivery, ShareRead, ShareReadTerms
-from broker.share.share_sessions import (
+from broker.share.delivery.acknowledgements import (
+    RENEW_FROM_VERSION,
+    Acknowledgements,
+    is_member_id,
+)
+from broker.share.delivery.delayed_share_fetch import DelayedShareFetch
+from broker.share.delivery.read import Delivery, ShareRead, ShareReadTerms
+from broker.share.delivery.sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
     SessionKey,
     ShareSession,
     TopicPartitionId,
 )
+from broker.share.delivery.share_partitions import Outcomes, SharePartitions
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.hot.share_fetch import ShareFetchedPartition, encode_response

@@ -4,7 +4,8 @@ Behaviour:
 - Offsets become part of the producer's transaction: they are written to `__consumer_offsets` under
   its id, and count once its commit marker is there. Until then OffsetFetch with `require_stable`
   says UNSTABLE_OFFSET_COMMIT.
-- The group's partition must be part of the transaction (`broker.transactions.verification`).
+- The group's partition must be part of the transaction
+  (`broker.transactions.partitions.verification`).
 - A member commits under its generation or member epoch; without one it is not checked, as with
   producers that know nothing of their consumer.
 - Partitions that do not exist are answered UNKNOWN_TOPIC_OR_PARTITION.
@@ -20,10 +21,10 @@ from typing import TYPE_CHECKING
 
 from broker.coordinator.outcome import code_for_clients
 from broker.groups.coordinator import OFFSETS_TOPIC
-from broker.groups.transactional_offsets import TransactionalOffsetCommit
+from broker.groups.offsets.transactional import TransactionalOffsetCommit
 from broker.requests.answer import Answer
-from broker.transactions.parts import ProducerIdAndEpoch
-from broker.transactions.verification import (
+from broker.transactions.interfaces import ProducerIdAndEpoch
+from broker.transactions.partitions.verification import (
     TransactionVerifier,
     Verdicts,
     operation_of_txn_offset_commit,

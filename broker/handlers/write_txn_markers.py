@@ -16,8 +16,8 @@ Versions:
 from typing import TYPE_CHECKING
 
 from broker.requests.answer import Answer
-from broker.transactions.markers import LocalMarkerWriter
-from broker.transactions.parts import PartitionErrors
+from broker.transactions.interfaces import PartitionErrors
+from broker.transactions.partitions.markers import LocalMarkerWriter
 from protocol.api_keys import ApiKey
 from protocol.messages.write_txn_markers import (
     WritableTxnMarker,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from broker.groups.group import GroupType
+from broker.groups.state.group import GroupType
 from broker.metrics.families import counter, gauge
 
 if TYPE_CHECKING:

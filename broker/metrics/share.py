@@ -8,9 +8,9 @@ from prometheus_client.core import Metric
 from broker.metrics.families import counter, gauge
 
 if TYPE_CHECKING:
-    from broker.groups.stats import GroupStats
-    from broker.share.share_coordinator import ShareCoordinator
-    from broker.share.share_partitions import SharePartitions
+    from broker.groups.state.stats import GroupStats
+    from broker.share.delivery.share_partitions import SharePartitions
+    from broker.share.state.share_coordinator import ShareCoordinator
 
 
 class ShareMetrics:

@@ -9,7 +9,7 @@ from broker.metrics.families import counter, gauge
 
 if TYPE_CHECKING:
     from broker.replicas.replica_manager import ReplicaManager
-    from broker.transactions.coordinator import TransactionCoordinator
+    from broker.transactions.coordinator.transaction_coordinator import TransactionCoordinator
     from storage.environment.clock import Clock
 
 TRANSACTIONS = "varve_transaction_coordinator"

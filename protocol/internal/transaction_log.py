@@ -17,7 +17,7 @@ Value (0 is written below transaction.version 1, else 1):
        8  producer id            0-
        2  producer epoch         0-
        4  transaction timeout    0-       ms
-       1  state                  0-       see `broker.transactions.transaction_state`
+       1  state                  0-       see `broker.transactions.coordinator.transaction_state`
        *  topics                 0-       array or null; null when the state is Empty
        *    name                 0-       string
        *    partitions           0-       array of int32

@@ -69,7 +69,7 @@ def aborted_index_not_recovered() -> None:
 def marker_forgotten() -> None:
     """One marker in twenty is reported as written, and is not."""
     from broker.groups.coordinator import OFFSETS_TOPIC
-    from broker.transactions import markers
+    from broker.transactions.partitions import markers
     from protocol.error_codes import ErrorCode
 
     write_to = markers.LocalMarkerWriter._write_to
@@ -161,8 +161,8 @@ def duplicates_written() -> None:
 
 def late_end_accepted() -> None:
     """EndTxn of version 2 does not look at the epoch."""
-    from broker.transactions import end_transaction
-    from broker.transactions.transaction_state import TransactionState
+    from broker.transactions.coordinator import end_transaction
+    from broker.transactions.coordinator.transaction_state import TransactionState
 
     check: Any = vars(end_transaction)["check_end"]
 
@@ -176,7 +176,7 @@ def late_end_accepted() -> None:
 
 def late_produce_accepted() -> None:
     """Neither partition nor coordinator looks at the epoch of a transactional batch."""
-    from broker.transactions import partitions
+    from broker.transactions.coordinator import add_partitions as partitions
     from storage.producers.state import ProducerStateManager
     from storage.types.append_origin import AppendOrigin
 
@@ -196,7 +196,7 @@ def late_produce_accepted() -> None:
 
 def pending_offsets_applied_early() -> None:
     """Offsets of a transaction count before it is committed."""
-    from broker.groups.offset_store import OffsetStore
+    from broker.groups.offsets.store import OffsetStore
 
     def put(store: Any, _producer_id: int, key: Any, committed: Any) -> None:
         store.put(*key, committed)
@@ -206,7 +206,7 @@ def pending_offsets_applied_early() -> None:
 
 def aborted_offsets_kept() -> None:
     """Offsets of an aborted transaction are committed."""
-    from broker.groups.offset_store import OffsetStore
+    from broker.groups.offsets.store import OffsetStore
 
     end = OffsetStore.end_transaction
 
@@ -219,7 +219,7 @@ def aborted_offsets_kept() -> None:
 
 def committed_offsets_dropped() -> None:
     """Offsets of a committed transaction are dropped, one time in ten."""
-    from broker.groups.offset_store import OffsetStore
+    from broker.groups.offsets.store import OffsetStore
 
     end = OffsetStore.end_transaction
 
@@ -246,15 +246,15 @@ def recovery_drops_a_batch() -> None:
 
 def transaction_log_not_replayed() -> None:
     """A coordinator begins with no transactions after a restart."""
-    from broker.transactions.shard import TransactionShard
+    from broker.transactions.coordinator.shard import TransactionShard
 
     replace(TransactionShard, "replay", lambda *_: None)
 
 
 def commit_answered_and_forgotten() -> None:
     """One commit in fifty is answered and nothing more is done."""
-    from broker.transactions.end_transaction import EndTransaction
-    from broker.transactions.parts import ProducerIdAndEpoch
+    from broker.transactions.coordinator.end_transaction import EndTransaction
+    from broker.transactions.interfaces import ProducerIdAndEpoch
     from protocol.error_codes import ErrorCode
 
     end = EndTransaction.end
@@ -273,7 +273,7 @@ def commit_answered_and_forgotten() -> None:
 
 def partition_not_added() -> None:
     """One partition in twenty is reported as added to the transaction, and is not."""
-    from broker.transactions.partitions import TransactionPartitions
+    from broker.transactions.coordinator.add_partitions import TransactionPartitions
 
     add = TransactionPartitions.add
 
@@ -302,8 +302,9 @@ def fetch_skips_a_batch() -> None:
 
 def offsets_replay_loses() -> None:
     """After a restart a group's newest offsets are those of one commit before."""
-    from broker.groups import coordinator_shard, replay
-    from broker.groups.offset_store import OffsetStore
+    from broker.groups import replay
+    from broker.groups import shard as coordinator_shard
+    from broker.groups.offsets.store import OffsetStore
 
     fill = replay.fill_shard
     put = OffsetStore.put
@@ -324,7 +325,7 @@ def offsets_replay_loses() -> None:
 
 def generation_not_checked() -> None:
     """A member that was thrown out commits offsets."""
-    from broker.groups.classic_group import ClassicGroup
+    from broker.groups.classic.classic_group import ClassicGroup
     from protocol.error_codes import ErrorCode
 
     replace(ClassicGroup, "validate_offset_commit", lambda *_, **__: ErrorCode.NONE)
@@ -340,7 +341,7 @@ def member_epoch_not_checked() -> None:
 
 def partition_given_before_revoked() -> None:
     """A member of a consumer group gets partitions that another one has not given back yet."""
-    from broker.groups.consumer import consumer_protocol
+    from broker.groups.consumer import protocol as consumer_protocol
 
     reconcile: Any = vars(consumer_protocol)["reconcile"]
 

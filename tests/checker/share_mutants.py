@@ -7,14 +7,14 @@ from tests.checker.seeding import RANDOM, replace
 
 def state_not_replayed() -> None:
     """A share coordinator begins with no states after a restart."""
-    from broker.share.share_shard import ShareShard
+    from broker.share.state.shard import ShareShard
 
     replace(ShareShard, "replay", lambda *_: None)
 
 
 def state_not_written() -> None:
     """One acknowledgement in five of a share group is answered and not written."""
-    from broker.share.share_partition import SharePartition
+    from broker.share.delivery.share_partition import SharePartition
     from protocol.error_codes import ErrorCode
 
     write = SharePartition._write
@@ -30,7 +30,7 @@ def state_not_written() -> None:
 
 def accept_forgotten() -> None:
     """One acceptance in fifty by a share group's member is taken for a release."""
-    from broker.share.share_partition import SharePartition
+    from broker.share.delivery.share_partition import SharePartition
 
     acknowledge = SharePartition.acknowledge
     accept, release = 1, 2
@@ -48,15 +48,15 @@ def accept_forgotten() -> None:
 
 def release_is_final() -> None:
     """What a share group's member releases is given up."""
-    from broker.share.in_flight import RecordState
-    from broker.share.share_partition import SharePartition
+    from broker.share.delivery.in_flight import RecordState
+    from broker.share.delivery.share_partition import SharePartition
 
     replace(SharePartition, "_released_state", lambda _share, _run: RecordState.ARCHIVED)
 
 
 def lock_for_ever() -> None:
     """A lock of a share group never runs out, not even when its member has gone."""
-    from broker.share.share_partition import SharePartition
+    from broker.share.delivery.share_partition import SharePartition
     from protocol.error_codes import ErrorCode
 
     replace(SharePartition, "_expire", lambda _share, _lock: None)
@@ -65,15 +65,15 @@ def lock_for_ever() -> None:
 
 def limit_ignored() -> None:
     """A share group gives no record up."""
-    from broker.share.in_flight import RecordState
-    from broker.share.share_partition import SharePartition
+    from broker.share.delivery.in_flight import RecordState
+    from broker.share.delivery.share_partition import SharePartition
 
     replace(SharePartition, "_released_state", lambda _share, _run: RecordState.AVAILABLE)
 
 
 def aborted_delivered() -> None:
     """A share group that asks for committed records gets aborted ones, too."""
-    from broker.share.share_partition import SharePartition
+    from broker.share.delivery.share_partition import SharePartition
 
     acquire = SharePartition.acquire
 
@@ -85,8 +85,8 @@ def aborted_delivered() -> None:
 
 def skips_a_record() -> None:
     """One fetch in twenty of a share group passes over a record."""
-    from broker.share.in_flight import RecordState, Run
-    from broker.share.share_partition import SharePartition
+    from broker.share.delivery.in_flight import RecordState, Run
+    from broker.share.delivery.share_partition import SharePartition
 
     acquire = SharePartition.acquire
 

@@ -13,8 +13,8 @@ from uuid import UUID
 
 import pytest
 
-from broker.groups.consumer.assignors.assignor import Assignment, MemberSpec, TopicSpec
 from broker.groups.consumer.assignors.builtin import BUILTIN_ASSIGNORS
+from broker.groups.modern.assignor import Assignment, MemberSpec, TopicSpec
 from storage.types.uuid_text import format_uuid
 from tests.differential.kafka_classes import Ask, kafka_program
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from broker.groups.consumer.metadata_hash import group_hash, topic_hash
+from broker.groups.modern.metadata_hash import group_hash, topic_hash
 from storage.types.uuid_text import format_uuid
 from tests.differential.kafka_classes import kafka_program
 

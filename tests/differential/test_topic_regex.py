@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from broker.groups.consumer.topic_regex import InvalidRegexError, TopicRegex
-from broker.groups.consumer.topic_regex_classes import POSIX_CLASSES, UNICODE_CLASSES
+from broker.groups.regex.classes import POSIX_CLASSES, UNICODE_CLASSES
+from broker.groups.regex.topic_regex import InvalidRegexError, TopicRegex
 from tests.differential.kafka_classes import Ask, kafka_program
 
 pytestmark = pytest.mark.interop

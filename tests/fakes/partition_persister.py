@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from broker.share.persister import (
+from broker.coordinator.persister import (
     Done,
     SharePartitionKey,
     ShareState,

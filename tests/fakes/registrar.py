@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from broker.transactions.parts import PartitionErrors, ProducerIdAndEpoch
+from broker.transactions.interfaces import PartitionErrors, ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
 from storage.types.topic_partition import TopicPartition
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from broker.share.persister import (
+from broker.coordinator.persister import (
     NO_EPOCH,
     UNINITIALIZED_OFFSET,
     Done,

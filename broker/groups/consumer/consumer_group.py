@@ -32,8 +32,8 @@ from broker.groups.consumer.member import (
     ConsumerGroupMember,
 )
 from broker.groups.consumer.timers import MemberTimers
-from broker.groups.deadline import Deadline
-from broker.groups.group import Group, GroupType
+from broker.groups.state.group import Group, GroupType
+from broker.runtime.deadline import Deadline
 from broker.runtime.timer import TimerHandle
 from protocol.error_codes import ErrorCode
 from protocol.internal import consumer_group_records as records

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from broker.controller.images.cluster_image import ClusterImage
 from broker.groups.consumer.changes import Changes
 from broker.groups.consumer.consumer_group import ConsumerGroup
-from broker.groups.consumer.group_hashes import GroupHashes
-from broker.groups.consumer.offload import Offload
-from broker.groups.log_value import log_value
+from broker.groups.modern.group_hashes import GroupHashes
+from broker.groups.modern.offload import Offload
+from broker.runtime.log_value import log_value
 
 logger = logging.getLogger(__name__)
 

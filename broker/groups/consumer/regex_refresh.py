@@ -19,10 +19,10 @@ from broker.controller.images.cluster_image import ClusterImage
 from broker.coordinator.outcome import KeyValue
 from broker.groups.consumer.changes import Changes, resolved_record
 from broker.groups.consumer.consumer_group import ConsumerGroup, ResolvedRegularExpression
-from broker.groups.consumer.group_hashes import GroupHashes
-from broker.groups.consumer.offload import Offload
-from broker.groups.consumer.topic_regex import InvalidRegexError, TopicRegex
-from broker.groups.log_value import log_value
+from broker.groups.modern.group_hashes import GroupHashes
+from broker.groups.modern.offload import Offload
+from broker.groups.regex.topic_regex import InvalidRegexError, TopicRegex
+from broker.runtime.log_value import log_value
 from storage.environment.clock import Clock
 
 logger = logging.getLogger(__name__)

@@ -24,17 +24,17 @@ from uuid import UUID
 
 from broker.controller.images.cluster_image import ClusterImage
 from broker.coordinator.outcome import KeyValue
-from broker.groups.consumer.assignors.assignor import Assignor, MemberSpec, TopicSpec
 from broker.groups.consumer.changes import Changes, target_record
 from broker.groups.consumer.consumer_group import (
     ConsumerGroup,
     ResolvedRegularExpression,
     topics_of,
 )
-from broker.groups.consumer.journal import Journal
 from broker.groups.consumer.member import NO_PARTITIONS, Assignment, ConsumerGroupMember
-from broker.groups.consumer.offload import Offload
-from broker.groups.log_value import log_value
+from broker.groups.modern.assignor import Assignor, MemberSpec, TopicSpec
+from broker.groups.modern.journal import Journal
+from broker.groups.modern.offload import Offload
+from broker.runtime.log_value import log_value
 from broker.runtime.timer import Timer
 from storage.environment.clock import Clock
 

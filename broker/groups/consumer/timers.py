@@ -1,6 +1,6 @@
 """Timers of one member of a consumer group."""
 
-from broker.groups.deadline import Deadline
+from broker.runtime.deadline import Deadline
 from broker.runtime.timer import TimerHandle
 
 

@@ -15,16 +15,16 @@ from uuid import UUID
 
 from broker.controller.images.cluster_image import ClusterImage
 from broker.coordinator.outcome import Done
-from broker.groups.consumer.journal import Journal
-from broker.groups.shard import GroupShard, TooManyGroupsError
+from broker.coordinator.persister import SharePartitionKey, SharePersister, ShareSummary
+from broker.groups.modern.journal import Journal
 from broker.groups.share.changes import ShareChanges
 from broker.groups.share.each_partition import each_partition
 from broker.groups.share.initializer import Codes, Initializer
 from broker.groups.share.kept_state import KeptState, TopicPartitions
 from broker.groups.share.share_group import ShareGroup
+from broker.groups.state.group_shard import GroupShard, TooManyGroupsError
 from broker.runtime.errors import ApiError
 from broker.runtime.timer import Timer
-from broker.share.persister import SharePartitionKey, SharePersister, ShareSummary
 from protocol.error_codes import ErrorCode
 from storage.environment.clock import Clock
 

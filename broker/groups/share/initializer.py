@@ -12,13 +12,13 @@ import logging
 from collections.abc import Callable, Mapping
 from uuid import UUID
 
-from broker.groups.consumer.journal import Journal
-from broker.groups.log_value import log_value
+from broker.coordinator.persister import SharePartitionKey, SharePersister
+from broker.groups.modern.journal import Journal
 from broker.groups.share.changes import ShareChanges
 from broker.groups.share.each_partition import each_partition
 from broker.groups.share.share_group import ShareGroup
+from broker.runtime.log_value import log_value
 from broker.runtime.timer import Timer
-from broker.share.persister import SharePartitionKey, SharePersister
 from protocol.error_codes import ErrorCode
 
 logger = logging.getLogger(__name__)

@@ -22,10 +22,10 @@ from typing_extensions import override
 from broker.controller.images.cluster_image import ClusterImage
 from broker.coordinator.outcome import Done, KeyValue
 from broker.groups.consumer.member import NO_PARTITIONS, Assignment
-from broker.groups.deadline import Deadline
-from broker.groups.group import Group, GroupType
 from broker.groups.share.kept_state import KeptState
 from broker.groups.share.member import ShareGroupMember
+from broker.groups.state.group import Group, GroupType
+from broker.runtime.deadline import Deadline
 from protocol.error_codes import ErrorCode
 from protocol.internal import share_group_records as records
 

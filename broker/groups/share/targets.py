@@ -18,14 +18,14 @@ from uuid import UUID
 
 from broker.controller.images.cluster_image import ClusterImage
 from broker.coordinator.outcome import KeyValue
-from broker.groups.consumer.journal import Journal
 from broker.groups.consumer.member import Assignment
-from broker.groups.consumer.offload import Offload
-from broker.groups.log_value import log_value
+from broker.groups.modern.journal import Journal
+from broker.groups.modern.offload import Offload
 from broker.groups.share.changes import ShareChanges, target_record
 from broker.groups.share.share_group import ShareGroup
 from broker.groups.share.simple_assignor import ShareMemberSpec, SimpleAssignor
-from broker.groups.turns import PER_TURN
+from broker.runtime.batches import PER_TURN
+from broker.runtime.log_value import log_value
 from broker.runtime.timer import Timer
 from protocol.error_codes import ErrorCode
 

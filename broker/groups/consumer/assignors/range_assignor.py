@@ -15,7 +15,7 @@ Source: Kafka, RangeAssignor.java.
 
 from uuid import UUID
 
-from broker.groups.consumer.assignors.assignor import (
+from broker.groups.modern.assignor import (
     Assignment,
     Members,
     Topics,

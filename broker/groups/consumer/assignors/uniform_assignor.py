@@ -3,9 +3,9 @@
 Source: Kafka, UniformAssignor.java.
 """
 
-from broker.groups.consumer.assignors.assignor import Assignment, Members, Topics
 from broker.groups.consumer.assignors.uniform_heterogeneous import assign_heterogeneous
 from broker.groups.consumer.assignors.uniform_homogeneous import assign_homogeneous
+from broker.groups.modern.assignor import Assignment, Members, Topics
 
 
 class UniformAssignor:

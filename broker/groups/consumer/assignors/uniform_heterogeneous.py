@@ -24,7 +24,7 @@ Source: Kafka, UniformHeterogeneousAssignmentBuilder.java.
 
 from uuid import UUID
 
-from broker.groups.consumer.assignors.assignor import (
+from broker.groups.modern.assignor import (
     Assignment,
     Members,
     Topics,

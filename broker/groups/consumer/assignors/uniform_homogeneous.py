@@ -16,7 +16,7 @@ Source: Kafka, UniformHomogeneousAssignmentBuilder.java.
 from collections.abc import Set
 from uuid import UUID
 
-from broker.groups.consumer.assignors.assignor import (
+from broker.groups.modern.assignor import (
     Assignment,
     Members,
     Topics,

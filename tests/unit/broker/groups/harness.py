@@ -7,17 +7,17 @@ from broker.coordinator.latest_records import LatestRecords
 from broker.coordinator.loader import ShardLoader
 from broker.coordinator.shard_log import ShardLog
 from broker.coordinator.slices import Slices
-from broker.groups.classic_group import ClassicGroup
-from broker.groups.classic_group_state import ClassicGroupState
-from broker.groups.classic_protocol import ClassicProtocol
+from broker.groups.classic.classic_group import ClassicGroup
+from broker.groups.classic.classic_group_state import ClassicGroupState
+from broker.groups.classic.join_attempt import JoinAttempt
+from broker.groups.classic.protocol import ClassicProtocol
+from broker.groups.classic.rebalance import EXTENSION_SHARE, SETTLING_SHARE
 from broker.groups.coordinator import READ_SIZE
-from broker.groups.join_attempt import JoinAttempt
-from broker.groups.offset_manager import OffsetCommit, OffsetManager
-from broker.groups.offset_store import OffsetAndMetadata
-from broker.groups.rebalance import EXTENSION_SHARE, SETTLING_SHARE
+from broker.groups.offsets.offset_manager import OffsetCommit, OffsetManager
+from broker.groups.offsets.store import OffsetAndMetadata
 from broker.groups.replay import OFFSET_KEYS_BELOW, fill_shard
-from broker.groups.shard import GroupShard
-from broker.groups.stats import GroupStats
+from broker.groups.state.group_shard import GroupShard
+from broker.groups.state.stats import GroupStats
 from broker.replicas.replica_manager import INTERNAL_APPEND_TIMEOUT_MS
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode

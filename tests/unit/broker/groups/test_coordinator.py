@@ -7,9 +7,9 @@ from typing import Any, cast
 import pytest
 
 from broker.coordinator.shard_log import AtTurnEnd
-from broker.groups.classic_group import ClassicGroup
+from broker.groups.classic.classic_group import ClassicGroup
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
-from broker.groups.offset_manager import OffsetCommit
+from broker.groups.offsets.offset_manager import OffsetCommit
 from broker.network.connection_info import ConnectionInfo
 from broker.requests.answer import Answer
 from broker.requests.request_context import RequestContext

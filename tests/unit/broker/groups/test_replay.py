@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.groups.classic_group_state import ClassicGroupState
-from broker.groups.shard import GroupShard
+from broker.groups.classic.classic_group_state import ClassicGroupState
+from broker.groups.state.group_shard import GroupShard
 from protocol.errors import DecodeError
 from protocol.internal.consumer_offsets import (
     GroupMetadataValue,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from broker.handlers import add_partitions_to_txn
-from broker.transactions import partitions
-from broker.transactions.parts import ProducerIdAndEpoch
+from broker.transactions.coordinator import add_partitions as partitions
+from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
 from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,

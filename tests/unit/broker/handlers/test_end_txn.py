@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from broker.handlers import end_txn
-from broker.transactions.parts import ProducerIdAndEpoch
-from broker.transactions.transaction_state import TransactionState
+from broker.transactions.coordinator.transaction_state import TransactionState
+from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
 from protocol.messages.end_txn import EndTxnRequest
 from tests.fakes.wire import versions_of

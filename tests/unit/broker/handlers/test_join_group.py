@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.groups.classic_group import ClassicGroup
+from broker.groups.classic.classic_group import ClassicGroup
 from broker.handlers import (
     join_group,
 )

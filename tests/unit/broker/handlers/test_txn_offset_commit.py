@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from broker.groups.classic_group_state import ClassicGroupState
+from broker.groups.classic.classic_group_state import ClassicGroupState
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.handlers import txn_offset_commit
 from broker.requests.answer import Answer
-from broker.transactions.markers import LocalMarkerWriter
+from broker.transactions.partitions.markers import LocalMarkerWriter
 from config.broker import BrokerConfig
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode

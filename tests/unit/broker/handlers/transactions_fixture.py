@@ -3,7 +3,7 @@
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
-from broker.transactions.parts import ProducerIdAndEpoch
+from broker.transactions.interfaces import ProducerIdAndEpoch
 from tests.fakes.wire import call
 from tests.unit.broker.transactions.harness import OFFSETS, Coordinator
 

@@ -9,12 +9,15 @@ from collections.abc import Callable, Collection, Coroutine
 from typing import Any, cast
 
 from broker.coordinator.shard_log import ShardLog
-from broker.transactions.coordinator import TRANSACTION_TOPIC, TransactionCoordinator
-from broker.transactions.parts import PartitionErrors, ProducerIdAndEpoch
-from broker.transactions.shard import TransactionShard
-from broker.transactions.stats import TransactionStats
-from broker.transactions.transaction_metadata import TransactionMetadata
-from broker.transactions.transaction_state import TransactionState
+from broker.transactions.coordinator.shard import TransactionShard
+from broker.transactions.coordinator.stats import TransactionStats
+from broker.transactions.coordinator.transaction_coordinator import (
+    TRANSACTION_TOPIC,
+    TransactionCoordinator,
+)
+from broker.transactions.coordinator.transaction_metadata import TransactionMetadata
+from broker.transactions.coordinator.transaction_state import TransactionState
+from broker.transactions.interfaces import PartitionErrors, ProducerIdAndEpoch
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.internal.transaction_log import (

@@ -12,10 +12,10 @@ from uuid import UUID
 from broker.controller.configs.group_settings import ConsumerGroupSettings
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.groups.consumer.consumer_group import ConsumerGroup
-from broker.groups.consumer.consumer_protocol import Client, ConsumerProtocol
 from broker.groups.consumer.member import Assignment, ConsumerGroupMember, MemberState
+from broker.groups.consumer.protocol import Client, ConsumerProtocol
 from broker.groups.consumer.validation import check_heartbeat
-from broker.groups.shard import GroupShard
+from broker.groups.state.group_shard import GroupShard
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.messages.consumer_group_heartbeat import (

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from broker.groups.consumer.consumer_group import ConsumerGroup, ResolvedRegularExpression
 from broker.groups.consumer.member import ConsumerGroupMember, MemberState
-from broker.groups.group import GroupType
+from broker.groups.state.group import GroupType
 from protocol.error_codes import ErrorCode
 from protocol.internal.consumer_group_records import ClassicMemberMetadata, ClassicProtocolMetadata
 from protocol.internal.consumer_offsets import decode_key

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.groups.consumer import consumer_protocol, targets
+from broker.groups.consumer import protocol as consumer_protocol
+from broker.groups.consumer import targets
 from protocol.error_codes import ErrorCode
 from tests.unit.broker.groups.consumer.harness import ConsumerHarness
 

@@ -1,7 +1,7 @@
 """Timers of one member."""
 
 from broker.groups.consumer.timers import MemberTimers
-from broker.groups.deadline import Deadline
+from broker.runtime.deadline import Deadline
 from tests.fakes.clock import ManualClock
 from tests.fakes.timer import ManualTimer
 

@@ -7,16 +7,16 @@ from uuid import UUID
 from broker.controller.configs.group_settings import ShareGroupSettings
 from broker.controller.configs.share_group_config import ShareGroupConfig
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
-from broker.groups.consumer.consumer_protocol import Client
-from broker.groups.offset_manager import OffsetManager
-from broker.groups.shard import GroupShard
+from broker.coordinator.persister import SharePartitionKey
+from broker.groups.consumer.protocol import Client
+from broker.groups.offsets.offset_manager import OffsetManager
 from broker.groups.share.initializer import Codes
 from broker.groups.share.member import ShareGroupMember
+from broker.groups.share.protocol import ShareProtocol
 from broker.groups.share.share_group import ShareGroup
-from broker.groups.share.share_protocol import ShareProtocol
 from broker.groups.share.validation import check_share_heartbeat
+from broker.groups.state.group_shard import GroupShard
 from broker.runtime.errors import ApiError
-from broker.share.persister import SharePartitionKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,

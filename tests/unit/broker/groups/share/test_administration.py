@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.share.persister import ShareSummary
+from broker.coordinator.persister import ShareSummary
 from protocol.error_codes import ErrorCode
 from tests.fakes.offsets_partition import topic_image
 from tests.unit.broker.groups.share.harness import BAR, FOO, ShareHarness

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from broker.groups.shard import GroupShard
 from broker.groups.share import targets
-from broker.groups.share.share_protocol import ShareProtocol
-from broker.groups.turns import PER_TURN
+from broker.groups.share.protocol import ShareProtocol
+from broker.groups.state.group_shard import GroupShard
+from broker.runtime.batches import PER_TURN
 from protocol.error_codes import ErrorCode
 from tests.unit.broker.groups.share.harness import Reply, ShareHarness
 

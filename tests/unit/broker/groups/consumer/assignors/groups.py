@@ -6,7 +6,7 @@ from uuid import UUID
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from broker.groups.consumer.assignors.assignor import (
+from broker.groups.modern.assignor import (
     Assignment,
     Members,
     MemberSpec,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.groups.consumer.assignors.assignor import AssignorError
 from broker.groups.consumer.assignors.builtin import BUILTIN_ASSIGNORS
+from broker.groups.modern.assignor import AssignorError
 from tests.unit.broker.groups.consumer.assignors.groups import equal_members, topics
 
 

@@ -2,8 +2,8 @@
 
 from hypothesis import given
 
-from broker.groups.consumer.assignors.assignor import Members, MemberSpec, Topics
 from broker.groups.consumer.assignors.range_assignor import RangeAssignor
+from broker.groups.modern.assignor import Members, MemberSpec, Topics
 from tests.unit.broker.groups.consumer.assignors.groups import (
     ANY_SPEED,
     check_complete,

@@ -2,10 +2,10 @@
 
 from hypothesis import given
 
-from broker.groups.consumer.assignors.assignor import Members, Topics
 from broker.groups.consumer.assignors.uniform_assignor import UniformAssignor
 from broker.groups.consumer.assignors.uniform_heterogeneous import assign_heterogeneous
 from broker.groups.consumer.assignors.uniform_homogeneous import assign_homogeneous
+from broker.groups.modern.assignor import Members, Topics
 from tests.unit.broker.groups.consumer.assignors.groups import (
     ANY_SPEED,
     equal_members,

@@ -5,8 +5,8 @@ from random import Random
 
 from hypothesis import example, given
 
-from broker.groups.consumer.assignors.assignor import Members, MemberSpec, Topics
 from broker.groups.consumer.assignors.uniform_heterogeneous import assign_heterogeneous
+from broker.groups.modern.assignor import Members, MemberSpec, Topics
 from tests.unit.broker.groups.consumer.assignors.groups import (
     ANY_SPEED,
     Targets,

@@ -5,8 +5,8 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.groups.consumer.assignors.assignor import Members, Topics
 from broker.groups.consumer.assignors.uniform_homogeneous import assign_homogeneous
+from broker.groups.modern.assignor import Members, Topics
 from tests.unit.broker.groups.consumer.assignors.groups import (
     ANY_SPEED,
     Targets,

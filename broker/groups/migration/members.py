@@ -1,0 +1,467 @@
+"""Members that speak the classic protocol in a consumer group, while it migrates (KIP-848).
+
+To them it looks like a classic group whose leader is somebody else; what they are told is what the
+coordinator does with every member:
+
+    JoinGroup   says what the member wants and still owns ──> one step towards its target;
+                parked until there is a target for it. The generation is the member's epoch.
+    SyncGroup   what it owns after that step
+    Heartbeat   REBALANCE_IN_PROGRESS when there is another step to take: join again
+    LeaveGroup  removes it; a group of which only such members are left becomes a classic one
+
+A member that is told to join again has its rebalance timeout to do so, and as long again to fetch
+what it got; else it is fenced.
+
+Source: Kafka, GroupMetadataManager.java (classicGroupJoinToConsumerGroup and its siblings).
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+
+from broker.controller.images.cluster_image import ClusterImage
+from broker.groups.classic.classic_group import SyncReply
+from broker.groups.classic.join_attempt import JoinAttempt
+from broker.groups.classic.protocol import ClassicProtocol, Left
+from broker.groups.consumer.changes import Changes
+from broker.groups.consumer.consumer_group import ConsumerGroup
+from broker.groups.consumer.member import JOIN_EPOCH, ConsumerGroupMember, MemberState
+from broker.groups.consumer.protocol import ConsumerProtocol
+from broker.groups.migration.conversion import (
+    assignment_bytes,
+    by_topic_id,
+    classic_metadata,
+    fits_into_record,
+)
+from broker.groups.migration.steps import GroupMigration
+from broker.groups.state.group_shard import GroupShard
+from broker.runtime.errors import ApiError
+from broker.runtime.log_value import log_value
+from broker.runtime.timer import Timer
+from config.broker import BrokerConfig
+from protocol.error_codes import ErrorCode
+from protocol.errors import DecodeError
+from protocol.internal.consumer_protocol import (
+    ConsumerSubscription,
+    decode_subscription,
+    message_version,
+)
+from protocol.internal.consumer_subscription import PROTOCOL_TYPE
+from protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequestTopicPartitions,
+    ConsumerGroupHeartbeatResponse,
+)
+from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from protocol.messages.leave_group import MemberIdentity, MemberResponse
+from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from storage.environment.clock import Clock
+from storage.environment.randomness import Randomness
+
+logger = logging.getLogger(__name__)
+
+MEMBER_ID_REQUIRED_FROM_VERSION = 4
+"""Of JoinGroup (KIP-394)."""
+
+CLIENT_ID_IN_MEMBER_ID_MAX = 1_000
+"""Characters of the client id that become part of a member id."""
+
+
+class ClassicMembers:
+    """Serves the classic members of one shard's consumer groups."""
+
+    def __init__(
+        self,
+        consumers: ConsumerProtocol,
+        migration: GroupMigration,
+        *,
+        settings: BrokerConfig,
+        timer: Timer,
+        randomness: Randomness,
+        image: Callable[[], ClusterImage],
+    ) -> None:
+        self._consumers = consumers
+        self._migration = migration
+        self._timer = timer
+        self._randomness = randomness
+        self._image = image
+        self._max_size = settings.group_consumer_max_size
+
+    # -- join --
+
+    def join(self, group: ConsumerGroup, request: JoinGroupRequest, attempt: JoinAttempt) -> None:
+        """Answer JoinGroup to a group with members, now or when there is a target."""
+        try:
+            self._join(group, request, attempt)
+        except ApiError as error:
+            attempt.refuse(error.code, request.member_id)
+
+    def _join(self, group: ConsumerGroup, request: JoinGroupRequest, attempt: JoinAttempt) -> None:
+        member_id, instance_id = request.member_id, attempt.group_instance_id
+        if len(group.members) >= self._max_size and member_id not in group.members:
+            raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED)
+        if not _supports(group, attempt) or not fits_into_record(attempt.protocols):
+            raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        try:
+            subscription = decode_subscription(attempt.protocols[0][1])
+        except DecodeError:
+            # Kafka fails here with UNKNOWN_SERVER_ERROR, which a client takes for a passing one.
+            raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from None
+        is_unknown = not member_id
+        if is_unknown:
+            prefix = instance_id or attempt.client_id[:CLIENT_ID_IN_MEMBER_ID_MAX]
+            member_id = f"{prefix}-{self._randomness.uuid4()}"
+            if instance_id is None and attempt.api_version >= MEMBER_ID_REQUIRED_FROM_VERSION:
+                # Nothing has to be kept of it: whoever comes with an id is taken in.
+                attempt.refuse(ErrorCode.MEMBER_ID_REQUIRED, member_id)
+                return
+        member, replaced = _find(group, member_id, instance_id, is_unknown=is_unknown)
+        updated = _updated(member, attempt, subscription)
+        changes = Changes(group)
+        if (
+            replaced is not None
+            and not replaced.uses_classic_protocol
+            and self._migration.may_downgrade(group, [replaced], joining=1)
+        ):
+            self._replace_and_downgrade(group, replaced, member, updated, subscription, attempt)
+            return
+        if replaced is not None:
+            changes.replace_member(replaced, member)
+        self._consumers.advance(
+            group,
+            changes,
+            member,
+            updated,
+            is_new_regex=False,
+            is_joining=True,
+            is_full=False,
+            owned=self._owned(subscription),
+            reply=lambda response: self._joined(group, attempt, response),
+        )
+
+    def _joined(
+        self, group: ConsumerGroup, attempt: JoinAttempt, response: ConsumerGroupHeartbeatResponse
+    ) -> None:
+        member_id = response.member_id or ""
+        if response.error_code != ErrorCode.NONE:
+            attempt.refuse(ErrorCode(response.error_code), member_id)
+            return
+        timers = group.timers.get(member_id)
+        if timers is not None:
+            timers.cancel_join()
+            timers.session.set(attempt.session_timeout_ms)
+            self._time_sync(group, member_id, attempt.rebalance_timeout_ms)
+        self._answer_join(attempt, member_id, response.member_epoch)
+
+    @staticmethod
+    def _answer_join(attempt: JoinAttempt, member_id: str, epoch: int) -> None:
+        attempt.reply(
+            JoinGroupResponse(
+                error_code=ErrorCode.NONE,
+                generation_id=epoch,
+                protocol_type=PROTOCOL_TYPE,
+                protocol_name=attempt.protocols[0][0],
+                # Nobody leads: the coordinator assigns.
+                leader="",
+                member_id=member_id,
+                members=[],
+            )
+        )
+
+    def _replace_and_downgrade(
+        self,
+        group: ConsumerGroup,
+        replaced: ConsumerGroupMember,
+        member: ConsumerGroupMember,
+        updated: ConsumerGroupMember,
+        subscription: ConsumerSubscription,
+        attempt: JoinAttempt,
+    ) -> None:
+        """The last member of the new protocol comes back with the old one."""
+        has_changed = updated.subscribed_topic_names != member.subscribed_topic_names or bool(
+            replaced.subscribed_topic_regex
+        )
+        changes = Changes(group)
+        changes.replace_member(replaced, member)
+        changes.put_member(updated)
+        if has_changed:
+            changes.set_epoch(group.group_epoch + 1, group.metadata_hash)
+        else:
+            updated = self._consumers.reconcile(
+                group,
+                changes,
+                updated,
+                has_subscription_changed=False,
+                owned=self._owned(subscription),
+            )
+
+        def done(code: ErrorCode) -> None:
+            if code is ErrorCode.NONE:
+                self._answer_join(attempt, updated.member_id, updated.member_epoch)
+            else:
+                attempt.refuse(code, updated.member_id)
+
+        # Others may still be on their way to their target, which a generation takes for reached.
+        is_rebalancing = has_changed or not all(
+            one.is_reconciled_to(group.group_epoch) for one in group.members.values()
+        )
+        if not self._migration.convert_to_classic(
+            group, [], changes.records, done, is_rebalancing=is_rebalancing
+        ):
+            self._consumers.start_timer(group, group.members[updated.member_id])
+
+    def _owned(
+        self, subscription: ConsumerSubscription
+    ) -> list[ConsumerGroupHeartbeatRequestTopicPartitions]:
+        return [
+            ConsumerGroupHeartbeatRequestTopicPartitions(
+                topic_id=topic_id, partitions=list(partitions)
+            )
+            for topic_id, partitions in by_topic_id(subscription.owned, self._image()).items()
+        ]
+
+    # -- sync --
+
+    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, reply: SyncReply) -> None:
+        """Answer SyncGroup with what the member owns."""
+        try:
+            member = _classic_member(group, request.member_id, request.group_instance_id)
+            _check_generation(member, request.generation_id)
+            _check_protocol(member, request)
+            if (
+                group.group_epoch > member.member_epoch
+                and member.state is not MemberState.UNREVOKED_PARTITIONS
+            ):
+                self._time_join(group, member)
+                raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+        except ApiError as error:
+            reply(SyncGroupResponse(error_code=error.code))
+            return
+        classic = member.classic
+        assert classic is not None
+
+        def done(code: ErrorCode) -> None:
+            if code is not ErrorCode.NONE:
+                reply(SyncGroupResponse(error_code=code))
+                return
+            timers = group.timers.get(member.member_id)
+            if timers is not None:
+                timers.cancel_sync()
+                timers.session.set(classic.session_timeout_ms)
+            version = message_version(classic.supported_protocols[0].metadata)
+            reply(
+                SyncGroupResponse(
+                    error_code=ErrorCode.NONE,
+                    protocol_type=request.protocol_type,
+                    protocol_name=request.protocol_name,
+                    assignment=assignment_bytes(member.assigned, self._image(), version),
+                )
+            )
+
+        self._consumers.journal.write(group, [], done)
+
+    # -- heartbeat --
+
+    def heartbeat(
+        self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int
+    ) -> ErrorCode:
+        """Keep a member's session alive; tells it when there is another step to take."""
+        try:
+            member = _classic_member(group, member_id, instance_id)
+            _check_generation(member, generation)
+        except ApiError as error:
+            return error.code
+        assert member.classic is not None
+        timers = group.timers.get(member_id)
+        if timers is not None:
+            timers.session.set(member.classic.session_timeout_ms)
+        if (
+            member.member_epoch < group.group_epoch
+            or member.state is MemberState.UNREVOKED_PARTITIONS
+            or (
+                member.state is MemberState.UNRELEASED_PARTITIONS
+                and not waits_for_partitions(group, member)
+            )
+        ):
+            self._time_join(group, member)
+            return ErrorCode.REBALANCE_IN_PROGRESS
+        return ErrorCode.NONE
+
+    # -- leave --
+
+    def leave(self, group: ConsumerGroup, identities: Iterable[MemberIdentity], done: Left) -> None:
+        """Remove members, of either protocol; each gets its own answer, when this is written."""
+        leaving: dict[str, ConsumerGroupMember] = {}
+        responses = []
+        for identity in identities:
+            code = ErrorCode.NONE
+            try:
+                member = _leaving_member(group, identity)
+            except ApiError as error:
+                code = error.code
+            else:
+                leaving[member.member_id] = member
+                logger.info(
+                    "member leaves group=%s member=%s reason=%s",
+                    log_value(group.group_id),
+                    log_value(member.member_id),
+                    log_value(identity.reason or "not provided"),
+                )
+            responses.append(
+                MemberResponse(
+                    member_id=identity.member_id,
+                    group_instance_id=identity.group_instance_id,
+                    error_code=code,
+                )
+            )
+        if not leaving:
+            done(ErrorCode.NONE, responses)
+            return
+
+        def written(code: ErrorCode) -> None:
+            done(code, responses if code is ErrorCode.NONE else [])
+
+        self._consumers.fence(group, list(leaving.values()), written)
+
+    # -- time --
+
+    def _time_join(self, group: ConsumerGroup, member: ConsumerGroupMember) -> None:
+        timers = group.timers.get(member.member_id)
+        if timers is not None and timers.join is None:
+            timers.join = self._timer.call_later_ms(
+                member.rebalance_timeout_ms,
+                lambda: self._consumers.expire(group, member.member_id, "it does not join again"),
+            )
+
+    def _time_sync(self, group: ConsumerGroup, member_id: str, timeout_ms: int) -> None:
+        timers = group.timers[member_id]
+        timers.cancel_sync()
+        timers.sync = self._timer.call_later_ms(
+            timeout_ms,
+            lambda: self._consumers.expire(group, member_id, "it does not fetch its assignment"),
+        )
+
+
+def connect(
+    classic: ClassicProtocol,
+    consumers: ConsumerProtocol,
+    shard: GroupShard,
+    *,
+    settings: BrokerConfig,
+    clock: Clock,
+    timer: Timer,
+    randomness: Randomness,
+    image: Callable[[], ClusterImage],
+) -> None:
+    """Let one shard's groups go from one protocol to the other."""
+    migration = GroupMigration(
+        shard, classic, consumers, settings=settings, clock=clock, image=image
+    )
+    consumers.migration = migration
+    classic.modern = ClassicMembers(
+        consumers,
+        migration,
+        settings=settings,
+        timer=timer,
+        randomness=randomness,
+        image=image,
+    )
+
+
+def waits_for_partitions(group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
+    """Whether somebody still owns partitions that the member shall have."""
+    for topic_id, partitions in group.target_of(member.member_id).items():
+        assigned = member.assigned.get(topic_id, ())
+        for partition in partitions:
+            if partition not in assigned and group.partition_epoch(topic_id, partition) != -1:
+                return True
+    return False
+
+
+def _supports(group: ConsumerGroup, attempt: JoinAttempt) -> bool:
+    """Whether all classic members know one of the protocols: the group may become classic again."""
+    if attempt.protocol_type != PROTOCOL_TYPE or not attempt.protocols:
+        return False
+    counts = group.classic_protocol_counts
+    return any(counts.get(name, 0) == group.classic_member_count for name, _ in attempt.protocols)
+
+
+def _find(
+    group: ConsumerGroup, member_id: str, instance_id: str | None, *, is_unknown: bool
+) -> tuple[ConsumerGroupMember, ConsumerGroupMember | None]:
+    """The member as the group knows it, or a new one; and the static one whose place it takes."""
+    if instance_id is None:
+        return group.members.get(member_id) or ConsumerGroupMember(member_id), None
+    existing = group.members.get(group.static_members.get(instance_id, ""))
+    if not is_unknown:
+        if existing is None:
+            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if existing.member_id != member_id:
+            raise ApiError(ErrorCode.FENCED_INSTANCE_ID)
+        return existing, None
+    if existing is None:
+        return ConsumerGroupMember(member_id), None
+    heir = existing._replace(
+        member_id=member_id, member_epoch=JOIN_EPOCH, previous_member_epoch=JOIN_EPOCH
+    )
+    return heir, existing
+
+
+def _updated(
+    member: ConsumerGroupMember, attempt: JoinAttempt, subscription: ConsumerSubscription
+) -> ConsumerGroupMember:
+    names = frozenset(subscription.topics)
+    if names == member.subscribed_topic_names:
+        names = member.subscribed_topic_names
+    return member._replace(
+        instance_id=attempt.group_instance_id or member.instance_id,
+        rack_id=subscription.rack or member.rack_id,
+        rebalance_timeout_ms=attempt.rebalance_timeout_ms,
+        subscribed_topic_names=names,
+        # Classic members have resolved their patterns themselves.
+        subscribed_topic_regex="",
+        client_id=attempt.client_id,
+        client_host=attempt.client_host,
+        classic=classic_metadata(attempt.session_timeout_ms, attempt.protocols),
+    )
+
+
+def _member(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerGroupMember:
+    if instance_id is None:
+        member = group.members.get(member_id)
+    else:
+        member = group.members.get(group.static_members.get(instance_id, ""))
+        if member is not None and member.member_id != member_id:
+            raise ApiError(ErrorCode.FENCED_INSTANCE_ID)
+    if member is None:
+        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+    return member
+
+
+def _classic_member(
+    group: ConsumerGroup, member_id: str, instance_id: str | None
+) -> ConsumerGroupMember:
+    member = _member(group, member_id, instance_id)
+    if member.classic is None:
+        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+    return member
+
+
+def _leaving_member(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerGroupMember:
+    instance_id = identity.group_instance_id
+    if instance_id is not None and not identity.member_id:
+        # An administrator does not know the member id.
+        return _member(group, group.static_members.get(instance_id, ""), instance_id)
+    return _member(group, identity.member_id, instance_id)
+
+
+def _check_generation(member: ConsumerGroupMember, generation: int) -> None:
+    if generation != member.member_epoch:
+        raise ApiError(ErrorCode.ILLEGAL_GENERATION)
+
+
+def _check_protocol(member: ConsumerGroupMember, request: SyncGroupRequest) -> None:
+    assert member.classic is not None
+    if (request.protocol_type is not None and request.protocol_type != PROTOCOL_TYPE) or (
+        request.protocol_name is not None
+        and request.protocol_name != member.classic.supported_protocols[0].name
+    ):
+        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)

@@ -1,0 +1,1 @@
+"""What consumer groups and share groups have in common; Kafka calls these groups modern."""

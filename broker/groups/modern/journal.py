@@ -1,0 +1,234 @@
+"""Writes the changes of consumer and share groups, and answers when they are committed.
+
+A heartbeat that changes nothing still tells what the group is like; when that is not committed yet
+the answer waits for it, so that nobody hears of something that a crash undoes.
+
+Source: Kafka, CoordinatorRuntime.java (deferred events).
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+from broker.coordinator.outcome import Done, KeyValue
+from broker.coordinator.shard_log import ShardLog
+from broker.runtime.log_value import log_value
+from protocol.error_codes import ErrorCode
+
+logger = logging.getLogger(__name__)
+
+BATCH_SIZE_MAX = 512 * 1024
+"""Bytes of keys and values in one batch; a topic's default allows a little less than a megabyte."""
+
+GATHERED_SIZE_MAX = 128 * 1024
+"""Bytes of changes that share a batch; a larger one has its own."""
+
+
+class Unwritten(Protocol):
+    """What of a group is not committed yet.
+
+    Attributes:
+        unwritten: Writes that are on their way.
+        behind_writes: Answers that must not be seen before these are committed.
+    """
+
+    unwritten: int
+    behind_writes: list[Done]
+
+
+class Journaled(Protocol):
+    """A group whose changes are made when they are written, not when they are committed."""
+
+    group_id: str
+
+    @property
+    def work(self) -> Unwritten:
+        """What is under way for it."""
+        ...
+
+
+class Journal:
+    """Writes of one shard's groups."""
+
+    def __init__(self, log: ShardLog, give_up: Callable[[], None]) -> None:
+        """`give_up` is called when the log has refused what was changed here already."""
+        self._log = log
+        self._give_up = give_up
+        self._gathered: list[_Change] | None = None
+
+    def write(self, group: Journaled, records: Sequence[KeyValue], done: Done) -> None:
+        """Append records, all of which describe changes already made; `done` once committed."""
+        work = group.work
+        if not records:
+            if work.unwritten:
+                work.behind_writes.append(done)
+            else:
+                done(ErrorCode.NONE)
+            return
+        size = _size_of(records)
+        if self._gathered is not None and size <= GATHERED_SIZE_MAX:
+            work.unwritten += 1
+            self._gathered.append(_Change(group, records, size, done, self._give_up))
+            return
+        self._append_gathered()
+        batches = list(_batches(records)) if size > BATCH_SIZE_MAX else [records]
+        work.unwritten += len(batches)
+        for batch in batches[:-1]:
+            self._append([_Change(group, batch, 0, _nobody, self._give_up)])
+        self._append([_Change(group, batches[-1], 0, done, self._give_up)])
+
+    def write_whole(self, group: Journaled, records: Sequence[KeyValue], done: Done) -> bool:
+        """Append records as one batch, all or none of which a crash leaves.
+
+        Returns:
+            False if the topic takes no batch as large; then nothing has happened, and is not to.
+        """
+        self._append_gathered()
+        group.work.unwritten += 1
+        change = _Change(group, (), 0, done, self._give_up)
+        is_taken = self._log.append_whole(
+            records, change.committed, change.written, refused=change.refused
+        )
+        if not is_taken:
+            group.work.unwritten -= 1
+        return is_taken
+
+    def write_prepared(self, group: Journaled, batches: Sequence[bytearray]) -> None:
+        """Append batches; what is written next is answered behind them."""
+        self._append_gathered()
+        group.work.unwritten += len(batches)
+        for batch in batches:
+            change = _Change(group, (), 0, _nobody, self._give_up)
+            self._log.append_batch(batch, change.committed, change.written, refused=change.refused)
+
+    def prepare(self, records: Sequence[KeyValue]) -> list[bytearray]:
+        """The batches that records become, for `write_prepared`; may be called on any thread."""
+        return [self._log.batch_of(batch) for batch in _batches(records)]
+
+    @contextmanager
+    def gathering(self) -> Iterator[None]:
+        """What is written meanwhile goes to the log together, in as few batches as it fits in."""
+        self._gathered = []
+        try:
+            yield
+        finally:
+            try:
+                self._append_gathered()
+            finally:
+                # Whatever goes wrong: what comes later must not be gathered for ever.
+                self._gathered = None
+
+    def _append_gathered(self) -> None:
+        # Whoever hears that something is written may write more, which is behind all of this.
+        while self._gathered:
+            gathered, self._gathered = self._gathered, []
+            together: list[_Change] = []
+            size = 0
+            for change in gathered:
+                if together and size + change.size > GATHERED_SIZE_MAX:
+                    self._append(together)
+                    together, size = [], 0
+                together.append(change)
+                size += change.size
+            self._append(together)
+
+    def _append(self, changes: "list[_Change]") -> None:
+        if len(changes) == 1:
+            change = changes[0]
+            self._log.append(
+                change.records, change.committed, change.written, refused=change.refused
+            )
+            return
+
+        def committed(base_offset: int) -> None:
+            for change in changes:
+                change.committed(base_offset)
+
+        def refused() -> None:
+            for change in changes:
+                change.refused()
+
+        def written(code: ErrorCode) -> None:
+            for change in changes:
+                change.written(code)
+
+        records = [record for change in changes for record in change.records]
+        self._log.append(records, committed, written, refused=refused)
+
+
+class _Change:
+    """A write on its way, and who waits for it."""
+
+    __slots__ = ("_done", "_give_up", "_group", "_is_told", "records", "size")
+
+    def __init__(
+        self,
+        group: Journaled,
+        records: Sequence[KeyValue],
+        size: int,
+        done: Done,
+        give_up: Callable[[], None],
+    ) -> None:
+        self.records = records
+        self.size = size
+        self._group = group
+        self._done = done
+        self._give_up = give_up
+        self._is_told = False
+
+    def committed(self, base_offset: int) -> None:
+        self._settled(ErrorCode.NONE)
+
+    def refused(self) -> None:
+        self._settled(ErrorCode.NOT_COORDINATOR)
+        self._give_up()
+
+    def written(self, code: ErrorCode) -> None:
+        """Tell; not committed in time is not yet refused.
+
+        What was changed stays unwritten until the log has decided.
+        """
+        self._is_told = True
+        if code is not ErrorCode.NONE:
+            logger.warning(
+                "group change not recorded group=%s error=%s",
+                log_value(self._group.group_id),
+                code.name,
+            )
+        self._done(code)
+        if code is not ErrorCode.NONE or not self._group.work.unwritten:
+            self._release(code)
+
+    def _settled(self, code: ErrorCode) -> None:
+        work = self._group.work
+        work.unwritten -= 1
+        if self._is_told and not work.unwritten:
+            self._release(code)
+
+    def _release(self, code: ErrorCode) -> None:
+        work = self._group.work
+        behind, work.behind_writes = work.behind_writes, []
+        for answer in behind:
+            answer(code)
+
+
+def _size_of(records: Sequence[KeyValue]) -> int:
+    return sum(len(key) + (0 if value is None else len(value)) for key, value in records)
+
+
+def _batches(records: Sequence[KeyValue]) -> "list[Sequence[KeyValue]]":
+    batches: list[Sequence[KeyValue]] = []
+    start = size = 0
+    for position, (key, value) in enumerate(records):
+        record_size = len(key) + (0 if value is None else len(value))
+        if size and size + record_size > BATCH_SIZE_MAX:
+            batches.append(records[start:position])
+            start, size = position, 0
+        size += record_size
+    batches.append(records[start:])
+    return batches
+
+
+def _nobody(code: ErrorCode) -> None:
+    """Nobody waits for this batch: the last one of the change is answered."""

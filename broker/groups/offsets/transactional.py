@@ -1,0 +1,183 @@
+"""Offsets that are committed as part of a transaction (TxnOffsetCommit, KIP-98, KIP-447).
+
+    TxnOffsetCommit ──> transactional batch in the offsets log ──> pending ──┬─ commit ──> stored
+                                                                             └─ abort ───> gone
+
+Offsets wait in memory from the moment their batch is in the log: OffsetFetch with `require_stable`
+refuses to answer for their partitions meanwhile. The batch belongs to the producer, so the log's
+last stable offset waits as well, and a marker that has overtaken the commit refuses it.
+
+Source: Kafka, OffsetMetadataManager.java (commitTransactionalOffset, replay, endTransaction).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from broker.coordinator.outcome import Done, code_for_clients
+from broker.groups.offsets.store import (
+    GroupTopicPartition,
+    OffsetAndMetadata,
+    is_metadata_too_large,
+)
+from broker.groups.state.group_shard import GroupShard, TooManyGroupsError
+from config.broker import BrokerConfig
+from protocol.error_codes import ErrorCode
+from protocol.internal.consumer_offsets import (
+    NO_TIMESTAMP,
+    OffsetCommitValue,
+    encode_offset_commit_key,
+    encode_offset_commit_value,
+)
+from protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitResponsePartition,
+)
+from protocol.records.builder import build_batch
+from storage.environment.clock import Clock
+from storage.producers.verification import TransactionTerms, VerificationGuard
+from storage.types.topic_partition import TopicPartition
+
+
+class TransactionalOffsetCommit(NamedTuple):
+    """One partition of a TxnOffsetCommit, and where its outcome goes."""
+
+    topic: str
+    request: TxnOffsetCommitRequestPartition
+    response: TxnOffsetCommitResponsePartition
+
+
+class TransactionalAppender(Protocol):
+    """The part of the replica manager that transactional offsets are written through."""
+
+    def append_coordinated(
+        self,
+        topic_partition: TopicPartition,
+        batch: bytearray,
+        on_committed: Callable[[ErrorCode, int], None],
+        *,
+        terms: TransactionTerms | None = None,
+    ) -> int:
+        """Append; returns the base offset, or -1 where nothing was written.
+
+        `on_committed` is called once, as `append_internal` does, perhaps before this returns.
+        """
+        ...
+
+
+class TransactionalOffsets:
+    """Offsets of one shard that wait for the end of a transaction."""
+
+    __slots__ = ("_appender", "_clock", "_codec", "_metadata_size_max", "_shard")
+
+    def __init__(
+        self,
+        shard: GroupShard,
+        appender: TransactionalAppender,
+        *,
+        settings: BrokerConfig,
+        clock: Clock,
+    ) -> None:
+        self._shard = shard
+        self._appender = appender
+        self._clock = clock
+        self._codec = settings.offsets_topic_compression_codec
+        self._metadata_size_max = settings.offset_metadata_max_bytes
+
+    def commit(
+        self,
+        request: TxnOffsetCommitRequest,
+        api_version: int,
+        commits: Sequence[TransactionalOffsetCommit],
+        done: Done,
+        *,
+        guard: VerificationGuard | None = None,
+    ) -> None:
+        """Write offsets that wait for the producer's marker; `done` once they are committed.
+
+        Partitions refused on their own account have their error set in `commits`.
+
+        Args:
+            request: Who commits.
+            api_version: Of the request.
+            commits: What; partitions that exist.
+            done: Gets what holds for all partitions without an error of their own.
+            guard: What the verification of this transaction began with (KIP-890).
+        """
+        code = self._validate(request, api_version)
+        if code is not ErrorCode.NONE:
+            done(code)
+            return
+        group_id = request.group_id
+        now_ms = self._clock.now_ms()
+        values: list[tuple[GroupTopicPartition, OffsetCommitValue]] = []
+        for commit in commits:
+            partition = commit.request
+            metadata = partition.committed_metadata or ""
+            if is_metadata_too_large(metadata, self._metadata_size_max):
+                commit.response.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                continue
+            values.append(
+                (
+                    GroupTopicPartition(group_id, commit.topic, partition.partition_index),
+                    OffsetCommitValue(
+                        partition.committed_offset,
+                        partition.committed_leader_epoch,
+                        metadata,
+                        now_ms,
+                        NO_TIMESTAMP,
+                    ),
+                )
+            )
+        if not values:
+            done(ErrorCode.NONE)
+            return
+        batch = build_batch(
+            [
+                (encode_offset_commit_key(*key), encode_offset_commit_value(value), (), now_ms)
+                for key, value in values
+            ],
+            codec=self._codec,
+            producer_id=request.producer_id,
+            producer_epoch=request.producer_epoch,
+            transactional=True,
+        )
+        # A batch has one producer: it shares none, and comes behind what was committed before it.
+        self._shard.log.flush()
+        base_offset = self._appender.append_coordinated(
+            self._shard.log.topic_partition,
+            batch,
+            lambda code, _: done(code_for_clients(code)),
+            terms=None if guard is None else TransactionTerms(guard),
+        )
+        if base_offset < 0:
+            return
+        self._shard.stats.offset_commits += len(values)
+        for position, (key, value) in enumerate(values):
+            self._shard.offsets.put_pending(
+                request.producer_id, key, OffsetAndMetadata(value, base_offset + position)
+            )
+
+    def _validate(self, request: TxnOffsetCommitRequest, api_version: int) -> ErrorCode:
+        group = self._shard.groups.get(request.group_id)
+        if group is None:
+            if request.generation_id >= 0:
+                return ErrorCode.ILLEGAL_GENERATION
+            # A producer that says nothing of its consumer, or one that assigns partitions itself.
+            try:
+                group = self._shard.create_group(request.group_id)
+            except TooManyGroupsError:
+                return ErrorCode.GROUP_MAX_SIZE_REACHED
+        code = group.validate_offset_commit(
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id,
+            transactional=True,
+            api_version=api_version,
+        )
+        # The client of a transaction knows generations only.
+        return ErrorCode.ILLEGAL_GENERATION if code is ErrorCode.STALE_MEMBER_EPOCH else code
+
+    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+        """A marker is in the log: store what the producer's transaction holds, or drop it."""
+        self._shard.offsets.end_transaction(producer_id, commit=commit)

@@ -1,0 +1,1 @@
+"""Topic patterns in RE2's syntax, matched in bounded time."""

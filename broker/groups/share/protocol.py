@@ -1,0 +1,444 @@
+"""The protocol of share groups: ShareGroupHeartbeat does everything.
+
+One heartbeat:
+
+    who is it?        create or find the member, check its epoch          FENCED_MEMBER_EPOCH, ...
+    what has changed? subscriptions, topics, partitions whose share       a new group epoch
+                      state is there now
+    target            compute it when the group epoch is ahead of it      `targets`
+    give              the member its target, all at once
+    answer            when all this is in the log                         `journal`
+    then              have share state of new partitions initialized      `initializer`
+
+So a member learns of the partitions of a new topic with its second heartbeat; clients send that as
+soon as they have taken over what the first one said.
+
+Source: Kafka, GroupMetadataManager.java (shareGroupHeartbeat, shareGroupLeave,
+shareGroupFenceMember); KIP-932.
+"""
+
+import logging
+from collections.abc import Callable, Collection
+from functools import partial
+from uuid import UUID
+
+from broker.controller.configs.group_settings import ShareGroupSettings
+from broker.controller.images.cluster_image import ClusterImage
+from broker.coordinator.persister import UNINITIALIZED_OFFSET, SharePersister
+from broker.groups.consumer.member import JOIN_EPOCH, LEAVE_EPOCH, Assignment
+from broker.groups.consumer.protocol import Client
+from broker.groups.modern.group_hashes import GroupHashes
+from broker.groups.modern.journal import Journal
+from broker.groups.modern.offload import Offload, ThreadOffload
+from broker.groups.share.administration import ShareGroupAdministration
+from broker.groups.share.changes import ShareChanges
+from broker.groups.share.initializer import Initializer
+from broker.groups.share.kept_state import Topics
+from broker.groups.share.member import ShareGroupMember
+from broker.groups.share.share_group import ShareGroup
+from broker.groups.share.simple_assignor import ASSIGNORS
+from broker.groups.share.targets import ShareTargets
+from broker.groups.state.group_shard import GroupShard, TooManyGroupsError
+from broker.runtime.deadline import Deadline
+from broker.runtime.errors import ApiError
+from broker.runtime.log_value import log_value
+from broker.runtime.timer import Timer
+from config.broker import BrokerConfig
+from protocol.error_codes import ErrorCode
+from protocol.messages.share_group_heartbeat import Assignment as AssignmentMessage
+from protocol.messages.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from storage.environment.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+HeartbeatReply = Callable[[ShareGroupHeartbeatResponse], None]
+
+
+class ShareProtocol:
+    """Serves the members of one shard's share groups.
+
+    Attributes:
+        administration: What is done to groups from outside.
+    """
+
+    def __init__(
+        self,
+        shard: GroupShard,
+        *,
+        settings: BrokerConfig,
+        clock: Clock,
+        timer: Timer,
+        image: Callable[[], ClusterImage],
+        group_settings: Callable[[str], ShareGroupSettings],
+        persister: Callable[[], SharePersister | None],
+        state_altered: Callable[[str], None],
+        give_up: Callable[[], None],
+        offload: Offload | None = None,
+    ) -> None:
+        """`give_up` is called when the log has refused what was changed in memory already.
+
+        `offload` runs what takes long; threads of the running loop's unless another is given.
+
+        `state_altered` is called with a group whose share state was begun anew or deleted.
+        """
+        self._shard = shard
+        self._clock = clock
+        self._timer = timer
+        self._image = image
+        self._group_settings = group_settings
+        self._max_size = settings.group_share_max_size
+        self._retry_ms = max(
+            settings.group_share_initialize_retry_interval_ms, settings.offsets_commit_timeout_ms
+        )
+        self._stats = shard.stats
+        self._hashes = GroupHashes()
+        self._journal = Journal(shard.log, give_up)
+        self._targets = ShareTargets(
+            ASSIGNORS[settings.group_share_assignors[0]],
+            image=image,
+            offload=offload or ThreadOffload(),
+            journal=self._journal,
+            timer=timer,
+        )
+        self._initializer = Initializer(self._journal, persister, timer)
+        self.administration = ShareGroupAdministration(
+            shard, self._journal, self._initializer, persister, state_altered, timer, clock, image
+        )
+
+    # -- heartbeat --
+
+    def heartbeat(
+        self, request: ShareGroupHeartbeatRequest, client: Client, reply: HeartbeatReply
+    ) -> None:
+        """Answer a request that `validation` has let through."""
+        try:
+            if request.member_epoch == LEAVE_EPOCH:
+                self._leave(request, reply)
+            else:
+                self._heartbeat(request, client, reply)
+        except ApiError as error:
+            reply(_refusal(error))
+
+    def _heartbeat(
+        self, request: ShareGroupHeartbeatRequest, client: Client, reply: HeartbeatReply
+    ) -> None:
+        is_joining = request.member_epoch == JOIN_EPOCH
+        group = self._group_for(request.group_id, is_joining=is_joining)
+        member_id = request.member_id
+        if len(group.members) >= self._max_size and member_id not in group.members:
+            raise ApiError(
+                ErrorCode.GROUP_MAX_SIZE_REACHED,
+                f"The share group has reached its maximum capacity of {self._max_size} members.",
+            )
+        member = group.members.get(member_id)
+        if member is None:
+            if not is_joining:
+                raise _unknown_member(group, member_id)
+            member = ShareGroupMember(member_id)
+        _check_epoch(member, request.member_epoch)
+        if self._shard.groups.get(group.group_id) is not group:
+            try:
+                self._shard.add_group(group)
+            except TooManyGroupsError:
+                raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED) from None
+        # From here on nothing is refused: what changes is written.
+        changes = ShareChanges(group)
+        updated = _updated(member, request, client)
+        has_new_epoch = self._subscribe(group, changes, member, updated)
+        if member_id not in group.sessions:
+            self._start_session(group, member_id)
+            logger.info(
+                "member joins share group=%s member=%s",
+                log_value(group.group_id),
+                log_value(member_id),
+            )
+        settings = self._group_settings(group.group_id)
+        group.sessions[member_id].set(settings.session_timeout_ms)
+        is_there = group.group_epoch <= group.assignment_epoch or self._targets.update(
+            group, changes
+        )
+        wants_place = is_joining or updated.subscribed_topic_names != member.subscribed_topic_names
+        if is_there or not wants_place:
+            self._give(group, changes, request, member, updated, reply, is_forced=has_new_epoch)
+            return
+        # What it said is written now; it is answered when there is a target with a place for it.
+        self._journal.write(group, changes.records, lambda _: None)
+
+        def ready(code: ErrorCode) -> None:
+            found = group.members.get(member_id)
+            if group.is_dead:
+                # Since the target was there: others were answered before.
+                code = ErrorCode.NOT_COORDINATOR
+            if code is not ErrorCode.NONE:
+                reply(_refusal(ApiError(code)))
+            elif found is None:
+                reply(_refusal(_unknown_member(group, member_id)))
+            else:
+                self._give(
+                    group, ShareChanges(group), request, member, found, reply, is_forced=True
+                )
+
+        self._targets.wait(group, ready)
+
+    def _give(
+        self,
+        group: ShareGroup,
+        changes: ShareChanges,
+        request: ShareGroupHeartbeatRequest,
+        before: ShareGroupMember,
+        member: ShareGroupMember,
+        reply: HeartbeatReply,
+        *,
+        is_forced: bool,
+    ) -> None:
+        """Give the member its target, and answer when that is written."""
+        reached = self._reconcile(group, changes, member, is_forced=is_forced)
+        response = ShareGroupHeartbeatResponse(
+            member_id=member.member_id,
+            member_epoch=reached.member_epoch,
+            heartbeat_interval_ms=self._group_settings(group.group_id).heartbeat_interval_ms,
+        )
+        if (
+            request.member_epoch == JOIN_EPOCH
+            or request.subscribed_topic_names is not None
+            or reached.assigned != before.assigned
+        ):
+            response.assignment = _assignment_message(reached.assigned)
+        missing = self._ask_for_state(group, changes)
+        self._journal.write(
+            group, changes.records, partial(self._written, group, missing, reply, response)
+        )
+
+    def _written(
+        self,
+        group: ShareGroup,
+        missing: Topics,
+        reply: HeartbeatReply,
+        response: ShareGroupHeartbeatResponse,
+        code: ErrorCode,
+    ) -> None:
+        reply(response if code is ErrorCode.NONE else _refusal(ApiError(code)))
+        # What was not written in time is asked for after the retry interval.
+        if missing and code is ErrorCode.NONE and not group.is_dead:
+            offsets = {
+                topic_id: dict.fromkeys(sorted(topic.partitions), UNINITIALIZED_OFFSET)
+                for topic_id, topic in missing.items()
+            }
+            self._initializer.begin(group, offsets, lambda _: None)
+
+    def _group_for(self, group_id: str, *, is_joining: bool) -> ShareGroup:
+        group = self._shard.groups.get(group_id)
+        if isinstance(group, ShareGroup):
+            if is_joining and group.work.is_altered:
+                raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The group is being changed.")
+            return group
+        if group is not None:
+            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a share group.")
+        if not is_joining:
+            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Share group {group_id} not found.")
+        return ShareGroup(group_id)
+
+    def _subscribe(
+        self,
+        group: ShareGroup,
+        changes: ShareChanges,
+        member: ShareGroupMember,
+        updated: ShareGroupMember,
+    ) -> bool:
+        """Take over what the member says; begin a new group epoch if that matters to others."""
+        if updated != member or member.member_id not in group.members:
+            changes.put_member(updated)
+        image = self._image()
+        bumps = (
+            updated.subscribed_topic_names != member.subscribed_topic_names
+            or group.lacks_partitions(image)
+        )
+        if not bumps and not group.is_metadata_stale:
+            return False
+        metadata_hash = self._hashes.of(group, image)
+        group.is_metadata_stale = False
+        if not bumps and metadata_hash == group.metadata_hash:
+            return False
+        changes.set_epoch(group.group_epoch + 1, metadata_hash)
+        self._stats.share_group_rebalances += 1
+        return True
+
+    def _reconcile(
+        self,
+        group: ShareGroup,
+        changes: ShareChanges,
+        member: ShareGroupMember,
+        *,
+        is_forced: bool,
+    ) -> ShareGroupMember:
+        epoch = group.assignment_epoch
+        if not is_forced and member.member_epoch == epoch:
+            return member
+        topics_by_id = self._image().topics_by_id
+        names = member.subscribed_topic_names
+
+        def is_subscribed_to(topic_id: UUID) -> bool:
+            topic = topics_by_id.get(topic_id)
+            return topic is not None and topic.name in names
+
+        moved = member.reconciled(epoch, group.target_of(member.member_id), is_subscribed_to)
+        if moved != member:
+            changes.put_current(moved)
+        return moved
+
+    def _ask_for_state(self, group: ShareGroup, changes: ShareChanges) -> Topics:
+        """Write down that partitions without share state are about to have one."""
+        missing = group.kept.missing(
+            group.subscribed_topics(),
+            self._image(),
+            now_ms=self._clock.monotonic_ms(),
+            retry_ms=self._retry_ms,
+        )
+        if missing:
+            changes.set_kept(group.kept.asked_for(missing))
+        return missing
+
+    # -- leave --
+
+    def _leave(self, request: ShareGroupHeartbeatRequest, reply: HeartbeatReply) -> None:
+        group = self._group_for(request.group_id, is_joining=False)
+        if request.member_id not in group.members:
+            raise _unknown_member(group, request.member_id)
+        logger.info(
+            "member leaves share group=%s member=%s",
+            log_value(group.group_id),
+            log_value(request.member_id),
+        )
+        response = ShareGroupHeartbeatResponse(
+            member_id=request.member_id, member_epoch=request.member_epoch
+        )
+        self._remove(group, request.member_id, partial(self._written, group, {}, reply, response))
+
+    def _remove(self, group: ShareGroup, member_id: str, done: Callable[[ErrorCode], None]) -> None:
+        changes = ShareChanges(group)
+        changes.remove_member(member_id)
+        changes.set_epoch(group.group_epoch + 1, self._hashes.of(group, self._image()))
+        self._journal.write(group, changes.records, done)
+
+    # -- time --
+
+    def _start_session(self, group: ShareGroup, member_id: str) -> None:
+        group.sessions[member_id] = Deadline(
+            self._timer, self._clock, partial(self._expire, group, member_id)
+        )
+
+    def _expire(self, group: ShareGroup, member_id: str) -> None:
+        if group.is_dead or member_id not in group.members:
+            return
+        logger.info(
+            "member is fenced share group=%s member=%s reason=its session is over",
+            log_value(group.group_id),
+            log_value(member_id),
+        )
+        self._stats.expired_members += 1
+        self._remove(group, member_id, lambda _: None)
+
+    def start_timers(self, group: ShareGroup) -> None:
+        """Begin to time the members of a group that was read from the log."""
+        timeout_ms = self._group_settings(group.group_id).session_timeout_ms
+        for member_id in group.members:
+            self._start_session(group, member_id)
+            group.sessions[member_id].set(timeout_ms)
+
+    # -- what happens around it --
+
+    def topics_changed(self, changed: frozenset[str], deleted: Collection[UUID]) -> None:
+        """Topics were created, extended or deleted: groups that read them look at it.
+
+        The share coordinator forgets the state of deleted topics by itself.
+        """
+        for group in self._shard.share_groups():
+            if not changed.isdisjoint(group.name_counts):
+                group.is_metadata_stale = True
+            if deleted:
+                self._forget_topics(group, deleted)
+
+    def forget_unknown_topics(self, group: ShareGroup) -> None:
+        """Topics may have been deleted while nobody coordinated the group."""
+        known = self._image().topics_by_id
+        kept = group.kept
+        mentioned = {*kept.initializing, *kept.initialized, *kept.deleting}
+        self._forget_topics(group, mentioned - known.keys())
+
+    def _forget_topics(self, group: ShareGroup, topic_ids: Collection[UUID]) -> None:
+        kept = group.kept.without(topic_ids)
+        if kept != group.kept:
+            changes = ShareChanges(group)
+            changes.set_kept(kept)
+            self._journal.write(group, changes.records, lambda _: None)
+
+    def close(self) -> None:
+        """This broker is no longer the coordinator: stop every timer."""
+        for group in self._shard.share_groups():
+            group.die(self._clock.now_ms())
+
+
+def _check_epoch(member: ShareGroupMember, epoch: int) -> None:
+    """Refuse a member in an epoch that it cannot be in.
+
+    The epoch before is taken: the answer with the new one may have got lost. Who joins under the id
+    of a member is that member, which has lost its state.
+    """
+    known = member.member_epoch
+    if epoch in (JOIN_EPOCH, known):
+        return
+    if epoch > known:
+        raise ApiError(
+            ErrorCode.FENCED_MEMBER_EPOCH,
+            f"The share group member has a greater member epoch ({epoch}) than the one known by "
+            f"the group coordinator ({known}). The member must abandon all its partitions and "
+            "rejoin.",
+        )
+    if epoch < known and epoch != member.previous_member_epoch:
+        raise ApiError(
+            ErrorCode.FENCED_MEMBER_EPOCH,
+            f"The share group member has a smaller member epoch ({epoch}) than the one known by "
+            f"the group coordinator ({known}), and it does not match the previous member epoch "
+            f"({member.previous_member_epoch}). The member must abandon all its partitions and "
+            "rejoin.",
+        )
+
+
+def _updated(
+    member: ShareGroupMember, request: ShareGroupHeartbeatRequest, client: Client
+) -> ShareGroupMember:
+    """The member with what the request says of it; what it leaves out stays as it is."""
+    names = request.subscribed_topic_names
+    new_names = member.subscribed_topic_names if names is None else frozenset(names)
+    if new_names == member.subscribed_topic_names:
+        new_names = member.subscribed_topic_names
+    return member._replace(
+        rack_id=member.rack_id if request.rack_id is None else request.rack_id,
+        client_id=client.client_id,
+        client_host=client.client_host,
+        subscribed_topic_names=new_names,
+    )
+
+
+def _assignment_message(assigned: Assignment) -> AssignmentMessage:
+    return AssignmentMessage(
+        topic_partitions=[
+            TopicPartitions(topic_id=topic_id, partitions=list(partitions))
+            for topic_id, partitions in assigned.items()
+        ]
+    )
+
+
+def _refusal(error: ApiError) -> ShareGroupHeartbeatResponse:
+    return ShareGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
+
+
+def _unknown_member(group: ShareGroup, member_id: str) -> ApiError:
+    return ApiError(
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        f"Member {member_id} is not a member of group {group.group_id}.",
+    )

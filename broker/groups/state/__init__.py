@@ -1,0 +1,1 @@
+"""Groups of one shard, and what every kind of group is."""

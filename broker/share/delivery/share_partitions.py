@@ -1,0 +1,317 @@
+"""The share-partitions this broker leads, and the sessions of those who read them.
+
+    ShareFetch ──> session ──> share-partition: made when somebody first asks for it, then
+    ShareAcknowledge ────────┘     initialised from the share coordinator
+    connection closed, last epoch ──> what the member had is given back; with a group's last
+                                      session its share-partitions are forgotten: the state stays
+
+A share-partition that turns out to be out of date (another leader, a state that began anew, a topic
+that is gone) is fenced and forgotten; who asks next gets a new one.
+
+Source: Kafka, SharePartitionManager.java, SharePartitionCache.java.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from broker.controller.configs.share_group_config import (
+    EARLIEST,
+    LATEST,
+    ShareGroupConfigs,
+    duration_ms,
+)
+from broker.coordinator.persister import Done, SharePartitionKey, SharePersister
+from broker.replicas.purgatory import Purgatory
+from broker.runtime.errors import ApiError, code_of
+from broker.runtime.timer import Timer
+from broker.share.delivery.sessions import SessionKey, ShareSessions
+from broker.share.delivery.settlement import Acknowledgement
+from broker.share.delivery.share_partition import (
+    DeliveryLimits,
+    SharePartition,
+    SharePartitionState,
+)
+from config.broker import BrokerConfig
+from protocol.error_codes import ErrorCode
+from storage.environment.clock import Clock
+from storage.errors import StorageError
+from tiered.errors import TieredError
+
+if TYPE_CHECKING:
+    from broker.controller.controller import Controller
+    from broker.controller.images.cluster_image import ClusterImage
+    from broker.replicas.partition import Partition
+    from broker.replicas.replica_manager import ReplicaManager
+
+logger = logging.getLogger(__name__)
+
+DELAYED_SHARE_FETCH_MAX = 100_000
+
+SHARE_PARTITIONS_MAX = 100_000
+"""Share-partitions in memory; further ones are told COORDINATOR_NOT_AVAILABLE, and come again."""
+
+SHARE_VERSION = "share.version"
+
+_FENCING = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.FENCED_STATE_EPOCH,
+    }
+)
+
+Outcomes = Mapping[SharePartitionKey, ErrorCode]
+
+
+class SharePartitions:
+    """See the module. Touched on the loop's thread only."""
+
+    def __init__(
+        self,
+        settings: BrokerConfig,
+        clock: Clock,
+        timer: Timer,
+        replica_manager: "ReplicaManager",
+        controller: "Controller",
+        persister: SharePersister,
+        group_configs: ShareGroupConfigs,
+    ) -> None:
+        """Nobody reads yet.
+
+        Args:
+            settings: Of the broker.
+            clock: For `by_duration`.
+            timer: For locks and waiting fetches.
+            replica_manager: For the logs.
+            controller: For topics, and whether share groups are switched on.
+            persister: The share coordinator.
+            group_configs: Settings of groups.
+        """
+        self._clock = clock
+        self._timer = timer
+        self._replicas = replica_manager
+        self._controller = controller
+        self._persister = persister
+        self._partitions: dict[SharePartitionKey, SharePartition] = {}
+        self._by_group: dict[str, set[SharePartitionKey]] = {}
+        self._lookups: set[asyncio.Task[None]] = set()
+        self._limits = DeliveryLimits(
+            settings.group_share_delivery_count_limit,
+            settings.group_share_partition_max_record_locks,
+        )
+        self.group_configs = group_configs
+        self.sessions = ShareSessions(settings.group_share_max_share_sessions)
+        self.purgatory = Purgatory(
+            "ShareFetch",
+            timer,
+            capacity=DELAYED_SHARE_FETCH_MAX,
+            addresses=replica_manager.parked_by_address,
+        )
+        controller.subscribe(self._on_image)
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    async def stop(self) -> None:
+        """Answer who waits with what there is, and let go of every lock."""
+        for share_partition in self._partitions.values():
+            share_partition.watchers.expire()
+        for key in list(self._partitions):
+            self._forget(key)
+        for task in self._lookups:
+            task.cancel()
+        await asyncio.gather(*self._lookups, return_exceptions=True)
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether the cluster has share groups: `share.version` 1 or later."""
+        return self._controller.image.features.get(SHARE_VERSION, 0) >= 1
+
+    # -- which share-partitions ------------------------------------------------------------------
+
+    def get(self, key: SharePartitionKey) -> SharePartition | None:
+        """A share-partition that somebody has asked for."""
+        return self._partitions.get(key)
+
+    def partition_of(self, key: SharePartitionKey) -> "Partition":
+        """The partition whose records are shared.
+
+        Raises:
+            ApiError: UNKNOWN_TOPIC_ID, or why it is not here.
+        """
+        name = self._replicas.topic_name(key.topic_id.bytes)
+        if name is None:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
+        partition = self._replicas.get_partition(name, key.partition)
+        if partition is None:
+            raise ApiError(self._replicas.missing_error(name, key.partition))
+        return partition
+
+    def open(self, key: SharePartitionKey, failed: Done) -> SharePartition:
+        """The share-partition, made if it is not there.
+
+        Args:
+            key: Which.
+            failed: Called if it cannot be initialised, perhaps before this returns; who waits for
+                it is woken either way.
+
+        Raises:
+            ApiError: The partition is not here, or there are too many.
+        """
+        partition = self.partition_of(key)
+        known = self._partitions.get(key)
+        if known is not None and known.leader_epoch == partition.leader_epoch:
+            return known
+        if known is not None:
+            self._forget(key)
+        if len(self._partitions) >= SHARE_PARTITIONS_MAX:
+            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        share_partition = SharePartition(
+            key,
+            leader_epoch=partition.leader_epoch,
+            limits=self._limits,
+            lock_ms=lambda: self.group_configs(key.group_id).record_lock_duration_ms,
+            choose_offset=partial(self._choose_offset, key),
+            persister=self._persister,
+            timer=self._timer,
+            waker=self._replicas.waker,
+        )
+        self._partitions[key] = share_partition
+        self._by_group.setdefault(key.group_id, set()).add(key)
+
+        def initialized(code: ErrorCode) -> None:
+            if code is not ErrorCode.NONE:
+                logger.debug("share partition not initialised key=%s error=%s", key, code.name)
+                self._forget(key, share_partition)
+                failed(code)
+            share_partition.watchers.check()
+
+        share_partition.initialize(initialized)
+        return share_partition
+
+    def _forget(self, key: SharePartitionKey, only: SharePartition | None = None) -> None:
+        share_partition = self._partitions.get(key)
+        if share_partition is None or (only is not None and only is not share_partition):
+            return
+        del self._partitions[key]
+        keys = self._by_group[key.group_id]
+        keys.discard(key)
+        if not keys:
+            del self._by_group[key.group_id]
+        share_partition.fence()
+
+    async def _on_image(self, old: "ClusterImage", new: "ClusterImage") -> None:
+        if old.topics is not new.topics:
+            for key in [k for k in self._partitions if k.topic_id not in new.topics_by_id]:
+                self._forget(key)
+
+    def _choose_offset(
+        self, key: SharePartitionKey, done: Callable[[ErrorCode, int], None]
+    ) -> None:
+        try:
+            partition = self.partition_of(key)
+        except ApiError as error:
+            done(error.code, -1)
+            return
+        reset = self.group_configs(key.group_id).auto_offset_reset
+        if reset == EARLIEST:
+            done(ErrorCode.NONE, partition.log.log_start_offset)
+        elif reset == LATEST:
+            done(ErrorCode.NONE, partition.log.high_watermark)
+        else:
+            task = asyncio.get_running_loop().create_task(self._look_up(partition, reset, done))
+            self._lookups.add(task)
+            task.add_done_callback(self._lookups.discard)
+
+    async def _look_up(
+        self, partition: "Partition", reset: str, done: Callable[[ErrorCode, int], None]
+    ) -> None:
+        end_offset = partition.log.high_watermark
+        try:
+            found = await self._replicas.find_timestamp(
+                partition, self._clock.now_ms() - duration_ms(reset), end_offset, ("", "")
+            )
+        except (StorageError, TieredError, ApiError, ValueError) as error:
+            done(code_of(error), -1)
+            return
+        is_there = found is not None and found.offset < end_offset
+        done(ErrorCode.NONE, found.offset if found is not None and is_there else end_offset)
+
+    # -- what members say ------------------------------------------------------------------------
+
+    def acknowledge(
+        self,
+        member_id: str,
+        acknowledgements: Mapping[SharePartitionKey, Sequence[Acknowledgement]],
+        done: Callable[[Outcomes], None],
+    ) -> None:
+        """Pass on what a member says; `done` gets an outcome for each share-partition."""
+        outcomes: dict[SharePartitionKey, ErrorCode] = {}
+        left = len(acknowledgements)
+
+        def settled(key: SharePartitionKey, share: SharePartition | None, code: ErrorCode) -> None:
+            nonlocal left
+            if code in _FENCING and share is not None:
+                self._forget(key, share)
+            outcomes[key] = code
+            left -= 1
+            if not left:
+                done(outcomes)
+
+        if not left:
+            done(outcomes)
+        for key, said in acknowledgements.items():
+            share_partition = self._partitions.get(key)
+            if share_partition is None or not share_partition.is_active:
+                is_known = key.topic_id in self._controller.image.topics_by_id
+                settled(
+                    key,
+                    None,
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    if is_known
+                    else ErrorCode.UNKNOWN_TOPIC_ID,
+                )
+            else:
+                share_partition.acknowledge(member_id, said, partial(settled, key, share_partition))
+
+    # -- sessions that end -----------------------------------------------------------------------
+
+    def release_session(self, session_key: SessionKey) -> None:
+        """A session has ended: what the member had goes to others.
+
+        Nobody waits for it to be written: what was acquired is nobody's after a crash, too.
+        """
+        session = self.sessions.remove(session_key)
+        if session is None:
+            return
+        group_id, member_id = session_key
+        for topic_id, index in session.partitions:
+            key = SharePartitionKey(group_id, topic_id, index)
+            share_partition = self._partitions.get(key)
+            if share_partition is not None and share_partition.is_active:
+                share_partition.release(member_id, partial(self._released, key, share_partition))
+
+    def _released(
+        self, key: SharePartitionKey, share_partition: SharePartition, code: ErrorCode
+    ) -> None:
+        if code in _FENCING:
+            self._forget(key, share_partition)
+
+    def on_connection_closed(self, connection: Hashable) -> None:
+        """Whoever read on it is gone."""
+        for session_key in self.sessions.of_connection(connection):
+            self.release_session(session_key)
+            self.forget_if_unread(session_key.group_id)
+
+    def forget_if_unread(self, group_id: str) -> None:
+        """Nobody reads for the group any more, or its state was altered: it is in the log."""
+        if self.sessions.members_of(group_id):
+            return
+        for key in list(self._by_group.get(group_id, ())):
+            share_partition = self._partitions[key]
+            if share_partition.state is not SharePartitionState.INITIALIZING:
+                self._forget(key)

@@ -1,0 +1,293 @@
+"""One shard of the share coordinator: the states in one partition of `__share_group_state`.
+
+    record            state of a share-partition
+    snapshot      ──> replaced as a whole
+    update        ──> changed: start offset, leader epoch, batches joined (`state_batches`)
+    tombstone     ──> gone
+
+Every so many updates a snapshot is written, so that a load never reads far back; the topic is not
+compacted, since an update says only what is new. What lies below the oldest snapshot that counts is
+of no use to anybody: `redundant_below`.
+
+Source: Kafka, ShareCoordinatorShard.java, ShareCoordinatorOffsetsManager.java.
+"""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from uuid import UUID
+
+from broker.coordinator.outcome import Done
+from broker.coordinator.persister import (
+    NO_EPOCH,
+    UNINITIALIZED_OFFSET,
+    UNKNOWN_COUNT,
+    SharePartitionKey,
+)
+from broker.coordinator.shard_log import ApplyAt, ShardLog
+from broker.coordinator.topics_change import TopicsChange
+from broker.share.state.batches import combine
+from protocol.error_codes import ErrorCode
+from protocol.errors import DecodeError
+from protocol.internal.share_state import (
+    SNAPSHOT_KEY_VERSION,
+    UPDATE_KEY_VERSION,
+    ShareSnapshotValue,
+    ShareStateKey,
+    ShareUpdateValue,
+    StateBatch,
+    decode_share_snapshot,
+    decode_share_state_key,
+    decode_share_update,
+    encode_share_snapshot,
+    encode_share_state_key,
+    encode_share_update,
+)
+
+SHARE_PARTITIONS_MAX = 100_000
+"""Of one shard; further ones are refused. With 50 partitions this is five million on a broker."""
+
+RECORDS_PER_WRITE = 50
+"""Records of upkeep that are written together before the loop gets its turn."""
+
+Record = tuple[ShareStateKey, ShareSnapshotValue | ShareUpdateValue | None]
+"""A record to be written; without a value it is a tombstone."""
+
+
+class KeptState:
+    """One share-partition's state, as snapshots and updates have left it."""
+
+    __slots__ = (
+        "batches",
+        "create_timestamp_ms",
+        "delivery_complete_count",
+        "leader_epoch",
+        "snapshot_epoch",
+        "snapshot_offset",
+        "start_offset",
+        "state_epoch",
+        "updates",
+        "write_timestamp_ms",
+    )
+
+    def __init__(self, snapshot: ShareSnapshotValue, offset: int) -> None:
+        self.snapshot_epoch = snapshot.snapshot_epoch
+        self.state_epoch = snapshot.state_epoch
+        self.leader_epoch = snapshot.leader_epoch
+        self.start_offset = snapshot.start_offset
+        self.create_timestamp_ms = snapshot.create_timestamp_ms
+        self.write_timestamp_ms = snapshot.write_timestamp_ms
+        self.batches: tuple[StateBatch, ...] = snapshot.batches
+        self.delivery_complete_count = snapshot.delivery_complete_count
+        # Written since the snapshot, which is the record at `snapshot_offset`.
+        self.updates = 0
+        self.snapshot_offset = offset
+
+    def update(self, update: ShareUpdateValue) -> None:
+        """Take over what has changed."""
+        if update.start_offset != UNINITIALIZED_OFFSET:
+            self.start_offset = update.start_offset
+        if update.leader_epoch != NO_EPOCH:
+            self.leader_epoch = update.leader_epoch
+        self.batches = combine(self.batches, update.batches, self.start_offset)
+        self.delivery_complete_count = update.delivery_complete_count
+        self.updates += 1
+
+
+class ShareShard:
+    """The states of one partition; changed by records only, written or loaded.
+
+    Implements `broker.coordinator.shard.Shard`.
+    """
+
+    __slots__ = ("log", "records_per_snapshot", "states")
+
+    def __init__(self, log: ShardLog, *, records_per_snapshot: int) -> None:
+        self.log = log
+        self.records_per_snapshot = records_per_snapshot
+        self.states: dict[SharePartitionKey, KeptState] = {}
+
+    # -- life ------------------------------------------------------------------------------------
+
+    async def on_loaded(self) -> None:
+        """See `Shard.on_loaded`; each record was applied when it was replayed."""
+
+    async def on_active(self, deleted_topics: Mapping[UUID, str]) -> None:
+        """Of topics deleted meanwhile nothing is kept."""
+        await self._forget_topics(deleted_topics.keys())
+
+    async def on_topics_changed(self, change: TopicsChange) -> None:
+        """Of a deleted topic nothing is kept."""
+        await self._forget_topics(change.deleted.keys())
+
+    def on_unloaded(self) -> None:
+        """See `Shard.on_unloaded`."""
+        self.log.close()
+
+    def summary(self) -> str:
+        """See `Shard.summary`."""
+        return f"states={len(self.states)}" if self.states else ""
+
+    async def _forget_topics(self, deleted: Collection[UUID]) -> None:
+        if not deleted:
+            return
+        gone = [key for key in self.states if key.topic_id in deleted]
+        for at in range(0, len(gone), RECORDS_PER_WRITE):
+            self.write(
+                [self.deletion(key) for key in gone[at : at + RECORDS_PER_WRITE]], _nobody_asks
+            )
+            await asyncio.sleep(0)
+
+    # -- records into states ---------------------------------------------------------------------
+
+    def write(self, records: Sequence[Record], done: Done) -> None:
+        """Append the records, whose states others see at once; `done(NONE)` when committed."""
+
+        def apply(base_offset: int) -> None:
+            for place, record in enumerate(records):
+                self.apply(record, base_offset + place)
+
+        self.log.append(
+            [encode_record(record) for record in records], apply, done, apply_at=ApplyAt.APPEND
+        )
+
+    def replay(
+        self, raw_key: bytes, raw_value: bytes | None, offset: int, _producer_id: int
+    ) -> None:
+        """Take in a record of the log.
+
+        An update whose snapshot is not there, which happens below the log start after a prune, is
+        passed over like one that is damaged.
+
+        Raises:
+            DecodeError: It is damaged, or of a newer release.
+        """
+        key = decode_share_state_key(raw_key)
+        if key is None:
+            raise DecodeError("record of an unknown kind")
+        value: ShareSnapshotValue | ShareUpdateValue | None = None
+        if raw_value is not None:
+            decode = (
+                decode_share_snapshot
+                if key.version == SNAPSHOT_KEY_VERSION
+                else decode_share_update
+            )
+            value = decode(raw_value)
+        self.apply((key, value), offset)
+
+    def replay_marker(self, producer_id: int, *, commit: bool) -> None:
+        """Nothing of it is transactional."""
+
+    def apply(self, record: Record, offset: int) -> None:
+        """Take in a record that lies at `offset` of the log."""
+        key, value = record
+        whose = SharePartitionKey(key.group_id, key.topic_id, key.partition)
+        if value is None:
+            if key.version == SNAPSHOT_KEY_VERSION:
+                self.states.pop(whose, None)
+        elif isinstance(value, ShareSnapshotValue):
+            before = self.states.get(whose)
+            state = self.states[whose] = KeptState(value, offset)
+            if before is not None and before.leader_epoch > state.leader_epoch:
+                # Whoever leads is not changed by an initialisation, and stays fenced or not.
+                state.leader_epoch = before.leader_epoch
+        else:
+            known = self.states.get(whose)
+            if known is None:
+                raise DecodeError(f"update of {key.group_id}:{key.partition} without a snapshot")
+            known.update(value)
+
+    def redundant_below(self, end_offset: int) -> int:
+        """The offset below which no record counts; `end_offset` if none does."""
+        return min((state.snapshot_offset for state in self.states.values()), default=end_offset)
+
+    # -- changes into records --------------------------------------------------------------------
+
+    def initialization(
+        self, key: SharePartitionKey, state_epoch: int, start_offset: int, now_ms: int
+    ) -> Record:
+        """A fresh start."""
+        known = self.states.get(key)
+        return _snapshot_key(key), ShareSnapshotValue(
+            0 if known is None else known.snapshot_epoch + 1,
+            state_epoch,
+            0,
+            start_offset,
+            now_ms,
+            now_ms,
+            (),
+            UNKNOWN_COUNT,
+        )
+
+    def change(
+        self,
+        key: SharePartitionKey,
+        *,
+        start_offset: int,
+        delivery_complete_count: int,
+        batches: Sequence[StateBatch],
+        now_ms: int,
+        leader_epoch: int = NO_EPOCH,
+    ) -> Record:
+        """A change of what is there: an update, or a snapshot when it is time for one.
+
+        `leader_epoch` is given by a new leader, else the one that is known stays.
+        """
+        known = self.states[key]
+        if leader_epoch == NO_EPOCH:
+            leader_epoch = known.leader_epoch
+        if known.updates >= self.records_per_snapshot:
+            start = known.start_offset if start_offset == UNINITIALIZED_OFFSET else start_offset
+            return _snapshot_key(key), ShareSnapshotValue(
+                known.snapshot_epoch + 1,
+                known.state_epoch,
+                leader_epoch,
+                start,
+                now_ms,
+                now_ms,
+                combine(known.batches, batches, start),
+                delivery_complete_count,
+            )
+        return ShareStateKey(UPDATE_KEY_VERSION, *key), ShareUpdateValue(
+            known.snapshot_epoch,
+            leader_epoch,
+            start_offset,
+            combine((), batches, start_offset),
+            delivery_complete_count,
+        )
+
+    def refreshed(self, key: SharePartitionKey, now_ms: int) -> Record:
+        """The same once more, as a snapshot, so that what lies before it may go."""
+        known = self.states[key]
+        return _snapshot_key(key), ShareSnapshotValue(
+            known.snapshot_epoch + 1,
+            known.state_epoch,
+            known.leader_epoch,
+            known.start_offset,
+            known.create_timestamp_ms,
+            now_ms,
+            known.batches,
+            known.delivery_complete_count,
+        )
+
+    @staticmethod
+    def deletion(key: SharePartitionKey) -> Record:
+        """The end."""
+        return _snapshot_key(key), None
+
+
+def _nobody_asks(_code: ErrorCode) -> None:
+    return
+
+
+def encode_record(record: Record) -> tuple[bytes, bytes | None]:
+    """Key and value as they are written."""
+    key, value = record
+    if value is None:
+        return encode_share_state_key(key), None
+    if isinstance(value, ShareSnapshotValue):
+        return encode_share_state_key(key), encode_share_snapshot(value)
+    return encode_share_state_key(key), encode_share_update(value)
+
+
+def _snapshot_key(key: SharePartitionKey) -> ShareStateKey:
+    return ShareStateKey(SNAPSHOT_KEY_VERSION, *key)

@@ -1,0 +1,369 @@
+"""The share coordinator: keeps the state of share-partitions in `__share_group_state`.
+
+A share-partition belongs to one partition of the topic, by the hash of `group:topic id:partition`;
+who leads that coordinates it. Shards come and go with the `CoordinatorRuntime`.
+
+Callers in this process (`SharePersister`) wait while a shard loads, or the topic is created on
+their behalf; those who come over the network are told, and come again.
+
+Two epochs fence: the state epoch grows with each initialisation, the leader epoch is that of the
+partition whose records are shared; whoever comes with a lower one than was seen is out of date.
+
+Source: Kafka, ShareCoordinatorService.java, ShareCoordinatorShard.java, PersisterStateManager.java.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from broker.controller.images.topic_names import SHARE_GROUP_STATE
+from broker.coordinator.outcome import Done
+from broker.coordinator.persister import (
+    NO_EPOCH,
+    UNINITIALIZED_OFFSET,
+    UNKNOWN_COUNT,
+    SharePartitionKey,
+    ShareState,
+    ShareSummary,
+    StateDone,
+    SummaryDone,
+)
+from broker.coordinator.runtime import CoordinatorRuntime, GiveUp
+from broker.coordinator.shard_log import ShardLog
+from broker.coordinator.stats import LoadStats
+from broker.coordinator.unavailable_partitions import UnavailablePartitions
+from broker.coordinator.upkeep import Upkeep
+from broker.runtime.timer import Timer
+from broker.share.state.shard import RECORDS_PER_WRITE, SHARE_PARTITIONS_MAX, ShareShard
+from config.broker import BrokerConfig
+from protocol.error_codes import ErrorCode
+from protocol.internal.share_state import StateBatch
+from storage.environment.alerts import Alerts
+from storage.environment.clock import Clock
+from storage.errors import StorageError
+from storage.types.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.controller.controller import Controller
+    from broker.replicas.replica_manager import ReplicaManager
+
+logger = logging.getLogger(__name__)
+
+
+class ShareCoordinator:
+    """Coordinates the share-partitions whose partition of the topic this broker leads.
+
+    All methods run on the event loop and none blocks. Implements `persister.SharePersister`.
+    `stats` counts loads.
+    """
+
+    def __init__(
+        self,
+        settings: BrokerConfig,
+        clock: Clock,
+        timer: Timer,
+        replica_manager: "ReplicaManager",
+        controller: "Controller",
+        alerts: Alerts | None = None,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._replica_manager = replica_manager
+        self._controller = controller
+        self._upkeep = Upkeep(timer)
+        self.stats = LoadStats()
+        self._runtime: CoordinatorRuntime[ShareShard] = CoordinatorRuntime(
+            SHARE_GROUP_STATE,
+            "share states",
+            self._build_shard,
+            partition_count=settings.share_coordinator_state_topic_num_partitions,
+            read_size=settings.share_coordinator_load_buffer_size,
+            timeout_ms=settings.share_coordinator_write_timeout_ms,
+            clock=clock,
+            timer=timer,
+            replicas=replica_manager,
+            controller=controller,
+            stats=self.stats,
+            alerts=alerts,
+        )
+
+    # -- life ------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Begin to serve; shards come with `on_elected`."""
+        await self._runtime.start()
+        settings = self._settings
+        self._upkeep.every(
+            settings.share_coordinator_state_topic_prune_interval_ms, "prune", self._prune
+        )
+        self._upkeep.every(
+            settings.share_coordinator_cold_partition_snapshot_interval_ms,
+            "snapshots of cold share-partitions",
+            self._snapshot_cold,
+        )
+
+    async def stop(self) -> None:
+        """Stop every timer and task, and refuse who waits."""
+        await self._upkeep.stop()
+        await self._runtime.stop()
+
+    def on_elected(self, partition_index: int, leader_epoch: int) -> None:
+        """This broker leads the partition of `__share_group_state` now: load it."""
+        self._runtime.on_elected(partition_index, leader_epoch)
+
+    def on_resigned(self, partition_index: int, leader_epoch: int | None = None) -> None:
+        """Another broker leads the partition, in `leader_epoch`, or it was deleted."""
+        self._runtime.on_resigned(partition_index, leader_epoch)
+
+    @property
+    def unavailable(self) -> UnavailablePartitions:
+        """Partitions of the topic that cannot be read."""
+        return self._runtime.unavailable
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether some state may be missing from what is seen."""
+        return self._runtime.is_loading
+
+    @property
+    def state_count(self) -> int:
+        """Share-partitions with a state here."""
+        return sum(len(shard.states) for shard in self._runtime.shards())
+
+    def _build_shard(
+        self, topic_partition: TopicPartition, _leader_epoch: int, give_up: GiveUp
+    ) -> ShareShard:
+        settings = self._settings
+        log = ShardLog(
+            topic_partition,
+            appender=self._replica_manager,
+            clock=self._clock,
+            timeout_ms=settings.share_coordinator_write_timeout_ms,
+            give_up=give_up,
+        )
+        return ShareShard(
+            log,
+            records_per_snapshot=settings.share_coordinator_snapshot_update_records_per_snapshot,
+        )
+
+    # -- who coordinates what --------------------------------------------------------------------
+
+    def partition_for(self, coordinator_key: str) -> int:
+        """The partition of a share-partition, whether the topic exists yet or not."""
+        return self._runtime.partition_for(coordinator_key)
+
+    async def ensure_topic(self) -> None:
+        """Create `__share_group_state` if it is not there.
+
+        Raises:
+            ApiError: It could not be created.
+        """
+        await self._runtime.ensure_topic()
+
+    def _run(
+        self,
+        key: SharePartitionKey,
+        work: Callable[[ShareShard], None],
+        refuse: Callable[[ErrorCode], None],
+        *,
+        wait: bool,
+    ) -> None:
+        """Do the work in the key's shard, now or, with `wait`, when it has been loaded."""
+        if not key.group_id or key.partition < 0:
+            refuse(ErrorCode.INVALID_REQUEST)
+        elif wait:
+            self._runtime.when_active(key.coordinator_key(), work, refuse)
+        else:
+            shard = self._runtime.find(key.coordinator_key())
+            if isinstance(shard, ErrorCode):
+                refuse(shard)
+            else:
+                work(shard)
+
+    # -- states (SharePersister) -----------------------------------------------------------------
+
+    def initialize(
+        self,
+        key: SharePartitionKey,
+        state_epoch: int,
+        start_offset: int,
+        done: Done,
+        *,
+        wait: bool = True,
+    ) -> None:
+        """See `SharePersister.initialize`; without `wait` a shard that loads is an error."""
+
+        def work(shard: ShareShard) -> None:
+            known = shard.states.get(key)
+            if known is not None and state_epoch != NO_EPOCH and known.state_epoch > state_epoch:
+                done(ErrorCode.FENCED_STATE_EPOCH)
+            elif not self._is_topic_partition(key):
+                done(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            elif known is None and len(shard.states) >= SHARE_PARTITIONS_MAX:
+                done(ErrorCode.POLICY_VIOLATION)
+            else:
+                now_ms = self._clock.now_ms()
+                record = shard.initialization(key, state_epoch, start_offset, now_ms)
+                shard.write([record], done)
+
+        self._run(key, work, done, wait=wait)
+
+    def read(
+        self, key: SharePartitionKey, leader_epoch: int, done: StateDone, *, wait: bool = True
+    ) -> None:
+        """See `SharePersister.read`."""
+
+        def work(shard: ShareShard) -> None:
+            known = shard.states.get(key)
+            if known is None:
+                done(ErrorCode.INVALID_REQUEST, None)
+                return
+            if known.leader_epoch > leader_epoch:
+                done(ErrorCode.FENCED_LEADER_EPOCH, None)
+                return
+            if not self._is_topic_partition(key):
+                done(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+                return
+            state = ShareState(known.state_epoch, known.start_offset, known.batches)
+            if leader_epoch in (NO_EPOCH, known.leader_epoch):
+                done(ErrorCode.NONE, state)
+                return
+            record = shard.change(
+                key,
+                start_offset=known.start_offset,
+                delivery_complete_count=known.delivery_complete_count,
+                batches=(),
+                now_ms=self._clock.now_ms(),
+                leader_epoch=leader_epoch,
+            )
+            shard.write(
+                [record], lambda code: done(code, state if code is ErrorCode.NONE else None)
+            )
+
+        self._run(key, work, lambda code: done(code, None), wait=wait)
+
+    def read_summary(self, key: SharePartitionKey, done: SummaryDone, *, wait: bool = True) -> None:
+        """See `SharePersister.read_summary`."""
+
+        def work(shard: ShareShard) -> None:
+            if not self._is_topic_partition(key):
+                done(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+                return
+            known = shard.states.get(key)
+            if known is None:
+                done(ErrorCode.NONE, ShareSummary(0, 0, UNINITIALIZED_OFFSET, UNKNOWN_COUNT))
+                return
+            done(
+                ErrorCode.NONE,
+                ShareSummary(
+                    known.state_epoch,
+                    known.leader_epoch,
+                    known.start_offset,
+                    known.delivery_complete_count,
+                ),
+            )
+
+        self._run(key, work, lambda code: done(code, None), wait=wait)
+
+    def write(
+        self,
+        key: SharePartitionKey,
+        *,
+        state_epoch: int,
+        leader_epoch: int,
+        start_offset: int,
+        delivery_complete_count: int,
+        batches: Sequence[StateBatch],
+        done: Done,
+        wait: bool = True,
+    ) -> None:
+        """See `SharePersister.write`."""
+
+        def work(shard: ShareShard) -> None:
+            known = shard.states.get(key)
+            if known is None:
+                done(ErrorCode.INVALID_REQUEST)
+            elif leader_epoch != NO_EPOCH and known.leader_epoch > leader_epoch:
+                done(ErrorCode.FENCED_LEADER_EPOCH)
+            elif state_epoch != NO_EPOCH and known.state_epoch > state_epoch:
+                done(ErrorCode.FENCED_STATE_EPOCH)
+            elif not self._is_topic_partition(key):
+                done(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            else:
+                record = shard.change(
+                    key,
+                    start_offset=start_offset,
+                    delivery_complete_count=delivery_complete_count,
+                    batches=batches,
+                    now_ms=self._clock.now_ms(),
+                )
+                shard.write([record], done)
+
+        self._run(key, work, done, wait=wait)
+
+    def delete(self, key: SharePartitionKey, done: Done, *, wait: bool = True) -> None:
+        """See `SharePersister.delete`."""
+
+        def work(shard: ShareShard) -> None:
+            if not self._is_topic_partition(key):
+                done(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            elif key not in shard.states:
+                done(ErrorCode.NONE)
+            else:
+                shard.write([shard.deletion(key)], done)
+
+        self._run(key, work, done, wait=wait)
+
+    def _is_topic_partition(self, key: SharePartitionKey) -> bool:
+        topic = self._controller.image.topics_by_id.get(key.topic_id)
+        return topic is not None and key.partition < len(topic.partitions)
+
+    # -- upkeep ----------------------------------------------------------------------------------
+
+    async def _prune(self) -> None:
+        """Delete what lies below the oldest snapshot that counts."""
+        for shard in self._runtime.shards():
+            partition = self._replica_manager.get_partition(*shard.log.topic_partition)
+            if partition is None:
+                continue
+            log = partition.log
+            offset = min(shard.redundant_below(log.high_watermark), log.high_watermark)
+            if offset > log.log_start_offset:
+                try:
+                    log.delete_records(offset)
+                except StorageError as error:
+                    logger.warning(
+                        "share states not pruned partition=%d error=%s",
+                        shard.log.topic_partition.partition,
+                        error,
+                    )
+
+    async def _snapshot_cold(self) -> None:
+        """Write anew what has not changed for long, so that it holds up no prune.
+
+        A partition in which nothing has changed since is left alone.
+        """
+        interval_ms = self._settings.share_coordinator_cold_partition_snapshot_interval_ms
+        for shard in list(self._runtime.shards()):
+            if all(s.create_timestamp_ms != s.write_timestamp_ms for s in shard.states.values()):
+                continue
+            now_ms = self._clock.now_ms()
+            cold = [
+                key
+                for key, state in shard.states.items()
+                if now_ms - state.write_timestamp_ms >= interval_ms
+            ]
+            for at in range(0, len(cold), RECORDS_PER_WRITE):
+                records = [
+                    shard.refreshed(key, self._clock.now_ms())
+                    for key in cold[at : at + RECORDS_PER_WRITE]
+                    if key in shard.states
+                ]
+                if records:
+                    shard.write(records, _nobody_told)
+                await asyncio.sleep(0)
+
+
+def _nobody_told(_code: ErrorCode) -> None:
+    return

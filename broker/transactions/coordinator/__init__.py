@@ -1,0 +1,1 @@
+"""The transaction coordinator: the state of every transactional id."""

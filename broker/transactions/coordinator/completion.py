@@ -1,0 +1,202 @@
+"""The second half of a transaction's end: markers everywhere, then the Complete record.
+
+    Prepare... committed ──> markers ──┬── all there ──> over; Complete... record before the next
+                               ^       └── some not ──┐
+                               └─────── back-off ─────┘
+
+The outcome is decided by the Prepare record; from there on there is no way back and no giving up:
+what cannot be written now is tried again, less and less often, until it is there, the partition is
+deleted, or the shard goes to somebody else, who finds the Prepare record and begins here.
+
+A partition that answers INVALID_PRODUCER_EPOCH has moved on: it has a marker of this transaction
+already (from an attempt whose answer was lost, or from before a crash), or an administrator has
+ended the transaction there by hand. Nothing is left to end. Kafka stops here, and the transactional
+id stays prepared until its coordinator is loaded anew.
+
+Source: Kafka, TransactionMarkerChannelManager.scala, TransactionMarkerRequestCompletionHandler.
+"""
+
+import logging
+from collections.abc import Callable
+
+from broker.runtime.timer import Timer
+from broker.transactions.coordinator.shard import TransactionShard
+from broker.transactions.coordinator.stats import TransactionStats
+from broker.transactions.coordinator.transaction_metadata import TransactionMetadata, Transition
+from broker.transactions.coordinator.transaction_state import TransactionState
+from broker.transactions.interfaces import MarkerWriter, PartitionErrors
+from protocol.error_codes import ErrorCode
+from storage.environment.clock import Clock
+from storage.environment.randomness import Randomness
+from storage.types.topic_partition import TopicPartition
+from storage.types.transaction_marker import TransactionMarker
+
+logger = logging.getLogger(__name__)
+
+RETRY_DELAY_MS = 20
+"""Before the second attempt; each further one waits twice as long."""
+
+RETRY_DELAY_MAX_MS = 2_000
+"""The longest wait, on average: a partition that comes back is found that fast."""
+
+_NOTHING_LEFT = frozenset(
+    {
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+    }
+)
+
+_QUIET = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+"""Expected while partitions come and go."""
+
+
+class Completion:
+    """Brings prepared transactions to their end."""
+
+    __slots__ = ("clock", "markers", "randomness", "stats", "timer")
+
+    def __init__(
+        self,
+        markers: MarkerWriter,
+        *,
+        clock: Clock,
+        timer: Timer,
+        randomness: Randomness,
+        stats: TransactionStats,
+    ) -> None:
+        self.markers = markers
+        self.clock = clock
+        self.timer = timer
+        self.randomness = randomness
+        self.stats = stats
+
+    def begin(
+        self, shard: TransactionShard, metadata: TransactionMetadata, transition: Transition
+    ) -> None:
+        """Go on from a committed Prepare record; `transition` is its `prepare_complete`."""
+        _Ending(self, shard, metadata, transition).send()
+
+    def resume(self, shard: TransactionShard, metadata: TransactionMetadata) -> None:
+        """Go on from a Prepare record that was found in the log."""
+        transition = metadata.prepare_complete(now_ms=self.clock.now_ms())
+        logger.info(
+            "transaction resumed transactional_id=%s outcome=%s partitions=%d",
+            metadata.transactional_id,
+            transition.state.label,
+            len(metadata.partitions),
+        )
+        self.begin(shard, metadata, transition)
+
+
+class _Ending:
+    """One transaction on its last way."""
+
+    __slots__ = ("_attempts", "_marker", "_metadata", "_parent", "_shard", "_transition")
+
+    def __init__(
+        self,
+        parent: Completion,
+        shard: TransactionShard,
+        metadata: TransactionMetadata,
+        transition: Transition,
+    ) -> None:
+        self._parent = parent
+        self._shard = shard
+        self._metadata = metadata
+        self._transition = transition
+        self._attempts = 0
+        self._marker = TransactionMarker(
+            metadata.producer_id,
+            metadata.producer_epoch,
+            metadata.is_commit,
+            shard.coordinator_epoch,
+            metadata.client_transaction_version,
+        )
+
+    def send(self) -> None:
+        """Write the markers that are missing."""
+        if self._shard.log.is_closed:
+            return
+        partitions = self._metadata.partitions
+        if partitions:
+            self._parent.markers.write(self._marker, partitions, self._written)
+        else:
+            self._finish()
+
+    def _written(self, errors: PartitionErrors) -> None:
+        if self._shard.log.is_closed:
+            return
+        if len(errors) == len(self._metadata.partitions) and not any(errors.values()):
+            self._finish()
+            return
+        finished = []
+        failed: dict[TopicPartition, ErrorCode] = {}
+        for topic_partition in self._metadata.partitions:
+            code = errors.get(topic_partition, ErrorCode.UNKNOWN_SERVER_ERROR)
+            if code in _NOTHING_LEFT:
+                finished.append(topic_partition)
+                if code is not ErrorCode.NONE:
+                    self._log_skipped(topic_partition, code)
+            else:
+                failed[topic_partition] = code
+        if not failed:
+            self._finish()
+            return
+        self._metadata.drop_partitions(frozenset(finished))
+        if ErrorCode.TRANSACTION_COORDINATOR_FENCED in failed.values():
+            # A newer coordinator has taken over and ends it; the resignation is on its way.
+            logger.warning(
+                "transaction left to a newer coordinator transactional_id=%s epoch=%d",
+                self._metadata.transactional_id,
+                self._shard.coordinator_epoch,
+            )
+            return
+        self._log_failed(failed)
+        self._parent.stats.marker_retries += 1
+        self._later(self.send)
+
+    def _finish(self) -> None:
+        self._shard.append_later(self._metadata, self._transition)
+        if self._transition.state is TransactionState.COMPLETE_COMMIT:
+            self._parent.stats.commits += 1
+        else:
+            self._parent.stats.aborts += 1
+
+    def _later(self, action: Callable[[], None]) -> None:
+        delay_ms = min(RETRY_DELAY_MS << min(self._attempts, 16), RETRY_DELAY_MAX_MS)
+        self._attempts += 1
+        # Those that failed together need not come back together.
+        jitter_ms = self._parent.randomness.below(delay_ms // 2 + 1)
+        self._parent.timer.call_later_ms(delay_ms - delay_ms // 4 + jitter_ms, action)
+
+    def _log_skipped(self, topic_partition: TopicPartition, code: ErrorCode) -> None:
+        logger.info(
+            "marker not needed transactional_id=%s partition=%s reason=%s",
+            self._metadata.transactional_id,
+            topic_partition,
+            code.name,
+        )
+
+    def _log_failed(self, failed: dict[TopicPartition, ErrorCode]) -> None:
+        unexpected = {code.name for code in failed.values()} - {code.name for code in _QUIET}
+        logger.log(
+            logging.ERROR if unexpected else logging.INFO,
+            "markers to be written again transactional_id=%s partitions=%d attempt=%d errors=%s",
+            self._metadata.transactional_id,
+            len(failed),
+            self._attempts + 1,
+            ",".join(sorted({code.name for code in failed.values()})),
+        )

@@ -1,0 +1,329 @@
+"""The transaction coordinator: what handlers and partitions call.
+
+A transactional id belongs to one partition of `__transaction_state`; who leads the partition
+coordinates its transactions. Shards come and go with the `CoordinatorRuntime`.
+
+A transaction from begin to end, each `R` a record of `__transaction_state`:
+
+    InitProducerId  R ──> AddPartitionsToTxn  R, R... ──> EndTxn  R ──> markers ──> R
+    `init_producer_id`      `partitions`                  `end_transaction`  `completion`
+
+Source: Kafka, TransactionCoordinator.scala, TransactionStateManager.scala; KIP-98, KIP-890.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Collection
+from typing import TYPE_CHECKING
+
+from broker.controller.images.topic_names import TRANSACTION_STATE
+from broker.coordinator.held_records import HeldRecords
+from broker.coordinator.outcome import Done
+from broker.coordinator.runtime import CoordinatorRuntime, GiveUp
+from broker.coordinator.shard_log import ShardLog
+from broker.coordinator.unavailable_partitions import UnavailablePartitions
+from broker.coordinator.upkeep import Upkeep
+from broker.replicas.replica_manager import INTERNAL_APPEND_TIMEOUT_MS
+from broker.runtime.timer import Timer
+from broker.transactions.coordinator.add_partitions import TransactionPartitions
+from broker.transactions.coordinator.completion import Completion
+from broker.transactions.coordinator.end_transaction import EndTransaction, ProducerDone
+from broker.transactions.coordinator.expiry import Expiry
+from broker.transactions.coordinator.init_producer_id import InitProducerId
+from broker.transactions.coordinator.producer_id_source import ProducerIdSource
+from broker.transactions.coordinator.shard import TransactionShard
+from broker.transactions.coordinator.stats import TransactionStats
+from broker.transactions.coordinator.transaction_metadata import (
+    EPOCH_BUMP_VERSION,
+    TransactionMetadata,
+)
+from broker.transactions.coordinator.transaction_state import TransactionState
+from broker.transactions.interfaces import MarkerWriter, PartitionErrors, ProducerIdAndEpoch
+from config.broker import BrokerConfig
+from protocol.error_codes import ErrorCode
+from storage.environment.alerts import Alerts
+from storage.environment.clock import Clock
+from storage.environment.randomness import Randomness
+from storage.types.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.controller.controller import Controller
+    from broker.replicas.replica_manager import ReplicaManager
+
+logger = logging.getLogger(__name__)
+
+TRANSACTION_TOPIC = TRANSACTION_STATE
+TRANSACTION_VERSION = "transaction.version"
+
+_LISTED_PER_SLICE = 500
+"""Transactional ids that are listed before the loop gets its turn."""
+
+
+class TransactionCoordinator:
+    """Coordinates the transactional ids whose partitions this broker leads.
+
+    All methods run on the event loop and none blocks. Implements `parts.PartitionRegistrar`.
+    `stats` counts since the start.
+    """
+
+    def __init__(
+        self,
+        settings: BrokerConfig,
+        clock: Clock,
+        timer: Timer,
+        randomness: Randomness,
+        replica_manager: "ReplicaManager",
+        controller: "Controller",
+        markers: MarkerWriter,
+        alerts: Alerts | None = None,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._replica_manager = replica_manager
+        self._controller = controller
+        self._held = HeldRecords(timer)
+        self._upkeep = Upkeep(timer)
+        self.stats = TransactionStats()
+        self._runtime: CoordinatorRuntime[TransactionShard] = CoordinatorRuntime(
+            TRANSACTION_TOPIC,
+            "transactions",
+            self._build_shard,
+            partition_count=settings.transaction_state_log_num_partitions,
+            read_size=settings.transaction_state_log_load_buffer_size,
+            timeout_ms=INTERNAL_APPEND_TIMEOUT_MS,
+            clock=clock,
+            timer=timer,
+            replicas=replica_manager,
+            controller=controller,
+            stats=self.stats,
+            alerts=alerts,
+        )
+        find = self._runtime.find
+        self._producer_ids = ProducerIdSource(lambda: controller.producer_ids)
+        self._completion = Completion(
+            markers, clock=clock, timer=timer, randomness=randomness, stats=self.stats
+        )
+        self._end = EndTransaction(find, self._completion, self._producer_ids, clock)
+        self._init = InitProducerId(
+            find,
+            self._end,
+            self._producer_ids,
+            clock=clock,
+            stats=self.stats,
+            max_timeout_ms=settings.transaction_max_timeout_ms,
+            transaction_version=self.transaction_version,
+        )
+        self._partitions = TransactionPartitions(find, clock)
+        self._expiry = Expiry(
+            self._runtime.shards,
+            self._end,
+            clock=clock,
+            stats=self.stats,
+            expiration_ms=settings.transactional_id_expiration_ms,
+            transaction_version=self.transaction_version,
+        )
+
+    # -- life --
+
+    async def start(self) -> None:
+        """Begin to serve; shards come with `on_elected`."""
+        await self._runtime.start()
+        settings = self._settings
+        self._upkeep.every(
+            settings.transaction_abort_timed_out_transaction_cleanup_interval_ms,
+            "time-outs of transactions",
+            self._expiry.abort_timed_out,
+        )
+        self._upkeep.every(
+            settings.transaction_remove_expired_transaction_cleanup_interval_ms,
+            "expiry of transactional ids",
+            self._expiry.expire_ids,
+        )
+
+    async def stop(self) -> None:
+        """Stop every timer and task; what is under way is left to the next start."""
+        await self._upkeep.stop()
+        await self._producer_ids.stop()
+        self._held.stop()
+        await self._runtime.stop()
+
+    def on_elected(self, partition_index: int, leader_epoch: int) -> None:
+        """This broker leads the partition of `__transaction_state` now: load it."""
+        self._runtime.on_elected(partition_index, leader_epoch)
+
+    def on_resigned(self, partition_index: int, leader_epoch: int | None = None) -> None:
+        """Another broker leads the partition, in `leader_epoch`, or it was deleted."""
+        self._runtime.on_resigned(partition_index, leader_epoch)
+
+    @property
+    def unavailable(self) -> UnavailablePartitions:
+        """Partitions of the topic that cannot be read."""
+        return self._runtime.unavailable
+
+    def _build_shard(
+        self, topic_partition: TopicPartition, leader_epoch: int, give_up: GiveUp
+    ) -> TransactionShard:
+        log = ShardLog(
+            topic_partition,
+            appender=self._replica_manager,
+            clock=self._clock,
+            timeout_ms=INTERNAL_APPEND_TIMEOUT_MS,
+            give_up=give_up,
+            hold=self._held.add,
+        )
+        return TransactionShard(
+            log,
+            leader_epoch,
+            transaction_version=self.transaction_version,
+            resume=self._completion.resume,
+            clock=self._clock,
+            stats=self.stats,
+        )
+
+    # -- who coordinates what --
+
+    def partition_for(self, transactional_id: str) -> int:
+        """The partition of a transactional id, whether the topic exists yet or not."""
+        return self._runtime.partition_for(transactional_id)
+
+    async def ensure_topic(self) -> None:
+        """Create `__transaction_state` if it is not there.
+
+        Raises:
+            ApiError: It could not be created.
+        """
+        await self._runtime.ensure_topic()
+
+    def transaction_version(self) -> int:
+        """The cluster's finalised transaction.version."""
+        return self._controller.image.features.get(TRANSACTION_VERSION, 0)
+
+    # -- producers and their transactions --
+
+    def init_producer_id(
+        self,
+        transactional_id: str,
+        timeout_ms: int,
+        expected: ProducerIdAndEpoch | None,
+        done: ProducerDone,
+    ) -> None:
+        """InitProducerId of a transactional id; see `InitProducerId.init`."""
+        self._init.init(transactional_id, timeout_ms, expected, done)
+
+    def add_partitions(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: Collection[TopicPartition],
+        *,
+        client_transaction_version: int,
+        done: Done,
+    ) -> None:
+        """AddPartitionsToTxn and AddOffsetsToTxn; see `TransactionPartitions.add`."""
+        self._partitions.add(
+            transactional_id,
+            producer,
+            partitions,
+            client_transaction_version=client_transaction_version,
+            done=done,
+        )
+
+    def verify_partitions(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: Collection[TopicPartition],
+    ) -> PartitionErrors:
+        """Whether each partition is part of the transaction; see `TransactionPartitions.verify`."""
+        return self._partitions.verify(transactional_id, producer, partitions)
+
+    def add_or_verify(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: Collection[TopicPartition],
+        *,
+        add: bool,
+        done: Callable[[PartitionErrors], None],
+    ) -> None:
+        """See `parts.PartitionRegistrar`; to verify needs memory only, and answers at once."""
+        if not add:
+            done(self._partitions.verify(transactional_id, producer, partitions))
+            return
+        self._partitions.add(
+            transactional_id,
+            producer,
+            partitions,
+            client_transaction_version=EPOCH_BUMP_VERSION,
+            done=lambda code: done(dict.fromkeys(partitions, code)),
+        )
+
+    def end_transaction(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        *,
+        commit: bool,
+        client_transaction_version: int,
+        done: ProducerDone,
+    ) -> None:
+        """EndTxn; see `EndTransaction.end`."""
+        self._end.end(
+            transactional_id,
+            producer,
+            commit=commit,
+            client_transaction_version=client_transaction_version,
+            done=done,
+        )
+
+    async def abort_timed_out(self) -> None:
+        """Abort every transaction that has been open for longer than its timeout."""
+        await self._expiry.abort_timed_out()
+
+    async def expire_ids(self) -> None:
+        """Forget transactional ids that have not been used for long."""
+        await self._expiry.expire_ids()
+
+    # -- to look at --
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether some transaction may be missing from what is seen."""
+        return self._runtime.is_loading
+
+    @property
+    def is_running(self) -> bool:
+        """Whether requests are served."""
+        return self._runtime.is_running
+
+    def find_transaction(
+        self, transactional_id: str
+    ) -> tuple[ErrorCode, TransactionMetadata | None]:
+        """One to read from; TRANSACTIONAL_ID_NOT_FOUND when there is none."""
+        if not self._runtime.is_running:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE, None
+        if not transactional_id:
+            return ErrorCode.INVALID_REQUEST, None
+        shard = self._runtime.find(transactional_id)
+        if isinstance(shard, ErrorCode):
+            return shard, None
+        metadata = shard.transactions.get(transactional_id)
+        if metadata is None:
+            return ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, None
+        return ErrorCode.NONE, metadata
+
+    async def transactions(self) -> AsyncIterator[TransactionMetadata]:
+        """All that are coordinated here, in slices: the loop gets its turn in between."""
+        for shard in list(self._runtime.shards()):
+            for count, metadata in enumerate(list(shard.transactions.values()), 1):
+                yield metadata
+                if not count % _LISTED_PER_SLICE:
+                    await asyncio.sleep(0)
+
+    def state_counts(self) -> dict[TransactionState, int]:
+        """How many transactional ids are in each state."""
+        counts = dict.fromkeys(TransactionState, 0)
+        for shard in self._runtime.shards():
+            for metadata in shard.transactions.values():
+                counts[metadata.state] += 1
+        return counts

@@ -1,0 +1,1 @@
+"""Transactions on the leader of a partition: verification, transactional batches, markers."""

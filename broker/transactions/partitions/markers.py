@@ -1,0 +1,251 @@
+"""Markers that end a transaction, written into the partitions of this broker.
+
+    marker ──> partition is not here ──────────────> UNKNOWN_TOPIC_OR_PARTITION, or try again
+          ├──> its offsets are being read back ────> try again
+          ├──> it is there already ────────────────> wait until it is committed
+          └──> append as coordinator ──> offsets that waited are decided ──> wait until committed
+
+Transactions that end at the same moment mostly have partitions in common. So what one turn of the
+loop brings is written together, one append for each partition:
+
+    write ──┐                         ┌──> t-0: markers of 3 transactions, 1 append
+    write ──┼──> (the loop's next) ───┼──> t-1: markers of 2
+    write ──┘         turn            └──> t-2: markers of 3
+
+A marker may come twice: its answer was lost, or the coordinator was killed between the first
+marker and the Complete record. With transaction version 2 every transaction has an epoch of its
+own, so a log whose producer is at the marker's epoch, with nothing open, has had it; nothing is
+written again. With older versions one more marker ends nothing, and is written as Kafka does.
+
+Source: Kafka, KafkaApis.scala (handleWriteTxnMarkersRequest), ProducerAppendInfo.java.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Final
+
+from broker.groups.coordinator import OFFSETS_TOPIC
+from broker.runtime.errors import code_of
+from broker.transactions.interfaces import PartitionErrors
+from protocol.error_codes import ErrorCode
+from storage.errors import ProducerError
+from storage.producers.entry import NO_OFFSET
+from storage.types.topic_partition import TopicPartition
+from storage.types.transaction_marker import TransactionMarker
+
+if TYPE_CHECKING:
+    from broker.groups.coordinator import GroupCoordinator
+    from broker.replicas.partition import Partition
+    from broker.replicas.replica_manager import ReplicaManager
+
+logger = logging.getLogger(__name__)
+
+PARTITIONS_PER_SLICE: Final = 250
+"""Markers written before the loop gets its turn: a millisecond, or a few if all partitions differ.
+
+What does not fit may come after the producer's next request, which then has to wait.
+"""
+
+MARKER_TIMEOUT_MS: Final = 30_000.0
+"""Default of `request.timeout.ms`, which Kafka waits for a marker to be committed."""
+
+
+class LocalMarkerWriter:
+    """`MarkerWriter` for a broker that leads all partitions itself. On the loop's thread."""
+
+    __slots__ = ("_groups", "_replicas", "_soon", "_waiting")
+
+    def __init__(
+        self,
+        replica_manager: "ReplicaManager",
+        groups: "GroupCoordinator",
+        *,
+        soon: Callable[[Callable[[], None]], object] | None = None,
+    ) -> None:
+        """A writer of markers.
+
+        Args:
+            replica_manager: Where the partitions are.
+            groups: Who holds offsets back.
+            soon: Calls back in the loop's next turn, before further requests are read: markers are
+                written then, so that answers to EndTxn leave before the work they cause. None: they
+                are written at once.
+        """
+        self._replicas = replica_manager
+        self._groups = groups
+        self._soon = soon
+        self._waiting: deque[_Write] = deque()
+
+    def write(
+        self,
+        marker: TransactionMarker,
+        partitions: Collection[TopicPartition],
+        done: Callable[[PartitionErrors], None],
+    ) -> None:
+        """Append the marker to each partition; see `MarkerWriter`."""
+        if not partitions:
+            done({})
+            return
+        is_first = not self._waiting
+        self._waiting.append(_Write(marker, list(dict.fromkeys(partitions)), done))
+        if not is_first:
+            # Somebody is about to write already, or has more to write than fits into a turn.
+            return
+        if self._soon is None:
+            self._write_slice()
+        else:
+            self._soon(self._write_slice)
+
+    def _write_slice(self) -> None:
+        """Write a slice of what waits."""
+        slice_ = self._take_slice()
+        if self._waiting:
+            if self._soon is None:
+                self._replicas.timer.call_later_ms(0, self._write_slice)
+            else:
+                self._soon(self._write_slice)
+        for topic_partition, writes in slice_.items():
+            try:
+                self._write_to(topic_partition, writes)
+            except Exception:
+                # Transactions that have nothing to do with each other are written together.
+                logger.exception("markers not written partition=%s", topic_partition)
+                for write in writes:
+                    if not write.is_answered(topic_partition):
+                        write.answer(topic_partition, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+    def _take_slice(self) -> "dict[TopicPartition, list[_Write]]":
+        slice_: dict[TopicPartition, list[_Write]] = {}
+        producers: set[int] = set()
+        room = PARTITIONS_PER_SLICE
+        waiting = self._waiting
+        while waiting and room:
+            write = waiting[0]
+            producer_id = write.marker.producer_id
+            if producer_id in producers:
+                # What the first one finds in the log must be seen by the second one.
+                break
+            producers.add(producer_id)
+            part = write.partitions[write.taken : write.taken + room]
+            for topic_partition in part:
+                writes = slice_.get(topic_partition)
+                if writes is None:
+                    slice_[topic_partition] = [write]
+                else:
+                    writes.append(write)
+            write.taken += len(part)
+            room -= len(part)
+            if write.taken < len(write.partitions):
+                break
+            waiting.popleft()
+        return slice_
+
+    def _write_to(self, topic_partition: TopicPartition, writes: "list[_Write]") -> None:
+        """Write to one partition what is for it; producers differ."""
+        topic, index = topic_partition
+        partition = self._replicas.get_partition(topic, index)
+        if partition is None:
+            _answer(writes, topic_partition, self._replicas.missing_error(topic, index))
+            return
+        has_offsets = topic == OFFSETS_TOPIC
+        if has_offsets and self._groups.is_loading_partition(index):
+            # What is read back would miss it.
+            _answer(writes, topic_partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            return
+        there = []
+        fit = []
+        check = partition.log.producer_state.check_marker
+        for write in writes:
+            if _is_there(partition, write.marker):
+                there.append(write)
+                continue
+            try:
+                check(write.marker)
+            except ProducerError as error:
+                write.answer(topic_partition, code_of(error))
+            else:
+                fit.append(write)
+        if fit:
+            code, _ = self._replicas.append_markers(partition, [write.marker for write in fit])
+            if code is not ErrorCode.NONE:
+                _answer(fit, topic_partition, code)
+                fit = []
+        # What is there already is waited for as well: the log's end may not be committed.
+        there += fit
+        if has_offsets:
+            for write in there:
+                self._groups.end_transaction(
+                    index, write.marker.producer_id, commit=write.marker.commit
+                )
+        if there:
+            self._when_committed(partition, topic_partition, there)
+
+    def _when_committed(
+        self, partition: "Partition", topic_partition: TopicPartition, writes: "list[_Write]"
+    ) -> None:
+        end = partition.log.next_offset
+        self._replicas.when_committed(
+            partition,
+            end - 1,
+            end,
+            lambda code, _offset: _answer(writes, topic_partition, code),
+            MARKER_TIMEOUT_MS,
+        )
+
+
+class _Write:
+    """One marker on its way to all its partitions.
+
+    Attributes:
+        marker: The marker.
+        partitions: All of them, each once.
+        taken: How many of these have been taken to be written to.
+    """
+
+    __slots__ = ("_done", "_errors", "marker", "partitions", "taken")
+
+    def __init__(
+        self,
+        marker: TransactionMarker,
+        partitions: list[TopicPartition],
+        done: Callable[[PartitionErrors], None],
+    ) -> None:
+        self.marker = marker
+        self.partitions = partitions
+        self.taken = 0
+        self._done = done
+        self._errors: dict[TopicPartition, ErrorCode] = {}
+
+    def is_answered(self, topic_partition: TopicPartition) -> bool:
+        """Whether it is known what became of it there."""
+        return topic_partition in self._errors
+
+    def answer(self, topic_partition: TopicPartition, code: ErrorCode) -> None:
+        """What became of it in one partition; the last one tells who asked."""
+        self._errors[topic_partition] = code
+        if len(self._errors) == len(self.partitions):
+            self._done(self._errors)
+
+
+def _answer(writes: list[_Write], topic_partition: TopicPartition, code: ErrorCode) -> None:
+    for write in writes:
+        try:
+            write.answer(topic_partition, code)
+        except Exception:
+            # All others must hear of theirs: nobody would write these markers again.
+            logger.exception("marker's writer failed partition=%s", topic_partition)
+
+
+def _is_there(partition: "Partition", marker: TransactionMarker) -> bool:
+    if marker.transaction_version < 2:
+        return False
+    entry = partition.log.producer_state.last_entry(marker.producer_id)
+    return (
+        entry is not None
+        and entry.epoch == marker.producer_epoch
+        and entry.coordinator_epoch != -1
+        and entry.coordinator_epoch <= marker.coordinator_epoch
+        and entry.txn_first_offset == NO_OFFSET
+        and not entry.batches
+    )

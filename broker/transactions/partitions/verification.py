@@ -1,0 +1,155 @@
+"""Before a transactional batch: is the partition part of the transaction (KIP-890)?
+
+    Produce, TxnOffsetCommit ──> log: a transaction of this epoch is open ──────────> append
+                                 log: none is open ──> guard ──> coordinator ──┬────> append(guard)
+                                                                               └────> error
+
+With clients of transaction version 2 the coordinator adds the partition; older ones must have
+added it. What the client is told depends on what its version of the request understands.
+
+Source: Kafka, AddPartitionsToTxnManager.java, ReplicaManager.scala
+(maybeSendPartitionsToTransactionCoordinator).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum, auto
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.transactions.interfaces import PartitionErrors, PartitionRegistrar, ProducerIdAndEpoch
+from protocol.error_codes import ErrorCode
+from storage.errors import InvalidProducerEpochError
+from storage.producers.verification import VerificationGuard
+from storage.types.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.replicas.partition import Partition
+    from storage.environment.clock import Clock
+
+
+class SupportedOperation(Enum):
+    """What the client's version of Produce or TxnOffsetCommit knows of KIP-890."""
+
+    DEFAULT_ERROR = auto()
+    """Nothing: TRANSACTION_ABORTABLE would be a stranger to it."""
+
+    GENERIC_ERROR_SUPPORTED = auto()
+    """TRANSACTION_ABORTABLE."""
+
+    ADD_PARTITION = auto()
+    """Transaction version 2: nobody adds partitions beforehand, every transaction has its epoch."""
+
+    @property
+    def supports_epoch_bump(self) -> bool:
+        """Whether this is a client of transaction version 2."""
+        return self is SupportedOperation.ADD_PARTITION
+
+
+def operation_of_produce(api_version: int) -> SupportedOperation:
+    """What a Produce of this version supports."""
+    if api_version > 11:
+        return SupportedOperation.ADD_PARTITION
+    if api_version > 10:
+        return SupportedOperation.GENERIC_ERROR_SUPPORTED
+    return SupportedOperation.DEFAULT_ERROR
+
+
+def operation_of_txn_offset_commit(api_version: int) -> SupportedOperation:
+    """What a TxnOffsetCommit of this version supports."""
+    if api_version > 4:
+        return SupportedOperation.ADD_PARTITION
+    if api_version > 3:
+        return SupportedOperation.GENERIC_ERROR_SUPPORTED
+    return SupportedOperation.DEFAULT_ERROR
+
+
+class Verdict(NamedTuple):
+    """What came out for one partition: an error, or what to append under.
+
+    No error and no guard: the transaction is open there already, or need not be verified.
+    """
+
+    error: ErrorCode = ErrorCode.NONE
+    guard: VerificationGuard | None = None
+
+
+Verdicts = Mapping[TopicPartition, Verdict]
+
+
+class TransactionVerifier:
+    """Asks the coordinator where a log has no open transaction."""
+
+    __slots__ = ("_clock", "_registrar")
+
+    def __init__(self, registrar: PartitionRegistrar | None, clock: "Clock") -> None:
+        """Without a registrar every question is answered COORDINATOR_NOT_AVAILABLE."""
+        self._registrar = registrar
+        self._clock = clock
+
+    def verify(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        batches: "Sequence[tuple[Partition, int]]",
+        operation: SupportedOperation,
+        done: Callable[[Verdicts], None],
+    ) -> None:
+        """Find out for each partition whether its batch may be appended.
+
+        Args:
+            transactional_id: Of the producer.
+            producer: Who writes.
+            batches: Partitions and the base sequence of the batch for each; -1 without sequences.
+            operation: What the client supports.
+            done: Called once with a verdict for every partition, perhaps before this returns.
+        """
+        verdicts: dict[TopicPartition, Verdict] = {}
+        guards: dict[TopicPartition, VerificationGuard] = {}
+        adds = operation.supports_epoch_bump
+        now_ms = self._clock.now_ms()
+        for partition, base_sequence in batches:
+            state = partition.log.producer_state
+            if not adds and not state.requires_verification:
+                verdicts[partition.topic_partition] = Verdict()
+                continue
+            try:
+                guard = state.begin_verification(
+                    producer.producer_id,
+                    producer.epoch,
+                    base_sequence,
+                    now_ms,
+                    supports_epoch_bump=adds,
+                )
+            except InvalidProducerEpochError:
+                verdicts[partition.topic_partition] = Verdict(ErrorCode.INVALID_PRODUCER_EPOCH)
+                continue
+            if guard is None:
+                verdicts[partition.topic_partition] = Verdict()
+            else:
+                guards[partition.topic_partition] = guard
+        if not guards:
+            done(verdicts)
+            return
+        if self._registrar is None:
+            verdicts.update(dict.fromkeys(guards, Verdict(ErrorCode.COORDINATOR_NOT_AVAILABLE)))
+            done(verdicts)
+            return
+
+        def answered(errors: PartitionErrors) -> None:
+            for topic_partition, guard in guards.items():
+                code = errors.get(topic_partition, ErrorCode.NONE)
+                verdicts[topic_partition] = Verdict(code_for_producers(code, operation), guard)
+            done(verdicts)
+
+        self._registrar.add_or_verify(
+            transactional_id, producer, list(guards), add=adds, done=answered
+        )
+
+
+def code_for_producers(code: ErrorCode, operation: SupportedOperation) -> ErrorCode:
+    """What a producer of this generation is told of the coordinator's answer."""
+    if code is ErrorCode.PRODUCER_FENCED:
+        # Producers expect this one here.
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if code is ErrorCode.TRANSACTION_ABORTABLE and operation is SupportedOperation.DEFAULT_ERROR:
+        return ErrorCode.INVALID_TXN_STATE
+    return code
