@@ -38,7 +38,7 @@ from storage.checkpoints.checkpoint_files import encode_epochs
 from storage.environment.clock import SystemClock
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
-from storage.producers.snapshot import encode_snapshot
+from storage.producers.snapshot import encode_rows
 from tiered.format.key_ring import KeyRing
 from tiered.format.object_keys import ObjectKeys
 from tiered.metadata.history import HistoryState, HistorySummary, PartitionHistory, encode_history
@@ -114,7 +114,7 @@ class Maker:
             "log": batch,
             "index": b"",
             "timeindex": pack(">qi", metadata.max_timestamp_ms, OFFSETS_EACH - 1),
-            "snapshot": encode_snapshot([]),
+            "snapshot": encode_rows(0, ()),
         }
         for suffix, data in named.items():
             (self._files / f"s.{suffix}").write_bytes(data)

@@ -119,15 +119,6 @@ def read_offsets(filesystem: Filesystem, path: str) -> dict[TopicPartition, int]
     return decode_offsets(filesystem.read_bytes(path), path)
 
 
-def write_offsets(filesystem: Filesystem, path: str, offsets: Mapping[TopicPartition, int]) -> None:
-    """Replace an offset checkpoint, on disk when this returns.
-
-    Raises:
-        DiskError: The old file is still there, or the new one.
-    """
-    filesystem.replace_bytes(path, encode_offsets(offsets))
-
-
 def encode_epochs(entries: Iterable[tuple[int, int]]) -> bytes:
     """A leader epoch checkpoint's bytes, from (epoch, start offset)."""
     return encode_table([f"{epoch} {start}" for epoch, start in entries])

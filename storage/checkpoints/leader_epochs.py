@@ -266,12 +266,6 @@ class LeaderEpochCache:
         return epochs[-1] if epochs else None
 
     @property
-    def latest_entry(self) -> tuple[int, int] | None:
-        """(epoch, start offset) of the latest epoch, None without one."""
-        epochs = self._load()
-        return (epochs[-1], self._starts[-1]) if epochs else None
-
-    @property
     def earliest_entry(self) -> tuple[int, int] | None:
         """(epoch, start offset) of the earliest epoch, None without one."""
         epochs = self._load()
@@ -302,12 +296,6 @@ class LeaderEpochCache:
         epochs = self._load()
         at = bisect_left(epochs, epoch)
         return self._starts[at] if at < len(epochs) and epochs[at] == epoch else None
-
-    def previous_epoch(self, epoch: int | None = None) -> int | None:
-        """The latest epoch below `epoch` (default: below the latest), None without one."""
-        epochs = self._load()
-        at = (len(epochs) if epoch is None else bisect_left(epochs, epoch) + 1) - 2
-        return epochs[at] if at >= 0 else None
 
     def next_epoch(self, epoch: int) -> int | None:
         """The earliest epoch above `epoch`, None without one."""

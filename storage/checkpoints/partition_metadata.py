@@ -60,8 +60,3 @@ def read_partition_metadata(filesystem: Filesystem, path: str) -> UUID | None:
     if not filesystem.exists(path):
         return None
     return decode_partition_metadata(filesystem.read_bytes(path), path)
-
-
-def write_partition_metadata(filesystem: Filesystem, path: str, topic_id: UUID) -> None:
-    """Write the file; on disk when this returns."""
-    filesystem.replace_bytes(path, encode_partition_metadata(topic_id))

@@ -203,10 +203,6 @@ class CleanerManager:
             and all(log.topic_partition != topic_partition for log in self._abandoned)
         )
 
-    def is_cleaning(self, topic_partition: TopicPartition) -> bool:
-        """Whether a run is under way: retention leaves the partition alone."""
-        return topic_partition in self._cleaning
-
     def is_aborted(self, log: CleanableLog) -> bool:
         """Whether a run over this log, which has not said `done` yet, is to have no effect."""
         topic_partition = log.topic_partition

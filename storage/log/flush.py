@@ -31,11 +31,6 @@ class LogFlushes(LogState):
         self._unsynced_snapshots.append(offset)
 
     @property
-    def unflushed_messages(self) -> int:
-        """Records above the recovery point."""
-        return self.log_end_offset - self.recovery_point
-
-    @property
     def needs_flush(self) -> bool:
         """`flush.messages` is reached: acknowledge only what a flush has covered."""
         return self.log_end_offset - self.recovery_point >= self._flush_messages
@@ -70,33 +65,12 @@ class LogFlushes(LogState):
         All of the log by `flush.messages` or `flush.ms`. What was rolled is always due: the sooner
         it is on disk, the less is scanned after a crash.
         """
-        return self._flush_target(self._clock.now_ms())
-
-    def _flush_target(self, now_ms: int) -> int | None:
         if self.log_end_offset <= self.recovery_point:
             return None
-        if self.needs_flush or now_ms - self.last_flush_ms >= self.config.flush_ms:
+        if self.needs_flush or self._clock.now_ms() - self.last_flush_ms >= self.config.flush_ms:
             return self.log_end_offset
         rolled = self.active_base_offset
         return rolled if rolled > self.recovery_point else None
-
-    def flush_if_due(self, now_ms: int) -> bool:
-        """Flush up to `flush_target`, if there is one; blocks, and may be called in a thread.
-
-        Args:
-            now_ms: Wall clock.
-
-        Returns:
-            Whether there was something to do.
-
-        Raises:
-            DiskError: As `flush`.
-        """
-        target = self._flush_target(now_ms)
-        if target is None or self.failure is not None:
-            return False
-        self.flush(target)
-        return True
 
     def begin_flush(self, up_to: int | None = None) -> FlushTicket | None:
         """Gather what must be synced for everything below `up_to` (default: all) to be durable.

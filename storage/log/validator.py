@@ -5,7 +5,7 @@ comparison chain, then CRC-32C. The records are walked only where a rule is abou
 
     cleanup.policy has compact     every record needs a key
     record.validation=full         structure, offsets and timestamps of every record
-    compression.type not producer  a batch in another codec is packed again (`rewrite`)
+    compression.type not producer  a batch in another codec is packed again
 
 Several batches may come in one call; all are judged before any is written.
 
@@ -309,20 +309,8 @@ class BatchValidator:
                 raise kind(f"record {index} of the batch: {message}", tuple(found.errors))
             position = end
 
-    def needs_rewrite(self, header: BatchHeader) -> bool:
-        """Whether `compression.type` makes `rewrite` pack this batch again."""
-        return self._codec not in (KEEP_CODEC, header.codec) and not header.is_control
-
     def _differs(self, fields: HeaderFields) -> bool:
         return fields[5] & CODEC_MASK != self._codec
-
-    def rewrite(self, records: memoryview) -> bytearray:
-        """Pack batches again in the topic's codec; pure, for a thread, before the append.
-
-        Raises:
-            BatchError: As the append would say.
-        """
-        return self._rewrite(records, headers_of(records))
 
     def _rewrite(self, records: memoryview, headers: list[HeaderFields]) -> bytearray:
         output = bytearray()
@@ -357,31 +345,6 @@ def codec_level(config: TopicConfig) -> int | None:
     if config.compression_type == "zstd":
         return config.compression_zstd_level
     return None
-
-
-def needs_rewrite(config: TopicConfig, header: BatchHeader) -> bool:
-    """Whether the broker must compress this batch again before it is appended."""
-    return target_codec(config) not in (KEEP_CODEC, header.codec) and not header.is_control
-
-
-def rewrite(records: memoryview, config: TopicConfig) -> bytearray:
-    """Compress produced batches again as `compression.type` says. Pure: may run in a thread.
-
-    The sums must have been looked at, or be looked at by `verify=True` of the append: the sum of
-    the result is a new one.
-
-    Raises:
-        CorruptBatchError: A sum or the records are wrong.
-    """
-    validator = BatchValidator(config)
-    position = 0
-    headers = headers_of(records)
-    for fields in headers:
-        end = position + fields[1] + LOG_OVERHEAD
-        if crc32c(records[position + CRC_START : end]) != fields[4]:
-            raise CorruptBatchError(f"CRC-32C of the batch is not {fields[4]:#010x} as it says")
-        position = end
-    return validator._rewrite(records, headers)
 
 
 def headers_of(records: memoryview) -> list[HeaderFields]:

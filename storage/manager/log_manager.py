@@ -17,9 +17,6 @@ small steps, and only the slow part (fdatasync, reading and writing for compacti
 
 Passes, each to be called now and then by the broker:
 
-    flush_due             rolled segments, and logs whose `flush.ms` or `flush.messages` is reached
-    retention_pass        `log.retention.check.interval.ms`
-    expire_producers      `producer.id.expiration.check.interval.ms`
     clean_dirtiest        `log.cleaner.backoff.ms`, again at once while it returns something
     remove_deleted        `file.delete.delay.ms` after a deletion
     checkpoint_*          `log.flush.offset.checkpoint.interval.ms` and its like

@@ -16,7 +16,6 @@ from storage.errors import (
 )
 from storage.log.log import Log
 from storage.manager.log_table import LogTable
-from storage.segment.flush import FlushTicket
 from storage.types.topic_partition import TopicPartition
 
 _log = logging.getLogger(__name__)
@@ -24,57 +23,6 @@ _log = logging.getLogger(__name__)
 
 class LogPasses(LogTable):
     """The part of the log manager that looks after logs which serve."""
-
-    def flush_due(self) -> int:
-        """Flush rolled segments, and whole logs whose `flush.ms` is over; returns how many logs.
-
-        Rolled segments are flushed so that a start after a crash need not read them again.
-        """
-
-        def begin(log: Log) -> FlushTicket | None:
-            target = log.flush_target()
-            if target is None and log.recovery_point < log.active_base_offset:
-                target = log.active_base_offset
-            return None if target is None else log.begin_flush(target)
-
-        def flush(log: Log) -> int:
-            if log.recovery_point >= log.log_end_offset:
-                return 0
-            ticket = self._on_owner(lambda: begin(log))
-            if ticket is None:
-                return 0
-            ticket.run()
-            self._on_owner(lambda: log.finish_flush(ticket))
-            return 1
-
-        return self._each(flush)
-
-    def retention_pass(self) -> int:
-        """Delete old segments of all logs; returns how many.
-
-        A log that is being compacted is left for the next pass.
-        """
-
-        def delete_old_segments(log: Log) -> int:
-            if not self.cleaning.try_pause(log.topic_partition):
-                return 0
-            try:
-                return self._on_owner(log.delete_old_segments)
-            finally:
-                self.cleaning.resume(log.topic_partition)
-
-        return self._each(delete_old_segments)
-
-    def expire_producers(self) -> int:
-        """Forget producers idle for `producer.id.expiration.ms`; returns how many."""
-        now_ms = self._clock.now_ms()
-
-        def expire(log: Log) -> int:
-            if log.producer_state.is_empty:
-                return 0
-            return self._on_owner(lambda: log.producer_state.remove_expired(now_ms))
-
-        return self._each(expire)
 
     def clean_dirtiest(self) -> CleanerStats | None:
         """Compact the dirtiest log that is due; None: there was none, or it could not be done.

@@ -26,7 +26,7 @@ is refused as out of order, as in Kafka. A damaged snapshot is dropped for the o
 Source: Kafka, ProducerSnapshot.json, ProducerStateManager.java.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from struct import Struct
 from typing import Final
 
@@ -78,11 +78,6 @@ def row_of(entry: ProducerEntry) -> SnapshotRow:
         entry.coordinator_epoch,
         entry.txn_first_offset,
     )
-
-
-def encode_snapshot(entries: Collection[ProducerEntry]) -> bytes:
-    """The file's bytes for these producers."""
-    return encode_rows(len(entries), map(row_of, entries))
 
 
 def encode_rows(count: int, rows: Iterable[SnapshotRow]) -> bytes:

@@ -18,7 +18,7 @@ Source: Kafka, ProducerStateManager.java, ProducerAppendInfo.java, ProducerState
 """
 
 import logging
-from bisect import bisect_left, insort
+from bisect import insort
 from collections.abc import Collection, Iterable, Sequence
 from posixpath import join
 from typing import Final
@@ -809,18 +809,6 @@ class ProducerStateManager:
         """Offset of the newest snapshot file, None without one."""
         snapshots = self._snapshot_offsets()
         return snapshots[-1] if snapshots else None
-
-    @property
-    def oldest_snapshot_offset(self) -> int | None:
-        """Offset of the oldest snapshot file, None without one."""
-        snapshots = self._snapshot_offsets()
-        return snapshots[0] if snapshots else None
-
-    def delete_snapshots_before(self, offset: int) -> None:
-        """Delete snapshots of offsets below `offset`: their segments are gone."""
-        snapshots = self._snapshot_offsets()
-        for snapshot in snapshots[: bisect_left(snapshots, offset)]:
-            self.delete_snapshot(snapshot)
 
     def delete_snapshot(self, offset: int) -> None:
         """Delete one snapshot, if there is one."""

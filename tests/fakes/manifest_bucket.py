@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from storage.checkpoints.checkpoint_files import encode_epochs
 from storage.producers.entry import ProducerEntry
-from storage.producers.snapshot import encode_snapshot
+from tests.fakes.producer_snapshots import encode_snapshot
 from tests.fakes.tier import FakeTier
 from tiered.errors import ObjectNotFoundError
 from tiered.format.chunk_index import FixedChunkIndex

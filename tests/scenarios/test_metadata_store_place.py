@@ -15,7 +15,7 @@ from broker.runtime.startup_errors import StartupError
 from cli.main import main
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from storage.checkpoints.meta_properties import META_PROPERTIES, read_meta_properties
-from storage.checkpoints.partition_metadata import PARTITION_METADATA, write_partition_metadata
+from storage.checkpoints.partition_metadata import PARTITION_METADATA, encode_partition_metadata
 from storage.environment.filesystem import Buffer, LocalFilesystem
 from storage.errors import DiskError
 from tests.fakes.client import Client
@@ -87,8 +87,7 @@ def kafka_partition(log_dir: Path, name: str) -> None:
     """A partition's folder as a released Kafka leaves it, with nothing in it."""
     (log_dir / name).mkdir(parents=True)
     topic_id = uuid5(UUID(int=0), name.rpartition("-")[0])
-    path = str(log_dir / name / PARTITION_METADATA)
-    write_partition_metadata(LocalFilesystem(), path, topic_id)
+    (log_dir / name / PARTITION_METADATA).write_bytes(encode_partition_metadata(topic_id))
     (log_dir / META_PROPERTIES).write_bytes(META)
 
 

@@ -9,7 +9,7 @@ from protocol.records.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, crc32c
 from storage.checkpoints.checkpoint_files import encode_epochs
 from storage.environment.filesystem import Filesystem
 from storage.producers.entry import ProducerEntry
-from storage.producers.snapshot import encode_snapshot
+from tests.fakes.producer_snapshots import encode_snapshot
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
     RemoteLogSegmentMetadata,

@@ -15,7 +15,7 @@ from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.images.metadata_records import PRODUCER_IDS_KEY, decode_next_producer_id
 from storage.checkpoints.leader_epochs import LeaderEpochCache
 from storage.checkpoints.log_directory import LOST
-from storage.checkpoints.partition_metadata import PARTITION_METADATA, write_partition_metadata
+from storage.checkpoints.partition_metadata import PARTITION_METADATA, encode_partition_metadata
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.metadata_store import MemoryStore
@@ -35,7 +35,7 @@ def partition(log_dir: Path, name: str, topic_id: UUID | None = TOPIC_ID, epoch:
     path.mkdir(parents=True)
     filesystem = LocalFilesystem()
     if topic_id is not None:
-        write_partition_metadata(filesystem, str(path / PARTITION_METADATA), topic_id)
+        (path / PARTITION_METADATA).write_bytes(encode_partition_metadata(topic_id))
     if epoch:
         LeaderEpochCache(str(path / "leader-epoch-checkpoint"), filesystem).assign(epoch, 10)
 

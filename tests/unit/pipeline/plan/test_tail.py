@@ -3,7 +3,7 @@ import pytest
 from pipeline.plan.tail import stable_end
 from storage.errors import CorruptFileError
 from storage.producers.entry import ProducerEntry
-from storage.producers.snapshot import encode_snapshot
+from tests.fakes.producer_snapshots import encode_snapshot
 
 
 def snapshot(*first_offsets: int) -> bytes:

@@ -12,7 +12,6 @@ from storage.checkpoints.checkpoint_files import (
     decode_table,
     encode_offsets,
     read_offsets,
-    write_offsets,
 )
 from storage.errors import CorruptFileError, DiskError
 from storage.types.topic_partition import TopicPartition
@@ -95,7 +94,7 @@ def test_crash_leaves_the_old_or_the_new_table() -> None:
     filesystem.sync_directory("/")
     old = {TopicPartition("a", 0): 1}
     new = {TopicPartition("a", 0): 2, TopicPartition("b", 0): 3}
-    write_offsets(filesystem, PATH, old)
+    filesystem.replace_bytes(PATH, encode_offsets(old))
     points = 0
 
     def observe(_event: object) -> None:
@@ -105,7 +104,7 @@ def test_crash_leaves_the_old_or_the_new_table() -> None:
             assert read_offsets(filesystem.after_crash(keep), PATH) in (old, new)
 
     filesystem.observer = observe
-    write_offsets(filesystem, PATH, new)
+    filesystem.replace_bytes(PATH, encode_offsets(new))
     assert points >= 100
     assert read_offsets(filesystem.after_crash(None), PATH) == new
 
@@ -115,8 +114,8 @@ def test_failed_write_keeps_the_old_table(kind: str) -> None:
     """The disk refuses half-way."""
     filesystem = FakeFilesystem()
     filesystem.mkdir("/d")
-    write_offsets(filesystem, PATH, {TopicPartition("a", 0): 1})
+    filesystem.replace_bytes(PATH, encode_offsets({TopicPartition("a", 0): 1}))
     filesystem.fail(kind, path=".tmp")
     with pytest.raises(DiskError):
-        write_offsets(filesystem, PATH, {TopicPartition("a", 0): 2})
+        filesystem.replace_bytes(PATH, encode_offsets({TopicPartition("a", 0): 2}))
     assert read_offsets(filesystem, PATH) == {TopicPartition("a", 0): 1}

@@ -44,7 +44,7 @@ def test_first_assignment_of_an_epoch_stays(
     before = filesystem.changes
     cache.assign(4, 30)
     cache.assign(4, 45)
-    assert cache.latest_entry == (4, 30)
+    assert cache.entries()[-1] == (4, 30)
     assert filesystem.changes == before
 
 
@@ -113,16 +113,7 @@ def test_epoch_for_offset(cache: LeaderEpochCache, offset: int, epoch: int | Non
 
 
 def test_neighbours(cache: LeaderEpochCache) -> None:
-    """Epochs below and above, known or not."""
-    assert cache.previous_epoch() == 2
-    assert [cache.previous_epoch(epoch) for epoch in (0, 1, 2, 3, 4, 9)] == [
-        None,
-        None,
-        1,
-        2,
-        2,
-        4,
-    ]
+    """The epoch above, known or not."""
     assert [cache.next_epoch(epoch) for epoch in (0, 1, 2, 3, 4)] == [1, 2, 4, 4, None]
     assert cache.start_offset_of(2) == 20
     assert cache.start_offset_of(3) is None

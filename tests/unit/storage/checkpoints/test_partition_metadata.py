@@ -8,7 +8,6 @@ from storage.checkpoints.partition_metadata import (
     decode_partition_metadata,
     encode_partition_metadata,
     read_partition_metadata,
-    write_partition_metadata,
 )
 from storage.errors import CorruptFileError
 from tests.fakes.filesystem import FakeFilesystem
@@ -44,9 +43,9 @@ def test_damage_is_named(data: bytes) -> None:
 
 
 def test_file() -> None:
-    """Missing, then written."""
+    """Missing, then there."""
     filesystem = FakeFilesystem()
     filesystem.mkdir("/d")
     assert read_partition_metadata(filesystem, "/d/partition.metadata") is None
-    write_partition_metadata(filesystem, "/d/partition.metadata", TOPIC_ID)
+    filesystem.replace_bytes("/d/partition.metadata", encode_partition_metadata(TOPIC_ID))
     assert read_partition_metadata(filesystem, "/d/partition.metadata") == TOPIC_ID

@@ -140,7 +140,7 @@ def test_dirtiest_first() -> None:
     assert first is not None
     assert first.log.topic_partition == b
     assert manager.max_dirty_ratio == 0.75
-    assert manager.is_cleaning(b)
+    assert not manager.try_pause(b)
     checkpoints[a] = 10
     second = manager.take_dirtiest(logs, checkpoints, NOW)
     assert second is not None
@@ -204,7 +204,7 @@ def test_deletion_needs_no_consent_of_a_run_that_hangs() -> None:
     manager.abandon([A, TopicPartition("b", 0)], timeout_s=0.01)
     with pytest.raises(CleaningAbortedError):
         manager.check_done(old)
-    assert not manager.is_cleaning(A)
+    assert manager.is_aborted(old)
     assert manager.holds(old.directory)
     assert not manager.holds(new.directory)
     assert manager.take_dirtiest([new], {}, NOW) is None

@@ -13,11 +13,11 @@ from storage.errors import (
     TransactionCoordinatorFencedError,
 )
 from storage.log.log import Log
-from storage.producers.snapshot import encode_snapshot
 from storage.producers.verification import TransactionTerms
 from storage.types.append_origin import AppendOrigin
 from storage.types.transaction_marker import TransactionMarker
 from tests.fakes.filesystem import FakeFilesystem
+from tests.fakes.producer_snapshots import encode_snapshot
 from tests.unit.storage.log_model import (
     NOW_MS,
     append,

@@ -33,7 +33,7 @@ def test_a_flush_moves_the_recovery_point() -> None:
     ticket.run()
     assert log.recovery_point == 0
     log.finish_flush(ticket)
-    assert (log.recovery_point, log.unflushed_messages) == (2, 1)
+    assert (log.recovery_point, log.log_end_offset) == (2, 3)
     assert log.begin_flush(2) is None
 
 
@@ -57,12 +57,14 @@ def test_rolled_segments_are_due_for_a_flush() -> None:
     clock = ManualClock(NOW_MS)
     log = open_log(FakeFilesystem(), small_segments(150, flush_ms=500), clock=clock)
     append(log, make_batch(b"x" * 40))
-    assert not log.flush_if_due(clock.now_ms())
+    assert log.flush_target() is None
     append(log, make_batch(b"x" * 40))
-    assert log.flush_if_due(clock.now_ms())
-    assert log.recovery_point == log.active_base_offset == 1
+    assert log.flush_target() == log.active_base_offset == 1
+    log.flush(1)
+    assert log.flush_target() is None
     clock.advance(500)
-    assert log.flush_if_due(clock.now_ms())
+    assert log.flush_target() == 2
+    log.flush(2)
     assert log.recovery_point == 2
 
 

@@ -19,7 +19,7 @@ from storage.errors import (
     UnsupportedCodecError,
     UnsupportedFormatError,
 )
-from storage.log.validator import BatchValidator, HeaderFields, needs_rewrite, rewrite
+from storage.log.validator import BatchValidator, HeaderFields
 from storage.types.append_origin import AppendOrigin
 from tests.unit.storage.log_model import NOW_MS, make_batch, small_segments
 
@@ -197,16 +197,14 @@ def test_the_topics_codec_is_enforced(codec: str) -> None:
     batch = make_batch(
         b"a" * 50, b"b" * 50, codec=source, producer_id=3, producer_epoch=1, base_sequence=7
     )
-    assert needs_rewrite(config, read_header(batch))
     records = _prepare(batch, config)
     header = read_header(records)
     assert header.codec == {"uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}[codec]
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (3, 1, 7)
     values = [record.value for record in iterate_records(records, max_size=999)]
     assert values == [b"a" * 50, b"b" * 50]
-    assert not needs_rewrite(config, header)
     assert _prepare(records, config) is records
-    assert bytes(rewrite(batch, config)) == bytes(records)
+    assert bytes(BatchValidator(config).prepare_apart(batch, NOW_MS)) == bytes(records)
 
 
 def test_rewriting_apart_looks_at_the_sum() -> None:
@@ -215,7 +213,7 @@ def test_rewriting_apart_looks_at_the_sum() -> None:
     batch = make_batch(b"a")
     batch[-1] ^= 1
     with pytest.raises(CorruptBatchError):
-        rewrite(batch, config)
+        BatchValidator(config).prepare_apart(batch, NOW_MS)
 
 
 def test_a_bomb_costs_twice_the_limit_at_most() -> None:

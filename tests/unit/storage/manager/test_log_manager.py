@@ -471,36 +471,6 @@ def test_stray_partitions_are_set_aside(disk: Disk) -> None:
 # -- passes ----------------------------------------------------------------------------------
 
 
-def test_retention_pass_over_all_logs(disk: Disk) -> None:
-    """Each by its own limits."""
-    manager = disk.started()
-    limited = TopicConfig(retention_bytes=200, segment_bytes=150)
-    free = TopicConfig(segment_bytes=150)
-    append(manager.get_or_create(A0, ID_A, limited), 10)
-    append(manager.get_or_create(B0, ID_B, free), 10)
-    assert manager.retention_pass() > 0
-    a, b = manager.get(A0), manager.get(B0)
-    assert a is not None
-    assert b is not None
-    assert a.log_start_offset > 0
-    assert a.size() >= 200
-    assert b.log_start_offset == 0
-
-
-def test_flush_due_moves_recovery_points(disk: Disk) -> None:
-    """Rolled segments at once, the rest when `flush.ms` is over."""
-    manager = disk.started()
-    log = manager.get_or_create(A0, ID_A, TopicConfig(segment_bytes=150, flush_ms=1_000))
-    append(log, 5)
-    assert log.recovery_point == 0
-    assert manager.flush_due() == 1
-    assert 0 < log.recovery_point == log.active_base_offset < 5
-    assert manager.flush_due() == 0
-    disk.clock.advance(1_000)
-    assert manager.flush_due() == 1
-    assert log.recovery_point == 5
-
-
 def test_expired_producers_are_forgotten(disk: Disk) -> None:
     """After `producer.id.expiration.ms`."""
     manager = disk.manager(producer_id_expiration_ms=5_000)
@@ -512,9 +482,9 @@ def test_expired_producers_are_forgotten(disk: Disk) -> None:
     )
     log.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=now_ms)
     disk.clock.advance(4_999)
-    assert manager.expire_producers() == 0
+    assert log.producer_state.remove_expired(disk.clock.now_ms()) == 0
     disk.clock.advance(1)
-    assert manager.expire_producers() == 1
+    assert log.producer_state.remove_expired(disk.clock.now_ms()) == 1
 
 
 def test_unchanged_checkpoints_are_not_rewritten(disk: Disk) -> None:
@@ -542,7 +512,7 @@ def test_compaction_pass(disk: Disk) -> None:
     assert manager.directories[0].checkpointed("cleaner-offset-checkpoint", A0) == stats.end_offset
     assert stats.end_offset == log.active_base_offset
     assert manager.clean_dirtiest() is None
-    manager.retention_pass()
+    log.delete_old_segments()
     manager.shutdown()
     again = disk.started(config)
     assert again.clean_dirtiest() is None
@@ -674,10 +644,8 @@ def test_serving_logs_are_changed_by_their_owner_only(disk: Disk) -> None:
     )
     log.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=1_700_000_000_000)
     assert calls == 0
-    for name in ("flush_due", "retention_pass", "clean_dirtiest", "expire_producers"):
-        before = calls
-        getattr(manager, name)()
-        assert calls > before, name
+    assert manager.clean_dirtiest() is not None
+    assert calls > 0
     before = calls
     manager.delete(A0)
     assert calls == before + 1
@@ -924,7 +892,7 @@ def test_a_formerly_compacted_topic_survives_a_scan_of_everything(lost: tuple[st
     for number in range(60):
         append(log, key=b"%d" % (number % 7), value=b"v" * 40)
     assert manager.clean_dirtiest() is not None
-    manager.flush_due()
+    log.flush(log.active_base_offset)
     manager.checkpoint()
     expected = read_records(log)
     assert 7 <= len(expected) < 60

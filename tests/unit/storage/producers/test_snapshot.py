@@ -8,11 +8,11 @@ from storage.errors import CorruptFileError
 from storage.producers.entry import BatchMetadata, ProducerEntry
 from storage.producers.snapshot import (
     decode_snapshot,
-    encode_snapshot,
     first_open_offset,
     offset_of_snapshot,
     snapshot_name,
 )
+from tests.fakes.producer_snapshots import encode_snapshot
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 OFFSET = st.integers(0, 2**62)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from protocol.records.batch import CONTROL_BIT, HEADER, LOG_OVERHEAD, crc32c
 from protocol.records.control import build_end_transaction_marker
 from storage.checkpoints.checkpoint_files import encode_epochs
-from storage.producers.snapshot import encode_snapshot
 from storage.types.append_origin import AppendOrigin
 from tests.fakes.filesystem import FakeFilesystem
+from tests.fakes.producer_snapshots import encode_snapshot
 from tests.unit.storage.log_model import NOW_MS, Opened, append, make_batch, open_log
 from tests.unit.tiered.segments import Segment, batch, make_segment
 from tiered.errors import CorruptSegmentError

@@ -8,10 +8,10 @@ from config.topic import TopicConfig
 from protocol.records.builder import build_batch
 from storage.log.log import Log
 from storage.producers.entry import BatchMetadata, ProducerEntry
-from storage.producers.snapshot import encode_snapshot
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
+from tests.fakes.producer_snapshots import encode_snapshot
 from tiered.restore.open_transactions import abort_open_transactions
 from tiered.tasks.follower import AuxiliaryState, install_auxiliary_state
 
