@@ -51,7 +51,7 @@ test-deep: $(DEVELOPMENT) test-tools ## run slow tests, and properties with inpu
 
 test-s3: $(DEVELOPMENT) ## build real S3 servers and run the object store's tests on each
 	@.ci/s3-servers
-	@$(BIN)/python -m pytest -q -rs --durations=0 --durations-min=5 tests/contract/test_object_store.py tests/interop/test_s3_servers.py tests/interop/test_s3_tables.py $(ARGS)
+	@$(BIN)/python -m pytest -q -rs --durations=0 --durations-min=5 tests/contract/test_object_store.py tests/interop/s3/test_s3_servers.py tests/interop/s3/test_s3_tables.py $(ARGS)
 
 test-spark: $(DEVELOPMENT) test-tools ## run what needs Spark: readers, streams, tables (10 to 15 minutes)
 	@$(BIN)/python -m pytest -q -m spark --durations=10 $(ARGS)

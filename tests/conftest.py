@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from tests.effort import load_profile
-from tests.fakes.moto_server import moto_server
+from tests.fakes.s3.moto_server import moto_server
 
 load_profile()
 
 TESTS = Path(__file__).parent
 
-TIERS = {"scenarios": "system", "hostile": "system", "checker": "system"}
+TIERS = {"system": "system", "checker": "system"}
 """Which tier the tests of a folder belong to; all others are fast."""
 
 

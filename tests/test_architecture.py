@@ -106,8 +106,8 @@ TESTED_ELSEWHERE = {
         "tests/unit/pipeline/read/decode/test_row_decoder.py",
     ),
     # The composition root is run whole, as a process.
-    "broker/app.py": "tests/scenarios/test_process.py",
-    "broker/broker.py": "tests/scenarios/test_restart.py",
+    "broker/app.py": "tests/system/broker/test_process.py",
+    "broker/broker.py": "tests/system/broker/test_restart.py",
     # What a metadata manager promises is tested through it, with both snapshot stores.
     "tiered/metadata/partition_reader.py": "tests/contract/test_metadata_manager.py",
     "tiered/metadata/snapshotter.py": "tests/contract/test_metadata_manager.py",
@@ -122,13 +122,13 @@ TESTED_ELSEWHERE = {
     # By whoever looks at a bucket twice.
     "pipeline/source/bucket_topics.py": "tests/unit/pipeline/source/test_broker_view.py",
     # What a page says is compared with what a client did and what is on disk.
-    "broker/metrics/groups.py": "tests/scenarios/test_metrics.py",
-    "broker/metrics/network.py": "tests/scenarios/test_metrics.py",
-    "broker/metrics/partitions.py": "tests/scenarios/test_metrics.py",
-    "broker/metrics/share.py": "tests/scenarios/test_metrics.py",
-    "broker/metrics/transactions.py": "tests/scenarios/test_metrics.py",
-    "broker/metrics/remote.py": "tests/scenarios/test_remote_storage.py",
-    "broker/remote/remote_storage.py": "tests/scenarios/test_remote_storage.py",
+    "broker/metrics/groups.py": "tests/system/broker/test_metrics.py",
+    "broker/metrics/network.py": "tests/system/broker/test_metrics.py",
+    "broker/metrics/partitions.py": "tests/system/broker/test_metrics.py",
+    "broker/metrics/share.py": "tests/system/broker/test_metrics.py",
+    "broker/metrics/transactions.py": "tests/system/broker/test_metrics.py",
+    "broker/metrics/remote.py": "tests/system/remote/test_remote_storage.py",
+    "broker/remote/remote_storage.py": "tests/system/remote/test_remote_storage.py",
     # Where a table's files lie, and what a table promises: each kind by one suite.
     "pipeline/lake/stores/directory_store.py": "tests/contract/test_table_store.py",
     "pipeline/lake/stores/s3_store.py": "tests/contract/test_table_store.py",

@@ -2,7 +2,7 @@
 
     clients --> histories (JSON lines) --> pair --> versions --> analyses --> report
        ^                                            `history`  `versions`  `analysis`
-       |  kills, stops, a bad network: `nemesis`, `tests.fakes.fault_proxy`
+       |  kills, stops, a bad network: `nemesis`, `tests.fakes.network.fault_proxy`
     broker, a real process: `brokers`; with a bug: `mutants`, `mutant_broker`
 
     python -m tests.checker --minutes 10 --seed 1 --faults kill,pause,clients,freeze,proxy
@@ -10,7 +10,7 @@
     python -m tests.checker --clients share             a share group and who writes for it
     python -m tests.checker.delayed --transactions 50000  late requests, transaction version 2
     python -m tests.checker.delayed --version 1 --no-verification   what the old protocol cannot do
-    python -m tests.checker.mutation_score [NAME ...]   does the checker notice seeded bugs?
+    python -m tests.checker.mutation.score [NAME ...]   does the checker notice seeded bugs?
     pytest tests/checker -m "not slow"                  the short variants, as `make test` does
     pytest tests/checker -m slow                        the long ones
 

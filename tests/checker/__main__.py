@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.checker.brokers import BROKERS
-from tests.checker.nemesis import FAULTS
+from tests.checker.faults.nemesis import FAULTS
 from tests.checker.run import RunOptions, end_orderly_on_sigterm, run
 from tests.checker.workloads import EVERYBODY, PLAIN, SHARING, TRANSACTIONAL
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from bench import wire
 from bench.node import KafkaNode, OwnedNode, VarveNode
-from tests.checker.share_work import PROPERTIES as SHARE_PROPERTIES
+from tests.checker.clients.share_work import PROPERTIES as SHARE_PROPERTIES
 
 BROKERS: Final[dict[str, type[OwnedNode]]] = {"varve": VarveNode, "kafka": KafkaNode}
 

@@ -25,10 +25,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.node import OwnedNode
-from tests.checker.analysis import Report, analyse
+from tests.checker.anomalies.analysis import Report, analyse
 from tests.checker.brokers import BROKERS, create_topic, new_broker
-from tests.checker.history import Recorder, read_history
-from tests.checker.raw import (
+from tests.checker.clients.raw import (
     CommittedReader,
     GaveUpError,
     Partition,
@@ -36,7 +35,8 @@ from tests.checker.raw import (
     RetryPolicy,
     TransactionalProducer,
 )
-from tests.fakes.fault_proxy import ProxyProcess
+from tests.checker.history import Recorder, read_history
+from tests.fakes.network.fault_proxy import ProxyProcess
 
 TOPIC = "delayed"
 PRODUCE, ADD_PARTITIONS, END_TXN = 0, 24, 26

@@ -16,17 +16,17 @@ from typing import Final
 
 from bench.kafka_release import KafkaRelease
 from bench.node import REPOSITORY, OwnedNode, VarveNode
-from tests.checker.analysis import Report, analyse
+from tests.checker.anomalies.analysis import Report, analyse
 from tests.checker.brokers import create_topic, new_broker
-from tests.checker.client_process import KEYS, WorkerOptions
+from tests.checker.clients.client_process import KEYS, WorkerOptions
+from tests.checker.clients.java_client import compiled
+from tests.checker.clients.raw import CommittedReader, RetryPolicy
 from tests.checker.delayed import final_read
+from tests.checker.faults.nemesis import Nemesis
+from tests.checker.faults.progress import Progress, kind_of, progress_of
 from tests.checker.history import Recorder, read_history
-from tests.checker.java_client import compiled
-from tests.checker.nemesis import Nemesis
-from tests.checker.progress import Progress, kind_of, progress_of
-from tests.checker.raw import CommittedReader, RetryPolicy
 from tests.checker.workloads import JAVA, JOBS, MEMBERS, TRANSACTIONAL, WRITERS
-from tests.fakes.fault_proxy import ProxyProcess
+from tests.fakes.network.fault_proxy import ProxyProcess
 
 DRAIN_S: Final = 60.0
 SHARE_QUIET_S: Final = 8.0

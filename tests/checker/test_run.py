@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.checker import delayed
-from tests.checker.mutants import MUTANTS
-from tests.checker.mutation_score import try_mutant
-from tests.checker.nemesis import FAULTS
+from tests.checker.faults.nemesis import FAULTS
+from tests.checker.mutation.mutants import MUTANTS
+from tests.checker.mutation.score import try_mutant
 from tests.checker.run import RunOptions, run
 from tests.checker.workloads import BRIEF, EVERYBODY, PLAIN, SHARING
 
@@ -97,6 +97,6 @@ def test_late_requests_with_version_1_show_what_it_cannot_do(tmp_path: Path, bro
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MUTANTS)
 def test_seeded_bug_is_caught(tmp_path: Path, name: str) -> None:
-    """`python -m tests.checker.mutation_score` tells more."""
+    """`python -m tests.checker.mutation.score` tells more."""
     verdict = try_mutant(name, MUTANTS[name], 25.0, 1, tmp_path)
     assert verdict.caught

@@ -32,7 +32,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from tests.checker.client_process import (
+from tests.checker.clients.client_process import (
     CLASSIC,
     CONSUMER,
     JOB_GROUP,
@@ -43,10 +43,10 @@ from tests.checker.client_process import (
     Worker,
     WorkerOptions,
 )
-from tests.checker.java_work import jjob, jsend, jsubscribe, jtxn
-from tests.checker.librdkafka_work import job, read_assigned, send, subscribe, txn
-from tests.checker.raw_work import ask, longtxn, rawjob, rawtxn
-from tests.checker.share_work import jshare
+from tests.checker.clients.java_work import jjob, jsend, jsubscribe, jtxn
+from tests.checker.clients.librdkafka_work import job, read_assigned, send, subscribe, txn
+from tests.checker.clients.raw_work import ask, longtxn, rawjob, rawtxn
+from tests.checker.clients.share_work import jshare
 
 KINDS: Final[dict[str, Callable[[Worker], Any]]] = {
     "send": send,

@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 
 from tests.fakes.filesystem import FakeFilesystem
-from tests.fakes.metadata_log import FakeMetadataLog, MetadataTopic
-from tests.fakes.tier import FakeTier
+from tests.fakes.tiered.metadata_log import FakeMetadataLog, MetadataTopic
+from tests.fakes.tiered.scripted_tier import FakeTier
 from tests.fakes.timer import ManualTimer
 from tiered.errors import (
     InvalidTransitionError,

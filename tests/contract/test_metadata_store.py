@@ -35,7 +35,7 @@ from broker.controller.store.metadata_store import (
     value_equals,
 )
 from broker.controller.store.sqlite_store import SqliteStore
-from tests.fakes.metadata_store import MemoryDisk, MemoryStore
+from tests.fakes.broker.metadata_store import MemoryDisk, MemoryStore
 from tests.fakes.timer import ManualTimer
 
 

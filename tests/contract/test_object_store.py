@@ -13,8 +13,8 @@ from tests.contract.object_store_suite import CHECKS, Check
 from tests.fakes.clock import ManualClock
 from tests.fakes.executor import InlineExecutor
 from tests.fakes.filesystem import FakeFilesystem
-from tests.fakes.moto_server import make_bucket, s3_settings
-from tests.fakes.object_store import MemoryObjectStore
+from tests.fakes.s3.moto_server import make_bucket, s3_settings
+from tests.fakes.tiered.memory_object_store import MemoryObjectStore
 from tiered.object_store.base import ObjectStore
 from tiered.object_store.factory import open_store
 from tiered.object_store.filesystem import FilesystemObjectStore

@@ -14,7 +14,7 @@ from pipeline.lake.files.data_file import DataFile, FileNames
 from pipeline.lake.files.file_writer import FileWriter, WriterOptions
 from pipeline.lake.settings.config import parse_partition_field
 from pipeline.lake.sinks.base import Sink, offsets_of
-from tests.fakes.lake_tables import KINDS, coordinates, open_catalog, open_sink, read_table
+from tests.fakes.lake.tables import KINDS, coordinates, open_catalog, open_sink, read_table
 
 TOPIC_ID = UUID("6f2b5a52-7b9b-4d6c-8d36-0b57f0d2a111")
 OTHER_ID = UUID("00000000-7b9b-4d6c-8d36-0b57f0d2a111")

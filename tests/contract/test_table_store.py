@@ -14,8 +14,8 @@ from pipeline.lake.stores.s3_store import S3Store
 from pipeline.lake.stores.table_store import TableStore
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
-from tests.fakes.lake_tables import open_directory
-from tests.fakes.moto_server import make_bucket, s3_settings
+from tests.fakes.lake.tables import open_directory
+from tests.fakes.s3.moto_server import make_bucket, s3_settings
 
 
 @pytest.fixture(params=["directory", "s3"])

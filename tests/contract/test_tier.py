@@ -9,8 +9,8 @@ from storage.environment.clock import SystemClock
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.contract.tier_suite import TierSuite, World
-from tests.fakes.object_store import MemoryObjectStore, StoredObject
-from tests.unit.tiered.key_files import write_pair
+from tests.fakes.tiered.memory_object_store import MemoryObjectStore, StoredObject
+from tests.unit.tiered.format.key_files import write_pair
 from tiered.format.key_ring import KeyRing
 from tiered.settings import FormatSettings, KeyPairFiles
 from tiered.storage_manager.manager import RemoteStorageManager

@@ -15,9 +15,9 @@ from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.contract.test_tier import MemoryBucket
 from tests.contract.tier_suite import CHUNK, TierSuite, World
-from tests.fakes.object_store import MemoryObjectStore
-from tests.fakes.tier_processes import FakeProcesses
-from tests.unit.tiered.key_files import write_pair
+from tests.fakes.tiered.in_loop_processes import FakeProcesses
+from tests.fakes.tiered.memory_object_store import MemoryObjectStore
+from tests.unit.tiered.format.key_files import write_pair
 from tiered.format.key_ring import KeyRing
 from tiered.settings import FormatSettings, KeyPairFiles, StoreSettings, TierSettings
 from tiered.storage_manager.manager import RemoteStorageManager

@@ -22,7 +22,7 @@ import pytest
 
 from protocol.records.batch import crc32c
 from storage.environment.filesystem import LocalFilesystem
-from tests.unit.tiered.segments import FACTS, Segment, make_segment
+from tests.unit.tiered.format.closed_segments import FACTS, Segment, make_segment
 from tiered.errors import (
     CorruptRemoteDataError,
     CorruptSegmentError,

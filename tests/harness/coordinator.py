@@ -21,8 +21,8 @@ from broker.coordinator.topics_change import TopicsChange
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
 from storage.types.topic_partition import TopicPartition
-from tests.fakes.coordinator_log import TIMEOUT_MS, TOPIC, CoordinatorLog
-from tests.fakes.offsets_partition import FakeController, topic_image
+from tests.fakes.broker.coordinator_log import TIMEOUT_MS, TOPIC, CoordinatorLog
+from tests.fakes.broker.offsets_partition import FakeController, topic_image
 from tests.fakes.timer import ManualTimer
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from tests.fakes.lake_tables import coordinates
-from tests.fakes.maven_jars import maven_jars
+from tests.fakes.kafka.maven_jars import maven_jars
+from tests.fakes.lake.tables import coordinates
 from tests.spark.comparison import sorted_rows, varve
 from tests.spark.tiered_topic import TieredBroker
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from pipeline.lake.work.spark_runner import SparkRunner
-from tests.fakes.keyed_log import (
+from tests.fakes.lake.jobs import lake_job, run
+from tests.fakes.lake.keyed_log import (
     UPSERT,
     KeyedLog,
     Record,
@@ -15,8 +16,7 @@ from tests.fakes.keyed_log import (
     rows_of_table,
     value,
 )
-from tests.fakes.lake_jobs import lake_job, run
-from tests.fakes.lake_tables import KINDS, open_sink, read_table
+from tests.fakes.lake.tables import KINDS, open_sink, read_table
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,10 +15,10 @@ from pipeline.lake.errors import TaskFailedError
 from pipeline.lake.settings.config import JobConfig, parse_job
 from pipeline.lake.work.spark_runner import SparkRunner
 from pipeline.plan.piece import Piece
-from tests.fakes.lake_bucket import LakeBucket, orders_bucket
-from tests.fakes.lake_jobs import lake_job, run
-from tests.fakes.lake_log import FakeLog, is_bad, read_rows, rows_of
-from tests.fakes.lake_tables import KINDS, coordinates, read_table
+from tests.fakes.lake.jobs import lake_job, run
+from tests.fakes.lake.numbers_log import FakeLog, is_bad, read_rows, rows_of
+from tests.fakes.lake.tables import KINDS, coordinates, read_table
+from tests.fakes.lake.topic_bucket import LakeBucket, orders_bucket
 
 LOG = {0: (0, 60), 1: (5, 33)}
 GOOD = [one for one in rows_of(LOG) if not is_bad(one[1])]

@@ -14,8 +14,8 @@ from bench.process import tree
 from pipeline.lake.app.assembly import run_job
 from pipeline.lake.batch.batch_plan import FOLDER
 from pipeline.lake.settings.config import parse_job
-from tests.fakes.lake_bucket import orders_bucket
-from tests.fakes.lake_tables import coordinates, read_table
+from tests.fakes.lake.tables import coordinates, read_table
+from tests.fakes.lake.topic_bucket import orders_bucket
 
 TIMEOUT_S = 180.0
 

@@ -7,9 +7,9 @@ import pytest
 
 from pipeline.lake.app.maintenance import maintain_job
 from pipeline.lake.settings.config import JobConfig, parse_job
-from tests.fakes.lake_jobs import lake_job, run
-from tests.fakes.lake_log import FakeLog, is_bad, rows_of
-from tests.fakes.lake_tables import KINDS, coordinates, open_sink, read_table
+from tests.fakes.lake.jobs import lake_job, run
+from tests.fakes.lake.numbers_log import FakeLog, is_bad, rows_of
+from tests.fakes.lake.tables import KINDS, coordinates, open_sink, read_table
 
 COMMITS = 120
 
@@ -69,7 +69,7 @@ def older(kind: str, root: Path, state: Any) -> Any:
         from deltalake import DeltaTable
 
         return DeltaTable(f"{root}/orders", version=state.version()).to_pyarrow_table()
-    from tests.fakes.lake_tables import open_catalog
+    from tests.fakes.lake.tables import open_catalog
 
     table = open_catalog(root).load_table("lake.orders")
     return table.scan(snapshot_id=state.snapshot_id).to_arrow()

@@ -34,7 +34,7 @@ from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from storage.types.topic_partition import TopicPartition
-from tests.fakes.registrar import FakeRegistrar
+from tests.fakes.broker.registrar import FakeRegistrar
 from tests.fakes.timer import ManualTimer
 from tests.unit.broker.network.harness import Harness
 

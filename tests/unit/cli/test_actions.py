@@ -6,7 +6,7 @@ import pytest
 
 from cli.actions import Action, add_actions, run_action
 from cli.connection import ClientFactory, CommandError
-from tests.fakes.kafka_clients import FakeCluster
+from tests.fakes.kafka.library_clients import FakeCluster
 
 SEEN: list[argparse.Namespace] = []
 

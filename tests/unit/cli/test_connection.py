@@ -16,7 +16,7 @@ from cli.connection import (
     error_text,
     exit_status,
 )
-from tests.fakes.kafka_clients import FakeCluster, error_class
+from tests.fakes.kafka.library_clients import FakeCluster, error_class
 
 
 def _parse(*words: str) -> argparse.Namespace:

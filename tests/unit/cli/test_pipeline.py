@@ -14,8 +14,8 @@ import pytest
 
 from cli import pipeline
 from cli.pipeline import _signals
-from tests.fakes.lake_bucket import orders_bucket
-from tests.fakes.lake_tables import read_table
+from tests.fakes.lake.tables import read_table
+from tests.fakes.lake.topic_bucket import orders_bucket
 from tests.unit.cli.commands import Outcome
 
 

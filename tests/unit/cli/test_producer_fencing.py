@@ -8,7 +8,7 @@ import pytest
 
 from cli.connection import CommandError
 from cli.producer_fencing import FencingAdminClient, open_fencing_admin
-from tests.fakes.kafka_clients import error_class
+from tests.fakes.kafka.library_clients import error_class
 
 
 class Manager:

@@ -1,7 +1,7 @@
 """Descriptions of topics are put together from several answers."""
 
 from cli.topic_descriptions import PartitionDescription, describe_topics, existing_topics
-from tests.fakes.kafka_clients import FakeCluster
+from tests.fakes.kafka.library_clients import FakeCluster
 
 
 def test_topics_come_in_the_order_they_were_named() -> None:

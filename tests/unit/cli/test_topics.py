@@ -3,7 +3,7 @@
 import pytest
 
 from cli import topics
-from tests.fakes.kafka_clients import FakeCluster
+from tests.fakes.kafka.library_clients import FakeCluster
 from tests.unit.cli.commands import Shell
 
 

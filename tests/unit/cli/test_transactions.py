@@ -8,7 +8,7 @@ import pytest
 from cli import transactions
 from cli.kafka_library import TopicPartition
 from storage.environment.clock import SystemClock
-from tests.fakes.kafka_clients import error_class
+from tests.fakes.kafka.library_clients import error_class
 from tests.unit.cli.commands import Shell
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

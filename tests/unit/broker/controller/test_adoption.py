@@ -18,7 +18,7 @@ from storage.checkpoints.log_directory import LOST
 from storage.checkpoints.partition_metadata import PARTITION_METADATA, encode_partition_metadata
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
-from tests.fakes.metadata_store import MemoryStore
+from tests.fakes.broker.metadata_store import MemoryStore
 from tests.unit.broker.controller.images.test_kafka_metadata import (
     config_record,
     partition_record,

@@ -23,8 +23,8 @@ from broker.runtime.errors import ApiError
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from storage.environment.randomness import SeededRandomness
-from tests.fakes.controller import CLUSTER_ID, open_controller
-from tests.fakes.metadata_store import Fault, MemoryStore
+from tests.fakes.broker.controller import CLUSTER_ID, open_controller
+from tests.fakes.broker.metadata_store import Fault, MemoryStore
 
 TOPIC = ResourceType.TOPIC
 

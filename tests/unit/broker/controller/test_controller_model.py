@@ -15,8 +15,8 @@ from broker.controller.producer_ids import PRODUCER_ID_BLOCK_SIZE
 from broker.controller.topics.topics import NewPartitions, NewTopic
 from protocol.error_codes import ErrorCode
 from tests.effort import examples
-from tests.fakes.controller import open_controller
-from tests.fakes.metadata_store import Fault, MemoryDisk, MemoryStore
+from tests.fakes.broker.controller import open_controller
+from tests.fakes.broker.metadata_store import Fault, MemoryDisk, MemoryStore
 
 NAMES = st.sampled_from(["a", "b", "c", "d.e", "d_e", "x" * 249, "bad name", ""])
 COUNTS = st.integers(-2, 300)

@@ -12,7 +12,7 @@ from broker.controller.images.metadata_records import (
     topic_key,
 )
 from broker.controller.store.metadata_store import Put
-from tests.fakes.metadata_store import MemoryStore
+from tests.fakes.broker.metadata_store import MemoryStore
 
 TOPIC, LOST_DISK, DISK = UUID(int=1000), UUID(int=2000), UUID(int=2001)
 

@@ -14,7 +14,7 @@ from broker.controller.producer_ids import (
 from broker.controller.store.metadata_store import Put, StoreUnavailableError
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
-from tests.fakes.metadata_store import Fault, MemoryStore
+from tests.fakes.broker.metadata_store import Fault, MemoryStore
 
 
 async def test_ids_come_in_order_and_a_block_is_durable_before_its_first() -> None:

@@ -10,8 +10,8 @@ from protocol.records.builder import build_batch
 from protocol.records.compression import Codec
 from protocol.records.control import build_end_transaction_marker
 from storage.types.topic_partition import TopicPartition
+from tests.fakes.broker.coordinator_log import TIMEOUT_MS, TOPIC, CoordinatorLog
 from tests.fakes.clock import ManualClock
-from tests.fakes.coordinator_log import TIMEOUT_MS, TOPIC, CoordinatorLog
 from tests.harness.coordinator import MapShard
 
 WHERE = TopicPartition(TOPIC, 0)

@@ -12,8 +12,8 @@ from broker.coordinator.shard_log import ApplyAt
 from protocol.error_codes import ErrorCode as E
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_transaction_marker
-from tests.fakes.coordinator_log import TIMEOUT_MS, TOPIC
-from tests.fakes.offsets_partition import topic_image
+from tests.fakes.broker.coordinator_log import TIMEOUT_MS, TOPIC
+from tests.fakes.broker.offsets_partition import topic_image
 from tests.harness.coordinator import RuntimeHarness
 
 EPOCH = 3

@@ -18,8 +18,8 @@ from protocol.error_codes import ErrorCode
 from protocol.records.batch import read_header
 from protocol.records.record import iterate_records
 from storage.types.topic_partition import TopicPartition
+from tests.fakes.broker.coordinator_log import TOPIC, CoordinatorLog
 from tests.fakes.clock import ManualClock
-from tests.fakes.coordinator_log import TOPIC, CoordinatorLog
 from tests.fakes.timer import ManualTimer
 
 RECORDS = [(b"k1", b"v1"), (b"k2", None)]

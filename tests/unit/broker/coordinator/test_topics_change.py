@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from broker.coordinator.topics_change import TopicsChange
-from tests.fakes.offsets_partition import FakeController, topic_image
+from tests.fakes.broker.offsets_partition import FakeController, topic_image
 
 BEFORE = FakeController(
     topic_image("a", 1, 1), topic_image("b", 2, 1), topic_image("c", 3, 1)

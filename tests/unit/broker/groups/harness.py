@@ -41,9 +41,9 @@ from protocol.messages.sync_group import (
 from storage.environment.clock import Clock
 from storage.environment.randomness import SeededRandomness
 from storage.types.topic_partition import TopicPartition
+from tests.fakes.broker.coordinator_log import CoordinatorLog
+from tests.fakes.broker.offsets_partition import OFFSETS_TOPIC, FakeReplicaManager
 from tests.fakes.clock import ManualClock
-from tests.fakes.coordinator_log import CoordinatorLog
-from tests.fakes.offsets_partition import OFFSETS_TOPIC, FakeReplicaManager
 from tests.fakes.timer import ManualTimer
 
 BY_NUMBER = {code.value: code for code in ErrorCode}

@@ -35,8 +35,8 @@ from protocol.messages.sync_group import (
 )
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.answers import in_time
+from tests.fakes.broker.offsets_partition import FakeController, FakeReplicaManager, topic_image
 from tests.fakes.clock import ManualClock
-from tests.fakes.offsets_partition import FakeController, FakeReplicaManager, topic_image
 from tests.fakes.timer import ManualTimer
 
 

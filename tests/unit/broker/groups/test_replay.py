@@ -19,7 +19,7 @@ from protocol.internal.consumer_offsets import (
 from protocol.records.builder import build_batch
 from protocol.records.compression import Codec
 from protocol.records.control import build_end_transaction_marker
-from tests.fakes.offsets_partition import FakeReplicaManager
+from tests.fakes.broker.offsets_partition import FakeReplicaManager
 from tests.unit.broker.groups import harness
 from tests.unit.broker.groups.harness import Harness, classic, committed, stored, subscription
 

@@ -19,8 +19,8 @@ from protocol.messages import offset_fetch as fetch_messages
 from protocol.messages import sync_group as sync_messages
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.answers import in_time
+from tests.fakes.broker.offsets_partition import FakeController, FakeReplicaManager, topic_image
 from tests.fakes.clock import ManualClock
-from tests.fakes.offsets_partition import FakeController, FakeReplicaManager, topic_image
 from tests.fakes.timer import ManualTimer
 
 T, UNKNOWN = UUID(int=1), UUID(int=77)

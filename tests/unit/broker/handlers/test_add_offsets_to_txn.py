@@ -9,7 +9,7 @@ from broker.transactions.coordinator import add_partitions as partitions
 from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
 from protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from tests.fakes.wire import versions_of
+from tests.fakes.broker.wire import versions_of
 from tests.unit.broker.handlers.transactions_fixture import Transactions
 from tests.unit.broker.transactions.harness import OFFSETS
 

@@ -15,7 +15,7 @@ from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from tests.fakes.wire import versions_of
+from tests.fakes.broker.wire import versions_of
 from tests.unit.broker.handlers.transactions_fixture import Transactions
 from tests.unit.broker.transactions.harness import A, B, C
 

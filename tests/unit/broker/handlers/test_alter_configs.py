@@ -10,8 +10,8 @@ from protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
 )
-from tests.fakes.controller import open_controller, services_of
-from tests.fakes.wire import call, versions_of
+from tests.fakes.broker.controller import open_controller, services_of
+from tests.fakes.broker.wire import call, versions_of
 
 
 def resource(kind: int, name: str, **settings: str | None) -> AlterConfigsResource:

@@ -11,8 +11,8 @@ from protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
-from tests.fakes.controller import open_controller, services_of
-from tests.fakes.wire import call, versions_of
+from tests.fakes.broker.controller import open_controller, services_of
+from tests.fakes.broker.wire import call, versions_of
 
 
 @pytest.mark.parametrize("version", versions_of(alter_partition_reassignments))

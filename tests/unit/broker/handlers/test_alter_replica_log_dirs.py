@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs, in every version; `tests/scenarios/test_moving_partitions.py` moves."""
+"""AlterReplicaLogDirs, in every version; `tests/system/disks/test_moving_partitions.py` moves."""
 
 import pytest
 
@@ -11,8 +11,8 @@ from protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopic,
 )
 from storage.types.topic_partition import TopicPartition
-from tests.fakes.controller import open_controller, services_of
-from tests.fakes.wire import call, versions_of
+from tests.fakes.broker.controller import open_controller, services_of
+from tests.fakes.broker.wire import call, versions_of
 
 
 class Mover:

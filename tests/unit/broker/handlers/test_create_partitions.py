@@ -10,8 +10,8 @@ from protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from tests.fakes.controller import open_controller, services_of
-from tests.fakes.wire import call, versions_of
+from tests.fakes.broker.controller import open_controller, services_of
+from tests.fakes.broker.wire import call, versions_of
 
 
 def more(name: str, count: int, *assignments: list[int]) -> CreatePartitionsTopic:

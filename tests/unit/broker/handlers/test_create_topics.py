@@ -11,8 +11,8 @@ from protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from tests.fakes.controller import open_controller, services_of
-from tests.fakes.wire import call, versions_of
+from tests.fakes.broker.controller import open_controller, services_of
+from tests.fakes.broker.wire import call, versions_of
 
 
 def topic_of(name: str, partitions: int = 1, factor: int = 1, **more: object) -> CreatableTopic:

@@ -15,8 +15,8 @@ from protocol.messages.delete_records import (
     DeleteRecordsTopic,
 )
 from storage.errors import DiskError
-from tests.fakes.controller import open_controller, services_of
-from tests.fakes.wire import call, versions_of
+from tests.fakes.broker.controller import open_controller, services_of
+from tests.fakes.broker.wire import call, versions_of
 
 
 class FakeLog:

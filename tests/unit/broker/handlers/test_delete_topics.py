@@ -8,8 +8,8 @@ from broker.controller.topics.topics import NewTopic
 from broker.handlers import delete_topics
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from tests.fakes.controller import open_controller, services_of
-from tests.fakes.wire import call, versions_of
+from tests.fakes.broker.controller import open_controller, services_of
+from tests.fakes.broker.wire import call, versions_of
 
 NIL = UUID(int=0)
 

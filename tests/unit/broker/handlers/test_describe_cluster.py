@@ -7,8 +7,8 @@ from broker.handlers import describe_cluster
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_cluster import DescribeClusterRequest
-from tests.fakes.controller import CLUSTER_ID, open_controller, services_of
-from tests.fakes.wire import call, versions_of
+from tests.fakes.broker.controller import CLUSTER_ID, open_controller, services_of
+from tests.fakes.broker.wire import call, versions_of
 
 VERSIONS = versions_of(describe_cluster)
 

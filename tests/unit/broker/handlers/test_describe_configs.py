@@ -9,8 +9,8 @@ from config.broker import BROKER_KEYS
 from config.topic import TOPIC_KEYS
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from tests.fakes.controller import open_controller, services_of
-from tests.fakes.wire import call, versions_of
+from tests.fakes.broker.controller import open_controller, services_of
+from tests.fakes.broker.wire import call, versions_of
 
 VERSIONS = versions_of(describe_configs)
 

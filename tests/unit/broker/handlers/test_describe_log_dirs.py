@@ -10,8 +10,8 @@ from protocol.error_codes import ErrorCode
 from protocol.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from storage.environment.filesystem import LocalFilesystem, Volume
 from storage.types.topic_partition import TopicPartition
-from tests.fakes.controller import open_controller, services_of
-from tests.fakes.wire import call, versions_of
+from tests.fakes.broker.controller import open_controller, services_of
+from tests.fakes.broker.wire import call, versions_of
 
 
 class Directories:

@@ -16,8 +16,8 @@ from protocol.messages.describe_topic_partitions import (
     TopicRequest,
 )
 from tests.effort import examples
-from tests.fakes.controller import open_controller, services_of
-from tests.fakes.wire import call
+from tests.fakes.broker.controller import open_controller, services_of
+from tests.fakes.broker.wire import call
 
 COUNTS = {"a": 3, "b": 1, "c": 4}
 

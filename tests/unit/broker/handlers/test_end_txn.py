@@ -9,7 +9,7 @@ from broker.transactions.coordinator.transaction_state import TransactionState
 from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
 from protocol.messages.end_txn import EndTxnRequest
-from tests.fakes.wire import versions_of
+from tests.fakes.broker.wire import versions_of
 from tests.unit.broker.handlers.transactions_fixture import Transactions
 from tests.unit.broker.transactions.harness import A
 

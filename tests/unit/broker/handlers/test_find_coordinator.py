@@ -11,7 +11,7 @@ from broker.handlers import (
 )
 from protocol.error_codes import ErrorCode
 from protocol.messages import find_coordinator as find_messages
-from tests.fakes.offsets_partition import FakeController, topic_image
+from tests.fakes.broker.offsets_partition import FakeController, topic_image
 from tests.unit.broker.handlers.groups_fixture import (
     Groups,
     versions,

@@ -8,9 +8,9 @@ from broker.controller.producer_ids import PRODUCER_ID_BLOCK_SIZE
 from broker.handlers import init_producer_id
 from protocol.error_codes import ErrorCode
 from protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from tests.fakes.controller import context_of, open_controller, services_of
-from tests.fakes.metadata_store import Fault, MemoryStore
-from tests.fakes.wire import call, versions_of
+from tests.fakes.broker.controller import context_of, open_controller, services_of
+from tests.fakes.broker.metadata_store import Fault, MemoryStore
+from tests.fakes.broker.wire import call, versions_of
 from tests.unit.broker.handlers.transactions_fixture import Transactions
 
 VERSIONS = versions_of(init_producer_id)

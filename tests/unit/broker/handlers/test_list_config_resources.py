@@ -6,8 +6,8 @@ from broker.controller.topics.topics import NewTopic
 from broker.handlers import list_config_resources
 from protocol.error_codes import ErrorCode
 from protocol.messages.list_config_resources import ListConfigResourcesRequest
-from tests.fakes.controller import open_controller, services_of
-from tests.fakes.wire import call
+from tests.fakes.broker.controller import open_controller, services_of
+from tests.fakes.broker.wire import call
 
 
 async def filled() -> Controller:

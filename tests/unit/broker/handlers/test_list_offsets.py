@@ -16,7 +16,7 @@ from protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from tests.fakes.controller import context_of
+from tests.fakes.broker.controller import context_of
 from tests.unit.broker.replicas.test_delayed_remote_fetch import TIERED, tiered
 from tests.unit.broker.world import World, batch
 from tiered.errors import StoreUnavailableError

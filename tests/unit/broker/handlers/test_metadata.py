@@ -12,9 +12,9 @@ from broker.controller.topics.topics import NewTopic
 from broker.handlers import metadata
 from protocol.error_codes import ErrorCode
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from tests.fakes.controller import CLUSTER_ID, context_of, open_controller, services_of
-from tests.fakes.metadata_store import MemoryStore
-from tests.fakes.wire import call, versions_of
+from tests.fakes.broker.controller import CLUSTER_ID, context_of, open_controller, services_of
+from tests.fakes.broker.metadata_store import MemoryStore
+from tests.fakes.broker.wire import call, versions_of
 
 VERSIONS = versions_of(metadata)
 

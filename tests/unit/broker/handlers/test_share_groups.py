@@ -24,7 +24,7 @@ from protocol.messages import describe_share_group_offsets as offsets_messages
 from protocol.messages import list_groups as list_messages
 from protocol.messages import share_group_describe as describe_messages
 from protocol.messages import share_group_heartbeat as heartbeat_messages
-from tests.fakes.share_persister import FakeSharePersister
+from tests.fakes.broker.share_persister import FakeSharePersister
 from tests.unit.broker.handlers.groups_fixture import Groups
 
 END = 30

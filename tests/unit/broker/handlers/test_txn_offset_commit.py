@@ -26,8 +26,8 @@ from storage.errors import DiskError
 from storage.types.topic_partition import TopicPartition
 from storage.types.transaction_marker import TransactionMarker
 from tests.fakes.answers import in_time
-from tests.fakes.controller import context_of
-from tests.fakes.offsets_partition import FakeController, topic_image
+from tests.fakes.broker.controller import context_of
+from tests.fakes.broker.offsets_partition import FakeController, topic_image
 from tests.unit.broker.world import World
 
 PID = 7

@@ -11,7 +11,7 @@ from protocol.messages.update_features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
-from tests.fakes.controller import context_of, open_controller, services_of
+from tests.fakes.broker.controller import context_of, open_controller, services_of
 
 NAME = "transaction.version"
 

@@ -17,7 +17,7 @@ from protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from storage.types.append_origin import AppendOrigin
-from tests.fakes.controller import context_of
+from tests.fakes.broker.controller import context_of
 from tests.unit.broker.transactions.partitions.test_markers import FakeGroups
 from tests.unit.broker.world import World, batch
 

@@ -4,7 +4,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 from broker.transactions.interfaces import ProducerIdAndEpoch
-from tests.fakes.wire import call
+from tests.fakes.broker.wire import call
 from tests.unit.broker.transactions.harness import OFFSETS, Coordinator
 
 

@@ -10,7 +10,7 @@ from broker.network.receive_buffers import ReceiveBuffers
 from broker.network.request_channel import RequestChannel
 from broker.network.response import Pieces, ResponseMemory, ResponseSlot
 from tests.fakes.clock import ManualClock
-from tests.fakes.network import FakePoller, FakeStream
+from tests.fakes.network.sockets import FakePoller, FakeStream
 
 SHARED_SIZE = 4096
 

@@ -17,7 +17,7 @@ from broker.network.acceptor import (
 from broker.network.connection import Connection
 from broker.network.connection_info import ConnectionInfo
 from tests.fakes.clock import ManualClock
-from tests.fakes.network import FakePoller
+from tests.fakes.network.sockets import FakePoller
 from tests.fakes.timer import ManualTimer
 
 LISTENER_FD = 77

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from broker.network.connection import TURN_MS, UNANSWERED_MAX, Connection
 from broker.network.connection_info import ConnectionInfo
 from broker.network.read_budget import ROUND_MS
-from tests.fakes.network import FakeStream
+from tests.fakes.network.sockets import FakeStream
 from tests.unit.broker.network.harness import Harness, frame
 
 

@@ -10,7 +10,7 @@ from broker.network import sender as sender_module
 from broker.network.sender import INLINE_SLICE_MAX, TURN_BYTES_MAX, Sender, is_cached, warm
 from storage.environment.filesystem import LocalFilesystem
 from storage.types.file_slice import FileSlice
-from tests.fakes.network import FakeStream
+from tests.fakes.network.sockets import FakeStream
 
 CONTENT = bytes(range(256)) * 4096
 

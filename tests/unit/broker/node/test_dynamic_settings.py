@@ -8,8 +8,8 @@ from broker.controller.images.cluster_image import ConfigResource, ResourceType
 from broker.controller.topics.topics import NewTopic
 from broker.node.dynamic_settings import DynamicSettings
 from config.broker import BrokerConfig
-from tests.fakes.controller import open_controller
-from tests.fakes.metadata_store import MemoryStore
+from tests.fakes.broker.controller import open_controller
+from tests.fakes.broker.metadata_store import MemoryStore
 
 WAIT = "remote.fetch.max.wait.ms"
 PAUSED = "tier.copy.paused"

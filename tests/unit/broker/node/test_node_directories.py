@@ -1,4 +1,4 @@
-"""Roll call of log directories; the rest is in `tests/scenarios/test_missing_directory.py`."""
+"""Roll call of log directories; the rest is in `tests/system/disks/test_missing_directory.py`."""
 
 from uuid import UUID
 
@@ -11,10 +11,10 @@ from storage.environment.alerts import AlertKind, Alerts
 from storage.environment.randomness import SeededRandomness
 from storage.errors import InconsistentDirectoryError
 from storage.manager.log_manager import LogManager
+from tests.fakes.broker.controller import open_controller
+from tests.fakes.broker.metadata_store import MemoryStore
 from tests.fakes.clock import ManualClock
-from tests.fakes.controller import open_controller
 from tests.fakes.filesystem import FakeFilesystem
-from tests.fakes.metadata_store import MemoryStore
 
 STORE = UUID(int=4000)
 RANDOMNESS = SeededRandomness(1)

@@ -1,6 +1,6 @@
 """Where a node's metadata store lies when not all directories can be read.
 
-The rest is in `tests/scenarios/test_metadata_store_place.py`, with whole brokers.
+The rest is in `tests/system/disks/test_metadata_store_place.py`, with whole brokers.
 """
 
 import asyncio

@@ -13,7 +13,7 @@ from config.topic import TopicConfig
 from storage.checkpoints.leader_epochs import LeaderEpochCache
 from storage.types.uuid_text import format_uuid
 from tests.fakes.filesystem import FakeFilesystem
-from tests.fakes.tier import FakeTier
+from tests.fakes.tiered.scripted_tier import FakeTier
 from tiered.errors import RemoteStorageError, StoreUnavailableError
 from tiered.maintenance.garbage_collector import ScrubReport
 from tiered.maintenance.verifier import SegmentFaults

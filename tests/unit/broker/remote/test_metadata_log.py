@@ -12,7 +12,7 @@ from config.topic import TopicConfig
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_transaction_marker
 from storage.types.append_origin import AppendOrigin
-from tests.fakes.controller import open_controller
+from tests.fakes.broker.controller import open_controller
 from tests.unit.broker.world import World
 from tiered.errors import (
     RemoteOffsetNotFoundError,

@@ -11,7 +11,7 @@ from broker.remote.metadata_topic import (
     TOPIC_CONFIGS,
     ensure_metadata_topic,
 )
-from tests.fakes.controller import open_controller
+from tests.fakes.broker.controller import open_controller
 from tiered.errors import RemoteStorageError
 
 

@@ -23,10 +23,10 @@ from storage.log.log import Log
 from storage.manager.log_manager import LogManager
 from storage.producers.entry import ProducerEntry
 from storage.types.topic_partition import TopicPartition
+from tests.fakes.broker.metadata_store import MemoryStore
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
-from tests.fakes.manifest_bucket import CLUSTER, ManifestBucket, topic_id
-from tests.fakes.metadata_store import MemoryStore
+from tests.fakes.tiered.manifest_bucket import CLUSTER, ManifestBucket, topic_id
 from tiered.metadata.partition_state import MetadataPartitionState
 from tiered.metadata.partitioner import metadata_partition
 from tiered.metadata.records import decode_event

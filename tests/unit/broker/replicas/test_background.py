@@ -15,8 +15,8 @@ from storage.cleaner.manager import CleanerManager
 from storage.errors import DiskError
 from storage.index.reads import Reads
 from storage.types.topic_partition import TopicPartition
-from tests.fakes.failing_disk import FailingDisk
-from tests.fakes.slow_disk import SlowDisk
+from tests.fakes.storage.failing_disk import FailingDisk
+from tests.fakes.storage.slow_disk import SlowDisk
 from tests.unit.broker.world import World, batch
 
 

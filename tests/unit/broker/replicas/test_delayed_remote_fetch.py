@@ -12,7 +12,7 @@ from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from storage.log.log import Log
 from storage.types.topic_partition import TopicPartition
-from tests.fakes.remote_reader import FakeRead, FakeRemoteReader
+from tests.fakes.broker.remote_reader import FakeRead, FakeRemoteReader
 from tests.unit.broker.handlers.test_fetch import only, produce, request, values
 from tests.unit.broker.world import World, topic_id
 from tiered.errors import (

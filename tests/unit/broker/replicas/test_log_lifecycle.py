@@ -23,10 +23,10 @@ from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from storage.manager.log_manager import LogManager
 from storage.types.topic_partition import TopicPartition
+from tests.fakes.broker.controller import open_controller
+from tests.fakes.broker.metadata_store import MemoryStore
 from tests.fakes.clock import ManualClock
-from tests.fakes.controller import open_controller
-from tests.fakes.failing_disk import FailingDisk
-from tests.fakes.metadata_store import MemoryStore
+from tests.fakes.storage.failing_disk import FailingDisk
 from tests.fakes.timer import ManualTimer
 from tests.unit.broker.world import batch
 

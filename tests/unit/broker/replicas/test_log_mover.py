@@ -10,8 +10,8 @@ from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from storage.manager.log_copy import unthrottled
 from storage.types.topic_partition import TopicPartition
+from tests.fakes.broker.controller import open_controller
 from tests.fakes.clock import ManualClock
-from tests.fakes.controller import open_controller
 from tests.fakes.timer import ManualTimer
 from tests.unit.broker.replicas.test_log_lifecycle import Node
 

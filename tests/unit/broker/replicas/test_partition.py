@@ -7,7 +7,7 @@ from broker.runtime.errors import ApiError
 from config.topic import TopicConfig
 from protocol.error_codes import ErrorCode
 from storage.errors import BatchTooLargeError
-from tests.fakes.failing_disk import FailingDisk
+from tests.fakes.storage.failing_disk import FailingDisk
 from tests.unit.broker.world import World, batch
 
 NOW_MS = 1_700_000_000_000

@@ -17,7 +17,7 @@ from storage.environment.filesystem import LocalFile
 from storage.log import directory_pace
 from storage.log.directory_pace import NEVER
 from storage.log.write_ticket import WriteTicket
-from tests.fakes.failing_disk import FailingDisk, FailingFile
+from tests.fakes.storage.failing_disk import FailingDisk, FailingFile
 from tests.unit.broker.world import World, batch
 
 VERSION = 9

@@ -28,10 +28,10 @@ from protocol.internal.transaction_log import (
 from storage.environment.randomness import SeededRandomness
 from storage.types.topic_partition import TopicPartition
 from storage.types.transaction_marker import TransactionMarker
+from tests.fakes.broker.coordinator_log import TIMEOUT_MS as APPEND_TIMEOUT_MS
+from tests.fakes.broker.coordinator_log import CoordinatorLog, OnCommitted
+from tests.fakes.broker.offsets_partition import FakeController, topic_image
 from tests.fakes.clock import ManualClock
-from tests.fakes.coordinator_log import TIMEOUT_MS as APPEND_TIMEOUT_MS
-from tests.fakes.coordinator_log import CoordinatorLog, OnCommitted
-from tests.fakes.offsets_partition import FakeController, topic_image
 from tests.fakes.timer import ManualTimer
 
 Written = Callable[[PartitionErrors], None]

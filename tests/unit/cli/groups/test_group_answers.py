@@ -4,7 +4,7 @@ from typing import Any
 
 from cli.groups.group_answers import by_topic, coordinator_of, sorted_members
 from cli.groups.group_description import MemberDescription
-from tests.fakes.kafka_clients import FakeCluster, FakeGroup
+from tests.fakes.kafka.library_clients import FakeCluster, FakeGroup
 
 
 def test_topics_and_partitions_are_in_order() -> None:

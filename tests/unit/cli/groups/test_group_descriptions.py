@@ -5,7 +5,7 @@ import pytest
 from cli.connection import CommandError
 from cli.groups.group_descriptions import describe_group, end_offsets, led_partitions
 from cli.kafka_library import TopicPartition
-from tests.fakes.kafka_clients import FakeCluster, FakeGroup
+from tests.fakes.kafka.library_clients import FakeCluster, FakeGroup
 from tests.unit.cli.groups.test_groups import member
 
 T0, T1, GONE = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("gone", 0)

@@ -6,7 +6,7 @@ import pytest
 
 from cli.groups import groups
 from cli.kafka_library import TopicPartition
-from tests.fakes.kafka_clients import FakeCluster, FakeGroup
+from tests.fakes.kafka.library_clients import FakeCluster, FakeGroup
 from tests.unit.cli.commands import Shell
 
 

@@ -17,7 +17,7 @@ from cli.groups.offset_resets import (
 )
 from cli.kafka_library import TopicPartition
 from cli.options import TopicPartitions
-from tests.fakes.kafka_clients import FakeCluster, FakeGroup
+from tests.fakes.kafka.library_clients import FakeCluster, FakeGroup
 
 T0, T1, GONE = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("gone", 0)
 

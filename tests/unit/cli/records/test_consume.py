@@ -10,7 +10,7 @@ import pytest
 from cli.kafka_library import TopicPartition
 from cli.records import consume
 from tests.fakes.clock import ManualClock
-from tests.fakes.kafka_clients import FakeCluster, FakeConsumer, FakeGroup
+from tests.fakes.kafka.library_clients import FakeCluster, FakeConsumer, FakeGroup
 from tests.unit.cli.commands import Outcome, Shell
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

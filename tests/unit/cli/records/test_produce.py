@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.records import produce
-from tests.fakes.kafka_clients import FakeCluster, FakeProducer, error_class
+from tests.fakes.kafka.library_clients import FakeCluster, FakeProducer, error_class
 from tests.unit.cli.commands import Outcome, Shell
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cli.records.record_formats import FORMATS
-from tests.fakes.kafka_clients import FakeRecord
+from tests.fakes.kafka.library_clients import FakeRecord
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from cli.connection import CommandError
 from cli.tier import tier
-from tests.fakes.kafka_clients import FakeCluster
+from tests.fakes.kafka.library_clients import FakeCluster
 from tests.unit.cli.commands import Outcome, Shell
 from tests.unit.cli.tier.test_tier_picture import row
 

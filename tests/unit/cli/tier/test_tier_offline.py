@@ -15,10 +15,10 @@ from cli.tier import tier
 from cli.tier.tier_bucket import bucket_settings
 from storage.checkpoints.checkpoint_files import encode_epochs
 from storage.environment.filesystem import LocalFilesystem
-from tests.fakes.kafka_clients import FakeCluster
+from tests.fakes.kafka.library_clients import FakeCluster
 from tests.unit.cli.commands import Outcome, Shell
 from tests.unit.cli.tier.test_tier_bucket import parsed
-from tests.unit.tiered.segments import FACTS, make_segment
+from tests.unit.tiered.format.closed_segments import FACTS, make_segment
 from tiered.format.object_keys import ObjectKeys
 from tiered.metadata.history import HistoryState, HistorySummary, PartitionHistory, encode_history
 from tiered.worker.assembly import build_tier

@@ -1,4 +1,4 @@
-"""`varve tier restore` on directories; tests/scenarios starts a broker on what it makes."""
+"""`varve tier restore` on directories; tests/system starts a broker on what it makes."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cli.tier import tier
-from tests.fakes.kafka_clients import FakeCluster
+from tests.fakes.kafka.library_clients import FakeCluster
 from tests.unit.cli.commands import Shell
 from tests.unit.cli.tier.test_tier_offline import Type, fill
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cli.tier import tier
-from tests.fakes.kafka_clients import FakeCluster
+from tests.fakes.kafka.library_clients import FakeCluster
 from tests.unit.cli.commands import Shell
 
 BOTH = {"tier.copy.paused": "true", "tier.fetch.paused": "true"}

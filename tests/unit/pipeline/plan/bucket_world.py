@@ -27,8 +27,8 @@ from storage.log.log import Log
 from storage.types.transaction_marker import TransactionMarker
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
-from tests.fakes.object_store import MemoryObjectStore, StoredObject
-from tests.unit.storage.log_model import (
+from tests.fakes.tiered.memory_object_store import MemoryObjectStore, StoredObject
+from tests.unit.storage.log.log_model import (
     NOW_MS,
     TOPIC_ID,
     append,
@@ -37,7 +37,7 @@ from tests.unit.storage.log_model import (
     read_batches,
     small_segments,
 )
-from tests.unit.tiered.tier_worlds import PlainKeyRing
+from tests.unit.tiered.storage_manager.memory_tier import PlainKeyRing
 from tiered.format.object_keys import ObjectKeys
 from tiered.metadata.history import HistoryState, HistorySummary, PartitionHistory, encode_history
 from tiered.segment_metadata import (

@@ -13,7 +13,7 @@ from pipeline.plan.errors import DamagedBucketError, PlanError
 from pipeline.plan.in_parallel import REQUESTS_AT_A_TIME
 from pipeline.plan.piece import AbortedRange
 from storage.errors import CorruptFileError
-from tests.fakes.object_store import Fault
+from tests.fakes.tiered.memory_object_store import Fault
 from tests.unit.pipeline.plan.bucket_world import BucketWorld
 
 

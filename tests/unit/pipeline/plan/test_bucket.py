@@ -17,7 +17,7 @@ from pipeline.plan.bucket import (
 from pipeline.plan.errors import OptionsError, PlanError
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
-from tests.unit.tiered.key_files import write_pair
+from tests.unit.tiered.format.key_files import write_pair
 from tiered.errors import RemoteStorageError
 from tiered.format.key_ring import KeyRing
 from tiered.settings import FormatSettings

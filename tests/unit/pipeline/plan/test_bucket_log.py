@@ -14,12 +14,12 @@ from pipeline.plan.layout import Gap
 from pipeline.plan.listing import TopicSelection
 from pipeline.plan.splits import pieces
 from storage.types.uuid_text import format_uuid
-from tests.fakes.moto_server import make_bucket, s3_settings
-from tests.fakes.object_store import Fault, StoredObject
-from tests.fakes.plugin_writer import PluginSegment, plugin_objects
+from tests.fakes.s3.moto_server import make_bucket, s3_settings
+from tests.fakes.tiered.memory_object_store import Fault, StoredObject
+from tests.fakes.tiered.plugin_writer import PluginSegment, plugin_objects
 from tests.unit.pipeline.plan.bucket_world import PARTITION, BucketWorld
 from tests.unit.pipeline.plan.plain_reader import read_rows
-from tests.unit.tiered.tier_worlds import text_segment
+from tests.unit.tiered.storage_manager.memory_tier import text_segment
 from tiered.errors import RemoteStorageError, StoreDeniedError, StoreUnavailableError
 from tiered.format.key_ring import KeyRing
 from tiered.format.manifest_layout import crc_of

@@ -8,7 +8,7 @@ from pipeline.plan.layout import Gap
 from storage.cleaner.cleaner import Cleaner
 from storage.cleaner.manager import measure
 from tests.unit.pipeline.plan.bucket_world import BucketWorld, Replica
-from tests.unit.storage.log_model import NOW_MS
+from tests.unit.storage.log.log_model import NOW_MS
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 
 LARGE = 600_000

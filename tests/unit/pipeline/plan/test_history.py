@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pipeline.plan.history import continues, read_history, read_summary
 from protocol.records.batch import crc32c
-from tests.fakes.object_store import Fault, StoredObject
+from tests.fakes.tiered.memory_object_store import Fault, StoredObject
 from tests.unit.pipeline.plan.bucket_world import NAME, PARTITION, BucketWorld
 from tiered.errors import StoreDeniedError
 from tiered.format.object_keys import ObjectKeys

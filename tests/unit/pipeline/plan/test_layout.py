@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.plan.layout import FoundSegment, Gap, Layout, found, lay_out, newest_first
-from tests.unit.storage.log_model import TOPIC_ID
+from tests.unit.storage.log.log_model import TOPIC_ID
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
     RemoteLogSegmentMetadata,

@@ -10,7 +10,7 @@ from pipeline.plan.listing import (
     find_topics,
     list_partition,
 )
-from tests.fakes.object_store import StoredObject
+from tests.fakes.tiered.memory_object_store import StoredObject
 from tests.unit.pipeline.plan.bucket_world import NAME, BucketWorld
 from tiered.object_store.base import ObjectPage
 

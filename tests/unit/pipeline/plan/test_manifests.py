@@ -1,7 +1,7 @@
 from pipeline.plan.listing import ListedSegment, list_partition
 from pipeline.plan.manifests import ManifestFacts, read_manifest, read_manifests
 from pipeline.plan.partition_log import DamagedObject
-from tests.fakes.object_store import Fault
+from tests.fakes.tiered.memory_object_store import Fault
 from tests.unit.pipeline.plan.bucket_world import NAME, BucketWorld
 
 

@@ -9,7 +9,7 @@ from pipeline.plan.layout import Gap, LaidSegment
 from pipeline.plan.partition_log import PartitionLog
 from pipeline.plan.piece import PartitionName
 from tests.unit.pipeline.plan.test_layout import segment
-from tests.unit.storage.log_model import TOPIC_ID
+from tests.unit.storage.log.log_model import TOPIC_ID
 
 NAME = PartitionName("t", TOPIC_ID, 0)
 

@@ -15,7 +15,7 @@ from pipeline.plan.partition_read import (
     read_partition,
 )
 from pipeline.plan.splits import pieces
-from tests.fakes.object_store import Fault, StoredObject
+from tests.fakes.tiered.memory_object_store import Fault, StoredObject
 from tests.unit.pipeline.plan.bucket_world import NAME, PARTITION, BucketWorld, Replica
 from tiered.errors import ObjectNotFoundError, RemoteStorageError, StoreDeniedError
 from tiered.format.key_ring import DataKeyEnvelope

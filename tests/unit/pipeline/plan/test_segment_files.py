@@ -5,7 +5,7 @@ import pytest
 from pipeline.plan import bucket as bucket_module
 from pipeline.plan.errors import DamagedBucketError
 from pipeline.plan.segment_files import read_segment_files
-from tests.fakes.object_store import Fault
+from tests.fakes.tiered.memory_object_store import Fault
 from tests.unit.pipeline.plan.bucket_world import BucketWorld
 from tiered.errors import ObjectNotFoundError, StoreDeniedError
 from tiered.segment_metadata import RemoteLogSegmentMetadata

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pipeline.plan.errors import DamagedBucketError
 from pipeline.plan.segment_index import SegmentIndex, parse_offset_index, read_segment_index
-from tests.fakes.object_store import Fault
+from tests.fakes.tiered.memory_object_store import Fault
 from tests.unit.pipeline.plan.bucket_world import BucketWorld
 
 

@@ -13,10 +13,10 @@ from pipeline.plan.listing import KEYS
 from pipeline.plan.time_offsets import offset_before, offset_for_time
 from storage.errors import CorruptFileError
 from storage.types.uuid_text import format_uuid
-from tests.fakes.object_store import Fault, StoredObject
-from tests.fakes.plugin_writer import PluginSegment, plugin_objects
+from tests.fakes.tiered.memory_object_store import Fault, StoredObject
+from tests.fakes.tiered.plugin_writer import PluginSegment, plugin_objects
 from tests.unit.pipeline.plan.bucket_world import BucketWorld
-from tests.unit.storage.log_model import NOW_MS
+from tests.unit.storage.log.log_model import NOW_MS
 from tiered.errors import ObjectNotFoundError
 from tiered.tier import SideFile
 

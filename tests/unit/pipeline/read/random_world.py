@@ -20,9 +20,9 @@ from protocol.records.record import iterate_records
 from storage.cleaner.cleaner import Cleaner
 from storage.cleaner.manager import measure
 from storage.types.transaction_marker import TransactionMarker
-from tests.fakes.object_store import StoredObject
+from tests.fakes.tiered.memory_object_store import StoredObject
 from tests.unit.pipeline.plan.bucket_world import BucketWorld, Replica
-from tests.unit.storage.log_model import NOW_MS, append, read_batches
+from tests.unit.storage.log.log_model import NOW_MS, append, read_batches
 from tiered.metadata.epoch_bounds import valid_end
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 

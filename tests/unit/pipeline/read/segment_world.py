@@ -17,10 +17,10 @@ from protocol.records.compression import Codec
 from storage.environment.randomness import SeededRandomness
 from storage.types.uuid_text import format_uuid
 from tests.fakes.clock import ManualClock
-from tests.fakes.object_store import StoredObject
-from tests.fakes.plugin_writer import PluginKey, PluginSegment, plugin_objects
-from tests.unit.tiered.segments import FIRST_TIME_MS, TOPIC, Segment, make_segment
-from tests.unit.tiered.tier_worlds import PlainKeyRing, TierWorld, tier_world
+from tests.fakes.tiered.memory_object_store import StoredObject
+from tests.fakes.tiered.plugin_writer import PluginKey, PluginSegment, plugin_objects
+from tests.unit.tiered.format.closed_segments import FIRST_TIME_MS, TOPIC, Segment, make_segment
+from tests.unit.tiered.storage_manager.memory_tier import PlainKeyRing, TierWorld, tier_world
 from tiered.format.encryption import DataKey
 from tiered.format.key_ring import KeyRing
 from tiered.segment_metadata import RemoteLogSegmentMetadata

@@ -14,7 +14,7 @@ from pipeline.plan.bucket import BucketOptions
 from pipeline.plan.piece import RemotePiece
 from pipeline.read.piece.piece_rows import ReadOptions
 from protocol.records.compression import Codec
-from tests.fakes.s3_memory import MemoryS3, Stored
+from tests.fakes.s3.memory_server import MemoryS3, Stored
 from tests.unit.pipeline.read.piece.test_segment_rows import FORMS
 from tests.unit.pipeline.read.segment_world import record_segment, segment_world
 

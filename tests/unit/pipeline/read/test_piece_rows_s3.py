@@ -14,7 +14,7 @@ from pipeline.read.piece.piece_rows import PieceReader, ReadOptions
 from pipeline.read.read_errors import DamagedDataError, LostOffsetsError
 from storage.environment.clock import SystemClock
 from storage.environment.filesystem import LocalFilesystem
-from tests.fakes.s3_memory import Fault, MemoryS3, Request, Stored
+from tests.fakes.s3.memory_server import Fault, MemoryS3, Request, Stored
 from tests.unit.pipeline.read.segment_world import record_segment, segment_world
 from tiered.errors import StoreDeniedError, StoreUnavailableError
 

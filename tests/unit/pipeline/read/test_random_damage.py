@@ -13,7 +13,7 @@ from pipeline.plan.errors import PlanError
 from pipeline.plan.partition_log import PartitionLog
 from pipeline.plan.splits import NO_LIMITS
 from pipeline.read.read_errors import ReadError
-from tests.fakes.object_store import StoredObject
+from tests.fakes.tiered.memory_object_store import StoredObject
 from tests.unit.pipeline.read.random_world import RandomWorld, Row
 from tests.unit.pipeline.read.test_random_worlds import Reader, cut, kernels
 from tiered.errors import TieredError

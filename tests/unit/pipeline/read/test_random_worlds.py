@@ -25,7 +25,7 @@ from pipeline.read.decode.kernels import KERNEL_NAMES, load_kernel
 from pipeline.read.piece.piece_rows import PieceReader, ReadOptions
 from storage.environment.clock import SystemClock
 from tests.unit.pipeline.read.random_world import RandomWorld, Row
-from tests.unit.storage.log_model import NOW_MS
+from tests.unit.storage.log.log_model import NOW_MS
 
 SEEDS = range(40)
 MANY_SEEDS = range(1_000, 2_000)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pipeline.read.loss import LossReport
 from protocol.records.compression import Codec
-from tests.fakes.object_store import StoredObject
+from tests.fakes.tiered.memory_object_store import StoredObject
 from tests.unit.pipeline.read.piece.test_segment_rows import FORMS, right, rows_of
 from tests.unit.pipeline.read.segment_world import (
     PARTITION,

@@ -10,7 +10,7 @@ from pyspark.sql.datasource import EqualTo, GreaterThan, InputPartition
 from pipeline.source.batch_reader import BatchReader, FilteringBatchReader
 from pipeline.source.options.options import Query, parse_options
 from tests.unit.pipeline.source.test_planner import planner, world_of
-from tests.unit.storage.log_model import NOW_MS
+from tests.unit.storage.log.log_model import NOW_MS
 
 
 async def spans(reader: BatchReader) -> list[tuple[int, int]]:

@@ -17,9 +17,9 @@ from pipeline.source.planner import Planner, SourcePlan
 from protocol.api_keys import ApiKey
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
-from tests.fakes.kafka_cluster import KafkaCluster
+from tests.fakes.kafka.memory_cluster import KafkaCluster
 from tests.unit.pipeline.plan.bucket_world import BucketWorld, Replica
-from tests.unit.storage.log_model import NOW_MS, TOPIC_ID
+from tests.unit.storage.log.log_model import NOW_MS, TOPIC_ID
 
 ZERO = TopicPartition("t", 0)
 

@@ -12,7 +12,7 @@ from pipeline.source.partition_view import OffsetSpan
 from pipeline.source.planner import Planner
 from storage.types.topic_partition import TopicPartition
 from tests.unit.pipeline.plan.bucket_world import PARTITION, BucketWorld
-from tests.unit.storage.log_model import NOW_MS, TOPIC_ID
+from tests.unit.storage.log.log_model import NOW_MS, TOPIC_ID
 from tiered.errors import RemoteStorageError
 from tiered.metadata.history import HistoryState
 from tiered.segment_metadata import TopicIdPartition

@@ -16,7 +16,7 @@ from pipeline.source.stream_reader import StreamReader
 from tests.fakes.clock import ManualClock
 from tests.unit.pipeline.plan.bucket_world import BucketWorld, Replica
 from tests.unit.pipeline.source.test_planner import planner
-from tests.unit.storage.log_model import NOW_MS
+from tests.unit.storage.log.log_model import NOW_MS
 
 
 class World:

@@ -15,8 +15,8 @@ from storage.cleaner.cleaner import Cleaner
 from storage.cleaner.cleaning import CleanerStats
 from storage.cleaner.manager import measure
 from storage.types.append_origin import AppendOrigin
+from tests.unit.storage.cleaner.plain_cleaner import PlainBatchFilter, PlainDirtyPart, PlainMap
 from tests.unit.storage.cleaner.test_cleaner import DIRECTORY, Disk
-from tests.unit.storage.plain_cleaner import PlainBatchFilter, PlainDirtyPart, PlainMap
 
 HOUR_MS = 3_600_000
 ONE_OF_SIX = [tuple(at == chosen for at in range(6)) for chosen in range(6)]

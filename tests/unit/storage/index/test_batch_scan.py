@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from storage.index.batch_scan import read_batch_header, scan_headers
 from tests.effort import examples
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.storage.log_model import make_batch
+from tests.unit.storage.log.log_model import make_batch
 
 
 @examples(50)

@@ -18,7 +18,7 @@ from storage.types.append_origin import AppendOrigin
 from storage.types.transaction_marker import TransactionMarker
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.producer_snapshots import encode_snapshot
-from tests.unit.storage.log_model import (
+from tests.unit.storage.log.log_model import (
     NOW_MS,
     append,
     make_batch,

@@ -8,7 +8,7 @@ from storage.errors import (
 )
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.storage.log_model import (
+from tests.unit.storage.log.log_model import (
     DIRECTORY,
     NOW_MS,
     Opened,

@@ -10,7 +10,7 @@ from storage.errors import (
 )
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.storage.log_model import (
+from tests.unit.storage.log.log_model import (
     NOW_MS,
     append,
     make_batch,

@@ -1,7 +1,7 @@
 """Opening, renaming and deleting a log; its parts have test modules of their own."""
 
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.storage.log_model import (
+from tests.unit.storage.log.log_model import (
     DIRECTORY,
     append,
     make_batch,

@@ -30,7 +30,7 @@ from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import KEEP_ALL, Event, FakeFilesystem, Keep
-from tests.unit.storage.log_model import (
+from tests.unit.storage.log.log_model import (
     NOW_MS,
     Opened,
     append,

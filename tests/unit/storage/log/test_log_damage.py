@@ -17,7 +17,7 @@ from protocol.records.control import build_end_transaction_marker
 from storage.log.log import Log
 from storage.types.append_origin import AppendOrigin
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.storage.log_model import (
+from tests.unit.storage.log.log_model import (
     DIRECTORY,
     NOW_MS,
     Opened,

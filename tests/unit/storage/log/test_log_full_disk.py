@@ -19,7 +19,7 @@ from storage.types.append_origin import AppendOrigin
 from storage.types.transaction_marker import TransactionMarker
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem
-from tests.unit.storage.log_model import (
+from tests.unit.storage.log.log_model import (
     NOW_MS,
     append,
     make_batch,

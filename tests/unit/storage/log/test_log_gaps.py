@@ -11,7 +11,7 @@ from protocol.records.batch import read_header
 from storage.log.log import Log
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem
-from tests.unit.storage.log_model import (
+from tests.unit.storage.log.log_model import (
     DIRECTORY,
     NOW_MS,
     TOPIC_ID,

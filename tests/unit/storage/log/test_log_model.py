@@ -12,7 +12,7 @@ from storage.errors import OffsetOutOfRangeError
 from storage.log.log import Log
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem
-from tests.unit.storage.log_model import (
+from tests.unit.storage.log.log_model import (
     NOW_MS,
     Opened,
     Stored,

@@ -10,7 +10,7 @@ from storage.producers.state import PRODUCER_ID_EXPIRATION_MS
 from storage.producers.verification import TransactionTerms
 from storage.types.append_origin import AppendOrigin
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.storage.log_model import (
+from tests.unit.storage.log.log_model import (
     NOW_MS,
     Opened,
     append,

@@ -16,7 +16,7 @@ from storage.segment.segment import Segment, TimestampOffset
 from storage.types.append_origin import AppendOrigin
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.storage.log_model import (
+from tests.unit.storage.log.log_model import (
     NOW_MS,
     Opened,
     append,

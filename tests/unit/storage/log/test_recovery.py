@@ -8,7 +8,7 @@ from protocol.records.batch import read_header
 from storage.cleaner.cleaned_segment import CleanedSegment
 from storage.log.log import Log
 from tests.fakes.filesystem import KEEP_ALL, Event, FakeFilesystem
-from tests.unit.storage.log_model import (
+from tests.unit.storage.log.log_model import (
     DIRECTORY,
     NOW_MS,
     Opened,

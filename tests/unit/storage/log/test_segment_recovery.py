@@ -6,7 +6,7 @@ import pytest
 
 from storage.log import segment_recovery
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.storage.log_model import (
+from tests.unit.storage.log.log_model import (
     DIRECTORY,
     append,
     make_batch,

@@ -4,7 +4,7 @@ from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.storage.log_model import (
+from tests.unit.storage.log.log_model import (
     DIRECTORY,
     NOW_MS,
     TOPIC_ID,

@@ -21,7 +21,7 @@ from storage.errors import (
 )
 from storage.log.validator import BatchValidator, HeaderFields
 from storage.types.append_origin import AppendOrigin
-from tests.unit.storage.log_model import NOW_MS, make_batch, small_segments
+from tests.unit.storage.log.log_model import NOW_MS, make_batch, small_segments
 
 CLIENT = AppendOrigin.CLIENT
 

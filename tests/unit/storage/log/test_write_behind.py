@@ -20,7 +20,7 @@ from storage.producers.snapshot import decode_snapshot
 from storage.types.append_origin import AppendOrigin
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem
-from tests.unit.storage.log_model import (
+from tests.unit.storage.log.log_model import (
     DIRECTORY,
     NOW_MS,
     Opened,

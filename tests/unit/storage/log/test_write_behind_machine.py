@@ -25,7 +25,7 @@ from storage.segment.flush import FlushTicket
 from storage.types.append_origin import AppendOrigin
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem
-from tests.unit.storage.log_model import (
+from tests.unit.storage.log.log_model import (
     NOW_MS,
     Opened,
     make_batch,

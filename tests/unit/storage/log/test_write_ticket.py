@@ -10,7 +10,7 @@ from storage.log.log import Log
 from storage.log.write_ticket import AppendTicket, RollTicket
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.storage.log_model import NOW_MS, make_batch, open_log, small_segments
+from tests.unit.storage.log.log_model import NOW_MS, make_batch, open_log, small_segments
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ from storage.types.topic_partition import TopicPartition
 from storage.types.uuid_text import NIL
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import KEEP_ALL, Event, FakeFilesystem
-from tests.unit.storage.log_model import read_records, small_segments
+from tests.unit.storage.log.log_model import read_records, small_segments
 
 T = TypeVar("T")
 CONFIG = TopicConfig()

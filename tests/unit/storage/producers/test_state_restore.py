@@ -4,7 +4,7 @@ import pytest
 
 from storage.errors import CorruptFileError
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.storage.log_model import NOW_MS, append, make_batch, open_log
+from tests.unit.storage.log.log_model import NOW_MS, append, make_batch, open_log
 
 
 def _batch(producer_id: int) -> memoryview:

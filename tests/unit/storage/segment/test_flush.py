@@ -7,7 +7,7 @@ import pytest
 from storage.errors import DiskError
 from storage.log.log import Log
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.storage.log_model import (
+from tests.unit.storage.log.log_model import (
     DIRECTORY,
     append,
     make_batch,

@@ -8,7 +8,7 @@ import pytest
 
 from storage.segment.segment import HINTS_MAX, BatchAppend, Segment
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.storage.log_model import NOW_MS, make_batch
+from tests.unit.storage.log.log_model import NOW_MS, make_batch
 
 
 def _segment(filesystem: FakeFilesystem, base_offset: int = 0, interval: int = 100) -> Segment:

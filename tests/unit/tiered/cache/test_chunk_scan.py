@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.tiered.remote_history import run_here, settle
+from tests.unit.tiered.fetch.remote_history import run_here, settle
 from tiered.cache.chunk_scan import ChunkScan, FileRemover
 from tiered.format.chunk_file import ChunkFile, ChunkKey, chunk_path
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.clock import ManualClock
-from tests.unit.tiered.remote_history import settle
+from tests.unit.tiered.fetch.remote_history import settle
 from tiered.cache import flight as flight_module
 from tiered.cache.fair_queue import FairQueue
 from tiered.cache.flight import Flight, Flights

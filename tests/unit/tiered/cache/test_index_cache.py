@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from storage.errors import DiskError
-from tests.unit.tiered.remote_history import (
+from tests.unit.tiered.fetch.remote_history import (
     ALICE,
     BOB,
     RemoteHistory,

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from storage.environment.filesystem import LocalFilesystem
-from tests.unit.tiered.in_place_world import InPlaceWorld, in_place_world
-from tests.unit.tiered.tier_worlds import CHUNK, turns
+from tests.unit.tiered.storage_manager.in_place_world import InPlaceWorld, in_place_world
+from tests.unit.tiered.storage_manager.memory_tier import CHUNK, turns
 from tiered.cache.referrals import Found, Referrals
 from tiered.errors import TierProcessError
 from tiered.format.chunk_file import ChunkKey

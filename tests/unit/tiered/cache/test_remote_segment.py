@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.unit.tiered.segments import metadata
+from tests.unit.tiered.format.closed_segments import metadata
 from tiered.cache import remote_segment
 from tiered.cache.index_files import RemoteIndexes
 from tiered.cache.remote_aborts import RemoteAborts

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.tiered.remote_history import (
+from tests.unit.tiered.fetch.remote_history import (
     PARTITION,
     RemoteHistory,
     bytes_of,

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.unit.tiered.remote_history import RemoteHistory
+from tests.unit.tiered.fetch.remote_history import RemoteHistory
 from tiered.errors import StoreUnavailableError
 from tiered.fetch.pending_read import Read
 from tiered.format.chunk_file import ChunkKey

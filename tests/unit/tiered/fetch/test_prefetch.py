@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.tiered.remote_history import (
+from tests.unit.tiered.fetch.remote_history import (
     ALICE,
     BOB,
     RemoteHistory,

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.tiered.remote_history import (
+from tests.unit.tiered.fetch.remote_history import (
     RemoteHistory,
     bytes_of,
     headers_of,

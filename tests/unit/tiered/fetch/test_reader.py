@@ -7,8 +7,8 @@ from typing_extensions import override
 
 from storage.log.log import Log
 from storage.segment.segment import Segment
-from tests.unit.storage.log_model import NOW_MS
-from tests.unit.tiered.remote_history import (
+from tests.unit.storage.log.log_model import NOW_MS
+from tests.unit.tiered.fetch.remote_history import (
     ALICE,
     BOB,
     PARTITION,

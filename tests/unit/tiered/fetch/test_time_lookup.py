@@ -6,8 +6,8 @@ import pytest
 
 from protocol.records.compression import Codec
 from storage.checkpoints.leader_epochs import LeaderEpochCache
-from tests.unit.storage.log_model import NOW_MS
-from tests.unit.tiered.remote_history import (
+from tests.unit.storage.log.log_model import NOW_MS
+from tests.unit.tiered.fetch.remote_history import (
     ALICE,
     PARTITION,
     RemoteHistory,

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.tiered.tier_worlds import text_segment
+from tests.unit.tiered.storage_manager.memory_tier import text_segment
 from tiered.format.batch_walk import BatchWalk, first_batch_in
 
 LOG = bytes(text_segment(8).log)

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
-from tests.unit.tiered.key_files import private_key, write_pair
+from tests.unit.tiered.format.key_files import private_key, write_pair
 from tiered.errors import RemoteStorageError
 from tiered.format.key_ring import DataKeyEnvelope, KeyRing
 from tiered.settings import FormatSettings, KeyPairFiles

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.records.batch import crc32c
-from tests.unit.tiered.segments import FACTS, metadata
+from tests.unit.tiered.format.closed_segments import FACTS, metadata
 from tiered.errors import CorruptRemoteDataError
 from tiered.format.chunk_index import FixedChunkIndex, VariableChunkIndex
 from tiered.format.key_ring import DataKeyEnvelope

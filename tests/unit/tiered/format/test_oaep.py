@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.environment.randomness import SeededRandomness
-from tests.unit.tiered.key_files import private_key
+from tests.unit.tiered.format.key_files import private_key
 from tiered.format.oaep import unwrap, wrap
 
 RANDOMNESS = SeededRandomness(1)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.tiered.segments import metadata
+from tests.unit.tiered.format.closed_segments import metadata
 from tiered.format.object_keys import ObjectKeys, ObjectSuffix
 from tiered.segment_metadata import RemoteLogSegmentId, TopicIdPartition
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.tiered.tier_worlds import text_segment, tier_world
+from tests.unit.tiered.storage_manager.memory_tier import text_segment, tier_world
 from tiered.errors import RemoteStorageError
 from tiered.format.object_keys import ObjectKeys
 from tiered.format.plugin_metadata import ObjectPlace, object_place

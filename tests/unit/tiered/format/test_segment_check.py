@@ -13,8 +13,8 @@ from storage.checkpoints.checkpoint_files import encode_epochs
 from storage.types.append_origin import AppendOrigin
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.producer_snapshots import encode_snapshot
-from tests.unit.storage.log_model import NOW_MS, Opened, append, make_batch, open_log
-from tests.unit.tiered.segments import Segment, batch, make_segment
+from tests.unit.storage.log.log_model import NOW_MS, Opened, append, make_batch, open_log
+from tests.unit.tiered.format.closed_segments import Segment, batch, make_segment
 from tiered.errors import CorruptSegmentError
 from tiered.format.segment_check import SegmentCheck, check_segment
 from tiered.segment_metadata import SegmentEpoch

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from storage.checkpoints.checkpoint_files import encode_epochs
 from tests.fakes.producer_snapshots import encode_snapshot
-from tests.unit.tiered.segments import metadata
+from tests.unit.tiered.format.closed_segments import metadata
 from tiered.errors import CorruptSegmentError
 from tiered.format.side_file_check import (
     check_leader_epochs,

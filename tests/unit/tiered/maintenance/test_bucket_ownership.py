@@ -6,7 +6,7 @@ import pytest
 
 from storage.environment.alerts import AlertKind
 from storage.environment.randomness import SeededRandomness
-from tests.unit.tiered.tier_world import World
+from tests.unit.tiered.tasks.task_world import World
 from tiered.errors import RemoteStorageNotReadyError, StoreUnavailableError
 from tiered.maintenance.bucket_ownership import (
     CLAIM_KEY,

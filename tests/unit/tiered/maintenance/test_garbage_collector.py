@@ -6,9 +6,9 @@ from uuid import UUID
 import pytest
 
 from storage.environment.alerts import AlertKind
-from tests.fakes.bucket_tier import Bucket
-from tests.unit.tiered.segment_builder import STARTED, segment
-from tests.unit.tiered.tier_world import PARTITION, World
+from tests.fakes.tiered.memory_bucket_tier import Bucket
+from tests.unit.tiered.metadata.segment_builder import STARTED, segment
+from tests.unit.tiered.tasks.task_world import PARTITION, World
 from tiered.errors import StoreUnavailableError
 from tiered.maintenance.bucket_ownership import CLAIM_KEY
 from tiered.maintenance.garbage_collector import CLOCK_KEY, ScrubReport

@@ -7,10 +7,10 @@ import pytest
 from storage.environment.clock import SystemClock
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
-from tests.fakes.object_store import Fault as StoreFault
-from tests.fakes.object_store import MemoryObjectStore
-from tests.unit.tiered.key_files import write_pair
-from tests.unit.tiered.segments import FACTS, Segment, make_segment
+from tests.fakes.tiered.memory_object_store import Fault as StoreFault
+from tests.fakes.tiered.memory_object_store import MemoryObjectStore
+from tests.unit.tiered.format.closed_segments import FACTS, Segment, make_segment
+from tests.unit.tiered.format.key_files import write_pair
 from tiered.errors import RemoteStorageError, StoreUnavailableError
 from tiered.format.key_ring import KeyRing
 from tiered.format.object_keys import ObjectKeys

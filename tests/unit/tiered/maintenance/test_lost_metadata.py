@@ -3,9 +3,9 @@
 import pytest
 
 from storage.environment.alerts import AlertKind
-from tests.fakes.remote_metadata import MetadataEvents
-from tests.unit.tiered.segment_builder import STARTED, segment
-from tests.unit.tiered.tier_world import PARTITION, World
+from tests.fakes.tiered.remote_metadata import MetadataEvents
+from tests.unit.tiered.metadata.segment_builder import STARTED, segment
+from tests.unit.tiered.tasks.task_world import PARTITION, World
 from tiered.maintenance.lost_metadata import epochs_before
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.tasks.partition_tasks import PartitionState

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.tiered.tier_world import PARTITION, World
+from tests.unit.tiered.tasks.task_world import PARTITION, World
 from tiered.errors import CorruptRemoteDataError, StoreUnavailableError
 from tiered.maintenance.verifier import IDLE_MS, Position
 

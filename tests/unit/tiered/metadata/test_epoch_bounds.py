@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from storage.checkpoints.leader_epochs import LeaderEpochCache
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.tiered.lookup_metadata import LookupMetadata
+from tests.unit.tiered.metadata.lookup_metadata import LookupMetadata
 from tiered.metadata.epoch_bounds import find_segment, valid_end
 from tiered.segment_metadata import (
     RemoteLogSegmentId,

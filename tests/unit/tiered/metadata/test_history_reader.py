@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from tests.fakes.manifest_bucket import CLUSTER, ManifestBucket, topic_id
+from tests.fakes.tiered.manifest_bucket import CLUSTER, ManifestBucket, topic_id
 from tiered.format.object_keys import ObjectKeys
 from tiered.metadata.history import HistoryState, HistorySummary, PartitionHistory, encode_history
 from tiered.metadata.history_reader import (

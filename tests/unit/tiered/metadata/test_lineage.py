@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from tests.fakes.filesystem import FakeFilesystem
-from tests.fakes.remote_metadata import FakeRemoteMetadata, MetadataEvents
-from tests.unit.storage.log_model import append, make_batch, open_log
-from tests.unit.tiered.segment_builder import PARTITION, STARTED, segment, set_epochs
-from tests.unit.tiered.tier_world import tiered_config
+from tests.fakes.tiered.remote_metadata import FakeRemoteMetadata, MetadataEvents
+from tests.unit.storage.log.log_model import append, make_batch, open_log
+from tests.unit.tiered.metadata.segment_builder import PARTITION, STARTED, segment, set_epochs
+from tests.unit.tiered.tasks.task_world import tiered_config
 from tiered.metadata.lineage import (
     Lineage,
     find_highest_remote_offset,

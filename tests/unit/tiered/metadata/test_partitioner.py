@@ -1,6 +1,6 @@
 """The same numbers as Kafka's own class; the vectors were printed by Kafka 4.2.0's.
 
-`tests/interop/test_remote_metadata_dump.py` asks the released class again, about random ids.
+`tests/interop/dumps/test_remote_metadata_dump.py` asks the released class again, about random ids.
 """
 
 from uuid import UUID

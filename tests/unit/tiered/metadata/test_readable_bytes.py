@@ -11,8 +11,8 @@ import pytest
 from storage.checkpoints.leader_epochs import LeaderEpochCache
 from storage.log.log import Log
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.tiered.segment_builder import PARTITION, STARTED, segment
-from tests.unit.tiered.tier_world import World
+from tests.unit.tiered.metadata.segment_builder import PARTITION, STARTED, segment
+from tests.unit.tiered.tasks.task_world import World
 from tiered.maintenance.verifier import _first_finished, _position_of
 from tiered.metadata.lineage import Lineage
 from tiered.metadata.readable_bytes import ReadableBytes

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem, PowerCut
-from tests.fakes.tier import FakeTier
+from tests.fakes.tiered.scripted_tier import FakeTier
 from tiered.errors import ObjectNotFoundError, RemoteStorageError
 from tiered.format.object_keys import ObjectKeys
 from tiered.metadata.snapshot_store import (

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.fakes.remote_metadata import MetadataEvents
-from tests.unit.tiered.tier_world import PARTITION, World
+from tests.fakes.tiered.remote_metadata import MetadataEvents
+from tests.unit.tiered.tasks.task_world import PARTITION, World
 from tiered.errors import CorruptRemoteDataError
 from tiered.format.manifest import SegmentManifest
 from tiered.metadata.history import (

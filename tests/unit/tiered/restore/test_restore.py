@@ -4,8 +4,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.fakes.manifest_bucket import CLUSTER, TIERED, ManifestBucket, topic_id
 from tests.fakes.producer_snapshots import encode_snapshot
+from tests.fakes.tiered.manifest_bucket import CLUSTER, TIERED, ManifestBucket, topic_id
 from tiered.errors import StoreUnavailableError
 from tiered.format.object_keys import ObjectKeys
 from tiered.metadata.history import HistoryState, HistorySummary, PartitionHistory, encode_history

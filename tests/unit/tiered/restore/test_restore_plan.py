@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.manifest_bucket import ManifestBucket
+from tests.fakes.tiered.manifest_bucket import ManifestBucket
 from tiered.format.chunk_index import FixedChunkIndex
 from tiered.format.manifest import SegmentManifest
 from tiered.restore.restore_plan import Gap, PartitionPlan, newest_first, plan_partition

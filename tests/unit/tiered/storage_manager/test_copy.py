@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from storage.errors import DiskError
-from tests.fakes.object_store import FOREVER, Fault, MemoryObjectStore
-from tests.unit.tiered.segments import FACTS, make_segment
-from tests.unit.tiered.tier_worlds import CHUNK, text_segment, tier_world, turns
+from tests.fakes.tiered.memory_object_store import FOREVER, Fault, MemoryObjectStore
+from tests.unit.tiered.format.closed_segments import FACTS, make_segment
+from tests.unit.tiered.storage_manager.memory_tier import CHUNK, text_segment, tier_world, turns
 from tiered.errors import CorruptSegmentError, StoreUnavailableError, TieredError
 from tiered.format.manifest import SIDE_FILES_BYTES_MAX, SegmentManifest
 from tiered.tier import SideFile

@@ -6,8 +6,8 @@ import pytest
 
 from protocol.records.batch import crc32c
 from storage.environment.filesystem import LocalFilesystem
-from tests.unit.tiered.in_place_world import in_place_world
-from tests.unit.tiered.tier_worlds import CHUNK, text_segment, tier_world
+from tests.unit.tiered.storage_manager.in_place_world import in_place_world
+from tests.unit.tiered.storage_manager.memory_tier import CHUNK, text_segment, tier_world
 from tiered.format.chunk_file import ChunkFile, ChunkKey, chunk_path, open_checked
 from tiered.storage_manager import in_place
 from tiered.storage_manager.in_place import NOTHING_FOUND

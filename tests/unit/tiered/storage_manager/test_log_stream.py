@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.filesystem import FakeFile, FakeFilesystem
-from tests.unit.tiered.segments import Segment, make_segment
+from tests.unit.tiered.format.closed_segments import Segment, make_segment
 from tiered.errors import CorruptSegmentError
 from tiered.format.encryption import ChunkCipher, new_data_key
 from tiered.format.segment_check import SegmentCheck

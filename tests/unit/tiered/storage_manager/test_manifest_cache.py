@@ -5,7 +5,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.tiered.segments import FACTS, metadata
+from tests.unit.tiered.format.closed_segments import FACTS, metadata
 from tiered.format.chunk_index import FixedChunkIndex
 from tiered.format.manifest import SegmentManifest
 from tiered.format.transform import ChunkTransform

@@ -5,8 +5,14 @@ from typing import Any
 import pytest
 
 from storage.errors import DiskError
-from tests.fakes.object_store import FOREVER, Fault
-from tests.unit.tiered.tier_worlds import CHUNK, TierWorld, text_segment, tier_world, turns
+from tests.fakes.tiered.memory_object_store import FOREVER, Fault
+from tests.unit.tiered.storage_manager.memory_tier import (
+    CHUNK,
+    TierWorld,
+    text_segment,
+    tier_world,
+    turns,
+)
 from tiered.errors import (
     CorruptRemoteDataError,
     StoreDeniedError,

@@ -1,7 +1,7 @@
 import pytest
 
-from tests.fakes.object_store import FOREVER, Fault
-from tests.unit.tiered.tier_worlds import CHUNK, text_segment, tier_world
+from tests.fakes.tiered.memory_object_store import FOREVER, Fault
+from tests.unit.tiered.storage_manager.memory_tier import CHUNK, text_segment, tier_world
 from tiered.errors import StoreUnavailableError
 from tiered.storage_manager.verify import FAULTS_MAX
 

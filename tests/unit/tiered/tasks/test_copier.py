@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from storage.types.append_origin import AppendOrigin
-from tests.unit.storage.log_model import append, make_batch
-from tests.unit.tiered.tier_world import PARTITION, World, tiered_config
+from tests.unit.storage.log.log_model import append, make_batch
+from tests.unit.tiered.tasks.task_world import PARTITION, World, tiered_config
 from tiered.errors import (
     CorruptSegmentError,
     StoreTimeoutError,

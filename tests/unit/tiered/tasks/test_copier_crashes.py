@@ -9,7 +9,7 @@ import asyncio
 
 import pytest
 
-from tests.unit.tiered.tier_world import World, tiered_config
+from tests.unit.tiered.tasks.task_world import World, tiered_config
 from tiered.errors import StoreUnavailableError
 
 KINDS = ("crash", "cancel", "refuse")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.unit.tiered.segment_builder import FINISHED, STARTED, segment
-from tests.unit.tiered.tier_world import PARTITION, World, tiered_config
+from tests.unit.tiered.metadata.segment_builder import FINISHED, STARTED, segment
+from tests.unit.tiered.tasks.task_world import PARTITION, World, tiered_config
 from tiered.errors import StoreDeniedError, StoreUnavailableError
 from tiered.segment_metadata import (
     RemoteLogSegmentMetadata,

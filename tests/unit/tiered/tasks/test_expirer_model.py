@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.unit.tiered.tier_world import World, tiered_config
+from tests.unit.tiered.tasks.task_world import World, tiered_config
 from tiered.errors import StoreTimeoutError, StoreUnavailableError
 
 CALLS = (

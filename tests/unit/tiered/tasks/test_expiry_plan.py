@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.tiered.segment_builder import DELETING, FINISHED, STARTED, segment
+from tests.unit.tiered.metadata.segment_builder import DELETING, FINISHED, STARTED, segment
 from tiered.metadata.lineage import Lineage
 from tiered.metadata.readable_bytes import ReadableBytes
 from tiered.segment_metadata import RemoteLogSegmentMetadata

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from storage.log.log import Log
-from tests.unit.storage.log_model import NOW_MS, append, make_batch, open_log
-from tests.unit.tiered.tier_world import PARTITION, World, tiered_config
+from tests.unit.storage.log.log_model import NOW_MS, append, make_batch, open_log
+from tests.unit.tiered.tasks.task_world import PARTITION, World, tiered_config
 from tiered.errors import (
     CorruptRemoteDataError,
     RemoteStorageError,

@@ -7,9 +7,9 @@ from uuid import UUID
 import pytest
 
 from storage.environment.randomness import SeededRandomness
-from tests.unit.tiered.history_world import INTERVAL_MS, KEY, copied, offsets_told, told
+from tests.unit.tiered.tasks.history_world import INTERVAL_MS, KEY, copied, offsets_told, told
+from tests.unit.tiered.tasks.task_world import PARTITION, World, tiered_config
 from tests.unit.tiered.tasks.test_copier_crashes import KINDS, Ending, PowerOff
-from tests.unit.tiered.tier_world import PARTITION, World, tiered_config
 from tiered.errors import StoreDeniedError, StoreTimeoutError, StoreUnavailableError
 from tiered.metadata.history import HistoryState, PartitionHistory, decode_history, encode_history
 from tiered.segment_metadata import (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.unit.tiered.history_world import copied
-from tests.unit.tiered.tier_world import PARTITION, World
+from tests.unit.tiered.tasks.history_world import copied
+from tests.unit.tiered.tasks.task_world import PARTITION, World
 from tiered.errors import RemoteStorageNotReadyError
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentEpoch
 from tiered.tasks.history_view import (

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from tests.unit.storage.log_model import append, make_batch
-from tests.unit.tiered.segment_builder import FINISHED, PARTITION, STARTED, segment
-from tests.unit.tiered.tier_world import World
+from tests.unit.storage.log.log_model import append, make_batch
+from tests.unit.tiered.metadata.segment_builder import FINISHED, PARTITION, STARTED, segment
+from tests.unit.tiered.tasks.task_world import World
 from tiered.errors import StoreTimeoutError
 from tiered.segment_metadata import RemoteLogSegmentMetadataUpdate
 from tiered.tasks.led_partition import LedPartition, copy_lag, only_local_bytes, uncopied_segments

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from tests.unit.storage.log_model import append, make_batch, open_log
-from tests.unit.tiered.tier_world import PARTITION, World, tiered_config
+from tests.unit.storage.log.log_model import append, make_batch, open_log
+from tests.unit.tiered.tasks.task_world import PARTITION, World, tiered_config
 from tiered.errors import StoreUnavailableError
 from tiered.segment_metadata import SegmentState, TopicIdPartition
 from tiered.tasks.partition_tasks import PartitionState

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from tests.unit.tiered.segment_builder import STARTED, segment
+from tests.unit.tiered.metadata.segment_builder import STARTED, segment
+from tests.unit.tiered.tasks.task_world import FOREVER, PARTITION, World, tiered_config
 from tests.unit.tiered.tasks.test_copier_crashes import KINDS, Ending, PowerOff
-from tests.unit.tiered.tier_world import FOREVER, PARTITION, World, tiered_config
 from tiered.errors import StoreTimeoutError, StoreUnavailableError
 from tiered.object_store.base import PendingUpload
 from tiered.segment_metadata import RemoteLogSegmentMetadata

@@ -1,7 +1,7 @@
 """Without metadata there is nothing to say of the bucket."""
 
-from tests.unit.tiered.segment_builder import PARTITION, STARTED, segment
-from tests.unit.tiered.tier_world import World
+from tests.unit.tiered.metadata.segment_builder import PARTITION, STARTED, segment
+from tests.unit.tiered.tasks.task_world import World
 from tiered.tasks.led_partition import LedPartition
 from tiered.tasks.partition_gauges import gauges_of
 

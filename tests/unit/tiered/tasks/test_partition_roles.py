@@ -1,6 +1,6 @@
 """Which tasks there are in which role."""
 
-from tests.unit.tiered.tier_world import PARTITION, World
+from tests.unit.tiered.tasks.task_world import PARTITION, World
 from tiered.tasks.partition_roles import GONE_MAX
 from tiered.tasks.partition_tasks import PartitionTasks
 

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tests.unit.tiered.segment_builder import PARTITION
+from tests.unit.tiered.metadata.segment_builder import PARTITION
 from tiered.errors import InvalidTransitionError
 from tiered.tasks.partition_tasks import PartitionState, PartitionTasks
 

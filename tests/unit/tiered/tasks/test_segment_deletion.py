@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.unit.tiered.segment_builder import PARTITION, STARTED, segment
-from tests.unit.tiered.tier_world import World
+from tests.unit.tiered.metadata.segment_builder import PARTITION, STARTED, segment
+from tests.unit.tiered.tasks.task_world import World
 from tiered.errors import StoreTimeoutError, StoreUnavailableError
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState
 

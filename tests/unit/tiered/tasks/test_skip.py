@@ -7,7 +7,7 @@ import pytest
 from storage.environment.alerts import AlertKind
 from storage.errors import DiskError
 from storage.index.transaction_index import AbortedTxn
-from tests.unit.tiered.tier_world import PARTITION, World, tiered_config
+from tests.unit.tiered.tasks.task_world import PARTITION, World, tiered_config
 from tiered.errors import CorruptSegmentError, RemoteStorageError
 from tiered.fetch.gaps import find_gaps
 from tiered.tasks.copier import BLOCKED_RETRY_MS

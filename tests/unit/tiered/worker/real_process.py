@@ -12,7 +12,7 @@ from tiered.worker.client import TierClient
 from tiered.worker.loop_timer import LoopTimer
 from tiered.worker.process import TierProcesses
 
-FAKE = "tests.fakes.tier_process"
+FAKE = "tests.fakes.tiered.scripted_tier_process"
 
 
 def client(

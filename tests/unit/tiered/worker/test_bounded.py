@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.fakes.tier import FakeTier
+from tests.fakes.tiered.scripted_tier import FakeTier
 from tests.unit.tiered.worker.turns import FACTS, FILES, SEGMENT, until
 from tiered.settings import MIB, FormatSettings, StoreSettings, TierSettings
 from tiered.tier import SideFile

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import pytest
 
-from tests.fakes.tier import FakeTier
-from tests.fakes.tier_processes import FakeProcesses
+from tests.fakes.tiered.in_loop_processes import FakeProcesses
+from tests.fakes.tiered.scripted_tier import FakeTier
 from tests.fakes.timer import ManualTimer
 from tests.unit.tiered.worker.turns import FACTS, FILES, SEGMENT, settled, until
 from tiered.errors import (

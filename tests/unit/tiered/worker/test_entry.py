@@ -15,8 +15,8 @@ import pytest
 from storage.environment.clock import SystemClock
 from storage.environment.filesystem import LocalFilesystem
 from tests.fakes.timer import ManualTimer
-from tests.unit.tiered.segments import FACTS as TOPIC
-from tests.unit.tiered.segments import make_segment
+from tests.unit.tiered.format.closed_segments import FACTS as TOPIC
+from tests.unit.tiered.format.closed_segments import make_segment
 from tests.unit.tiered.worker.real_process import client, has_ended, wait_for_end
 from tests.unit.tiered.worker.turns import FACTS, FILES, SEGMENT, until
 from tiered.errors import TierProcessError
@@ -38,7 +38,9 @@ async def make_client() -> AsyncIterator[MakeClient]:
     """Clients that leave no process behind."""
     made: list[TierClient] = []
 
-    def make(behaviour: str = "", module: str = "tests.fakes.tier_process") -> TierClient:
+    def make(
+        behaviour: str = "", module: str = "tests.fakes.tiered.scripted_tier_process"
+    ) -> TierClient:
         made.append(client(behaviour, module=module))
         return made[-1]
 
@@ -127,7 +129,7 @@ async def test_stopped_process_does_not_hold_up_the_stop() -> None:
 
 async def test_end_of_the_socket_is_the_end_of_the_process() -> None:
     """Without the kernel's help: its parent lives on. Work under way does not hold it."""
-    started = TierProcesses("tests.fakes.tier_process").start()
+    started = TierProcesses("tests.fakes.tiered.scripted_tier_process").start()
     started.socket.close()
     assert await wait_for_end(started.process.pid, 30)
     assert started.process.poll() == 0

@@ -1,6 +1,6 @@
 """The tier in the broker's own process."""
 
-from tests.fakes.tier import FakeTier
+from tests.fakes.tiered.scripted_tier import FakeTier
 from tiered.settings import TierSettings
 from tiered.worker.inline import InlineTier
 

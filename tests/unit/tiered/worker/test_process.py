@@ -38,7 +38,7 @@ async def test_process_that_cannot_be_started_leaves_nothing_open(
 @linux
 async def test_started_killed_and_taken_away_leaves_nothing_open() -> None:
     before = descriptors()
-    started = TierProcesses("tests.fakes.tier_process").start()
+    started = TierProcesses("tests.fakes.tiered.scripted_tier_process").start()
     assert started.process.poll() is None
     started.process.kill()
     until_ended(started.process.pid)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.tier import FakeTier
+from tests.fakes.tiered.scripted_tier import FakeTier
 from tests.fakes.timer import ManualTimer
 from tests.unit.tiered.worker.turns import settled, until
 from tiered.errors import ObjectNotFoundError, StoreDeniedError

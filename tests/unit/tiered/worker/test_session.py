@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.fakes.tier_processes import FakeProcess, FakeProcesses
+from tests.fakes.tiered.in_loop_processes import FakeProcess, FakeProcesses
 from tests.fakes.timer import ManualTimer
 from tests.unit.tiered.worker.turns import settled, until
 from tiered.settings import TierSettings

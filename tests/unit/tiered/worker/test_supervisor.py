@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fakes.tier_processes import FakeProcesses
+from tests.fakes.tiered.in_loop_processes import FakeProcesses
 from tests.fakes.timer import ManualTimer
 from tests.unit.tiered.worker.turns import settled, until
 from tiered.errors import TierProcessError

@@ -18,8 +18,8 @@ from broker.controller.images.metadata_records import (
 )
 from broker.controller.store.metadata_store import Delete, Put
 from protocol.error_codes import ErrorCode
-from tests.fakes.controller import open_controller
-from tests.fakes.metadata_store import MemoryStore
+from tests.fakes.broker.controller import open_controller
+from tests.fakes.broker.metadata_store import MemoryStore
 
 NAME = "transaction.version"
 

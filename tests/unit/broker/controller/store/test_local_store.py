@@ -6,7 +6,7 @@ import pytest
 
 from broker.controller.store import local_store
 from broker.controller.store.metadata_store import Put, StoreUnavailableError, key_absent
-from tests.fakes.metadata_store import Fault, MemoryStore
+from tests.fakes.broker.metadata_store import Fault, MemoryStore
 from tests.fakes.timer import ManualTimer
 
 

@@ -10,7 +10,7 @@ from broker.controller.store.metadata_store import (
     key_absent,
 )
 from broker.controller.store.store_writer import ConflictError, StoreWriter, Unit
-from tests.fakes.metadata_store import Fault, MemoryStore
+from tests.fakes.broker.metadata_store import Fault, MemoryStore
 
 
 def creation(name: str, *, keys: int = 1, size: int = 0) -> Unit:

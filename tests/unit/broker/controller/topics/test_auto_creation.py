@@ -6,8 +6,8 @@ import pytest
 
 from broker.controller.topics.topics import NewTopic
 from protocol.error_codes import ErrorCode
-from tests.fakes.controller import open_controller
-from tests.fakes.metadata_store import Fault, MemoryStore
+from tests.fakes.broker.controller import open_controller
+from tests.fakes.broker.metadata_store import Fault, MemoryStore
 
 
 async def test_automatic_creations_are_shared() -> None:

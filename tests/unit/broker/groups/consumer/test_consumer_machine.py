@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from broker.controller.images.cluster_image import TopicImage
 from protocol.error_codes import ErrorCode
 from tests.effort import examples
-from tests.fakes.offsets_partition import topic_image
+from tests.fakes.broker.offsets_partition import topic_image
 from tests.unit.broker.groups.consumer.harness import IDS, REBALANCE_MS, ConsumerHarness, Reply
 
 MEMBERS = st.integers(0, 3)

@@ -4,7 +4,7 @@ import pytest
 
 from broker.groups.consumer.member import MemberState
 from protocol.error_codes import ErrorCode
-from tests.fakes.offsets_partition import topic_image
+from tests.fakes.broker.offsets_partition import topic_image
 from tests.unit.broker.groups.consumer.harness import (
     BAR,
     FOO,

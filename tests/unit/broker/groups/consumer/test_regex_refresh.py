@@ -3,7 +3,7 @@
 import pytest
 
 from broker.groups.consumer import regex_refresh
-from tests.fakes.offsets_partition import topic_image
+from tests.fakes.broker.offsets_partition import topic_image
 from tests.unit.broker.groups.consumer.harness import ConsumerHarness
 
 

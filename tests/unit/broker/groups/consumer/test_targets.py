@@ -6,7 +6,7 @@ from broker.groups.consumer import targets
 from broker.groups.consumer.targets import FIRST_QUIET_MS as QUIET_MS
 from broker.groups.consumer.targets import INLINE_SIZE_MAX, RETRY_MS
 from protocol.error_codes import ErrorCode
-from tests.fakes.offsets_partition import topic_image
+from tests.fakes.broker.offsets_partition import topic_image
 from tests.unit.broker.groups.consumer.harness import ConsumerHarness
 
 INTERVAL_MS = 1_000

@@ -28,7 +28,7 @@ from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from storage.environment.randomness import SeededRandomness
-from tests.fakes.offsets_partition import FakeController, FakeReplicaManager, topic_image
+from tests.fakes.broker.offsets_partition import FakeController, FakeReplicaManager, topic_image
 from tests.unit.broker.groups.harness import BY_NUMBER, Harness
 
 SESSION_MS = 45_000

@@ -28,7 +28,7 @@ from protocol.internal.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
-from tests.fakes.offsets_partition import topic_image
+from tests.fakes.broker.offsets_partition import topic_image
 from tests.fakes.timer import ManualTimer
 
 TOPICS = {name: topic_image(name, number, 4) for number, name in enumerate(("t", "u"), 1)}

@@ -7,7 +7,7 @@ from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.consumer.member import ConsumerGroupMember
 from broker.groups.modern.group_hashes import GroupHashes
 from broker.groups.modern.metadata_hash import group_hash, topic_hash
-from tests.fakes.offsets_partition import FakeController, topic_image
+from tests.fakes.broker.offsets_partition import FakeController, topic_image
 
 
 def group_of(*topics: str) -> ConsumerGroup:

@@ -22,8 +22,8 @@ from protocol.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
-from tests.fakes.offsets_partition import FakeController, FakeReplicaManager, topic_image
-from tests.fakes.share_persister import FakeSharePersister
+from tests.fakes.broker.offsets_partition import FakeController, FakeReplicaManager, topic_image
+from tests.fakes.broker.share_persister import FakeSharePersister
 from tests.unit.broker.groups.harness import BY_NUMBER, Harness
 
 SESSION_MS = 45_000

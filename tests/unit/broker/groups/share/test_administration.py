@@ -4,7 +4,7 @@ import pytest
 
 from broker.coordinator.persister import ShareSummary
 from protocol.error_codes import ErrorCode
-from tests.fakes.offsets_partition import topic_image
+from tests.fakes.broker.offsets_partition import topic_image
 from tests.unit.broker.groups.share.harness import BAR, FOO, ShareHarness
 
 FAILED = ErrorCode.COORDINATOR_NOT_AVAILABLE

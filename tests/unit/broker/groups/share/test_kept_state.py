@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.groups.share.kept_state import LONG_AGO_MS, KeptState, TopicPartitions
-from tests.fakes.offsets_partition import FakeController, topic_image
+from tests.fakes.broker.offsets_partition import FakeController, topic_image
 
 FOO, BAR = UUID(int=1), UUID(int=2)
 IMAGE = FakeController(topic_image("foo", 1, 3), topic_image("bar", 2, 1)).image

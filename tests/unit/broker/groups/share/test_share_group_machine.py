@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from protocol.error_codes import ErrorCode
-from tests.fakes.offsets_partition import topic_image
+from tests.fakes.broker.offsets_partition import topic_image
 from tests.unit.broker.groups.share.harness import FOO, SESSION_MS, ShareHarness
 
 MEMBERS = st.sampled_from(["m1", "m2", "m3"])

@@ -31,8 +31,8 @@ from protocol.records.control import build_end_transaction_marker
 from protocol.records.record import iterate_records
 from storage.errors import OffsetNotLocalError
 from storage.types.append_origin import AppendOrigin
-from tests.fakes.partition_persister import FakePersister
-from tests.fakes.remote_reader import FakeRemoteReader
+from tests.fakes.broker.partition_persister import FakePersister
+from tests.fakes.broker.remote_reader import FakeRemoteReader
 from tests.unit.broker.world import World, batch, topic_id
 from tiered.errors import RemoteStorageError
 

@@ -30,7 +30,7 @@ from broker.share.delivery.share_partition import (
 )
 from protocol.error_codes import ErrorCode as E
 from protocol.internal.share_state import StateBatch
-from tests.fakes.partition_persister import FakePersister
+from tests.fakes.broker.partition_persister import FakePersister
 from tests.fakes.timer import ManualTimer
 
 KEY = SharePartitionKey("group", UUID(int=1), 0)

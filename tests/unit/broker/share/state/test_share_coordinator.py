@@ -22,8 +22,8 @@ from protocol.error_codes import ErrorCode as E
 from protocol.internal.share_state import StateBatch
 from protocol.records.builder import build_batch
 from storage.types.topic_partition import TopicPartition
-from tests.fakes.coordinator_log import CoordinatorLog
-from tests.fakes.offsets_partition import FakeController, topic_image
+from tests.fakes.broker.coordinator_log import CoordinatorLog
+from tests.fakes.broker.offsets_partition import FakeController, topic_image
 from tests.fakes.timer import ManualTimer
 
 TOPIC_ID = UUID(int=5)

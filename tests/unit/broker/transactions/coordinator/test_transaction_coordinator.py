@@ -12,7 +12,7 @@ from broker.transactions.coordinator.transaction_coordinator import TRANSACTION_
 from broker.transactions.coordinator.transaction_state import TransactionState as S
 from broker.transactions.interfaces import PartitionRegistrar, ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
-from tests.fakes.offsets_partition import topic_image
+from tests.fakes.broker.offsets_partition import topic_image
 from tests.unit.broker.transactions.conftest import MakeCoordinator
 from tests.unit.broker.transactions.harness import A, B, Coordinator
 

@@ -40,9 +40,9 @@ from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from storage.producers.verification import TransactionTerms
 from storage.types.topic_partition import TopicPartition
+from tests.fakes.broker.offsets_partition import FakeController, topic_image
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import KEEP_ALL, Event, FakeFilesystem
-from tests.fakes.offsets_partition import FakeController, topic_image
 from tests.fakes.timer import ManualTimer
 from tests.unit.broker.transactions.harness import Ended, FakeProducerIds
 

@@ -13,8 +13,8 @@ from pipeline.lake.errors import JobConfigError, TopicReplacedError
 from pipeline.lake.settings.config import JobConfig, parse_job
 from pipeline.plan.errors import PlanError
 from pipeline.read.piece.piece_rows import ReadOptions
-from tests.fakes.lake_bucket import LakeBucket, orders_bucket, record
-from tests.fakes.lake_tables import KINDS, coordinates, read_table
+from tests.fakes.lake.tables import KINDS, coordinates, read_table
+from tests.fakes.lake.topic_bucket import LakeBucket, orders_bucket, record
 
 
 def job(root: Path, kind: str = "parquet", more: str = "", source: str = "") -> JobConfig:

@@ -12,7 +12,7 @@ from pipeline.lake.schemas.registry import RegistryError
 from pipeline.lake.settings.config import JobConfig, parse_job
 from pipeline.lake.values.converter import Converter
 from storage.environment.filesystem import LocalFilesystem
-from tests.fakes.schema_registry import running_registry
+from tests.fakes.kafka.schema_registry import running_registry
 
 
 def config(value: str, key: str = "{format: raw}") -> JobConfig:

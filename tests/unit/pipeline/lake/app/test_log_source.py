@@ -11,9 +11,9 @@ from pipeline.plan.piece import BrokerPiece, PartitionName, Piece, RemotePiece
 from pipeline.source.partition_view import PartitionView
 from pipeline.source.planner import Planner
 from storage.types.topic_partition import TopicPartition
-from tests.fakes.lake_bucket import orders_bucket
-from tests.fakes.lake_log import HOUR_MS
-from tests.unit.storage.log_model import NOW_MS
+from tests.fakes.lake.numbers_log import HOUR_MS
+from tests.fakes.lake.topic_bucket import orders_bucket
+from tests.unit.storage.log.log_model import NOW_MS
 
 NAME = PartitionName("t", UUID(int=1), 0)
 CONFIG = parse_job(

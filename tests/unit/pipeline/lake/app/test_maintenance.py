@@ -7,9 +7,9 @@ import pytest
 from pipeline.lake.app.maintenance import group_settings, maintain_job
 from pipeline.lake.errors import ForeignTableError
 from pipeline.lake.settings.config import parse_job
-from tests.fakes.lake_jobs import lake_job, run
-from tests.fakes.lake_log import FakeLog
-from tests.fakes.lake_tables import coordinates, open_sink, read_table
+from tests.fakes.lake.jobs import lake_job, run
+from tests.fakes.lake.numbers_log import FakeLog
+from tests.fakes.lake.tables import coordinates, open_sink, read_table
 
 MIB = 1024 * 1024
 

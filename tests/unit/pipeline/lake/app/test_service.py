@@ -15,9 +15,9 @@ from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import LostOffsetsError, TableUnavailableError
 from pipeline.lake.job.job import Batch, LakeJob
 from tests.fakes.clock import ManualClock
-from tests.fakes.lake_jobs import lake_job
-from tests.fakes.lake_log import FakeLog, is_bad, rows_of
-from tests.fakes.lake_tables import coordinates, read_table
+from tests.fakes.lake.jobs import lake_job
+from tests.fakes.lake.numbers_log import FakeLog, is_bad, rows_of
+from tests.fakes.lake.tables import coordinates, read_table
 
 LOG = {0: (0, 60), 1: (5, 33)}
 

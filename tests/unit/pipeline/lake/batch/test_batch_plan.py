@@ -20,7 +20,7 @@ from pipeline.lake.batch.batch_plan import (
 )
 from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import ForeignTableError
-from tests.fakes.lake_tables import open_directory
+from tests.fakes.lake.tables import open_directory
 
 BASE = Progress("job", "orders", UUID(int=7), 4, {0: 10, 1: 0})
 PLAN = BatchPlan("0a1b2c3d", BASE, (TaskRange(0, 10, 20), TaskRange(0, 20, 25), TaskRange(1, 0, 3)))

@@ -7,7 +7,7 @@ import pytest
 from pipeline.lake.batch.first_offsets import FirstOffsets
 from pipeline.lake.errors import LostOffsetsError, StartError
 from pipeline.lake.settings.start import Start, StartTimes
-from tests.fakes.lake_log import HOUR_MS, FakeLog
+from tests.fakes.lake.numbers_log import HOUR_MS, FakeLog
 
 LOG = {0: (0, 20), 1: (5, 30)}
 

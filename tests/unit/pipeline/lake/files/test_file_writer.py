@@ -12,7 +12,7 @@ from pipeline.lake.files import file_writer
 from pipeline.lake.files.data_file import DataFile, FileNames
 from pipeline.lake.files.file_writer import FileWriter, WriterOptions, row_width
 from pipeline.lake.settings.config import parse_partition_field
-from tests.fakes.lake_tables import open_directory
+from tests.fakes.lake.tables import open_directory
 
 NAMES = FileNames("", "orders", UUID(int=7), 0, 0, 1000, "0a1b2c3d")
 HOUR_US = 3_600_000_000

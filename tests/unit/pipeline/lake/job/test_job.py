@@ -28,9 +28,9 @@ from pipeline.lake.stores.table_store import TableStore
 from pipeline.lake.work.local_runner import LocalRunner
 from pipeline.lake.work.task import QuarantinedError, ReadPiece, Task, TaskResult, TaskSpec
 from pipeline.plan.piece import Piece
-from tests.fakes.lake_jobs import SPEC, lake_job, run
-from tests.fakes.lake_log import HOUR_MS, FakeLog, is_bad, read_rows, rows_of
-from tests.fakes.lake_tables import KINDS, coordinates, open_directory, open_sink, read_table
+from tests.fakes.lake.jobs import SPEC, lake_job, run
+from tests.fakes.lake.numbers_log import HOUR_MS, FakeLog, is_bad, read_rows, rows_of
+from tests.fakes.lake.tables import KINDS, coordinates, open_directory, open_sink, read_table
 
 LOG = {0: (0, 60), 1: (5, 33)}
 OTHER_ID = UUID(int=99)

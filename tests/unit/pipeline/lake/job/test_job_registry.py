@@ -23,9 +23,9 @@ from pipeline.plan.piece import Piece
 from storage.environment.clock import SystemClock
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
-from tests.fakes.lake_log import FakeLog, is_marker, read_rows
-from tests.fakes.lake_tables import KINDS, coordinates, open_sink, read_table
-from tests.fakes.schema_registry import FakeSchemaRegistry, running_registry
+from tests.fakes.kafka.schema_registry import FakeSchemaRegistry, running_registry
+from tests.fakes.lake.numbers_log import FakeLog, is_marker, read_rows
+from tests.fakes.lake.tables import KINDS, coordinates, open_sink, read_table
 
 
 def schema(*fields: tuple[str, Any]) -> str:

@@ -15,10 +15,10 @@ from pipeline.lake.schemas.registry import RegistryClient, RegistryError
 from pipeline.lake.schemas.spec import RegistrySpec
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns
 from pipeline.plan.piece import Piece
-from tests.fakes.lake_jobs import lake_job, run
-from tests.fakes.lake_log import FakeLog, is_bad, read_rows, rows_of
-from tests.fakes.lake_tables import KINDS, coordinates, read_table
-from tests.fakes.schema_registry import FakeSchemaRegistry, running_registry
+from tests.fakes.kafka.schema_registry import FakeSchemaRegistry, running_registry
+from tests.fakes.lake.jobs import lake_job, run
+from tests.fakes.lake.numbers_log import FakeLog, is_bad, read_rows, rows_of
+from tests.fakes.lake.tables import KINDS, coordinates, read_table
 
 LOG = {0: (0, 60), 1: (5, 33)}
 

@@ -15,9 +15,9 @@ import pytest
 from pipeline.lake.reconcile.reconcile import Reconciler
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns
 from pipeline.plan.piece import Piece
-from tests.fakes.lake_jobs import lake_job, run
-from tests.fakes.lake_log import FakeLog, read_rows
-from tests.fakes.lake_tables import KINDS, open_sink, read_table
+from tests.fakes.lake.jobs import lake_job, run
+from tests.fakes.lake.numbers_log import FakeLog, read_rows
+from tests.fakes.lake.tables import KINDS, open_sink, read_table
 
 DDL = """
 b boolean, t tinyint, s smallint, i int, l bigint, f float, d double, st string, da date,

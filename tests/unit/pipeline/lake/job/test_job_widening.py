@@ -11,9 +11,9 @@ import pytest
 from pipeline.lake.schemas.evolution import SchemaChangeError
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns
 from pipeline.plan.piece import Piece
-from tests.fakes.lake_jobs import lake_job, run
-from tests.fakes.lake_log import FakeLog, is_marker, read_rows
-from tests.fakes.lake_tables import KINDS, open_sink, read_table
+from tests.fakes.lake.jobs import lake_job, run
+from tests.fakes.lake.numbers_log import FakeLog, is_marker, read_rows
+from tests.fakes.lake.tables import KINDS, open_sink, read_table
 
 NARROW = "id int, part float, price decimal(4,2), s struct<n: int>"
 WIDE = "id bigint, part double, price decimal(9,2), s struct<n: bigint>"

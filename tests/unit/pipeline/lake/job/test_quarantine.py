@@ -17,9 +17,9 @@ from pipeline.lake.settings.config import parse_partition_field
 from pipeline.lake.sinks.base import Sink, TableView
 from pipeline.lake.sinks.parquet import ParquetState
 from pipeline.lake.work.task import TableTarget, TaskSpec
-from tests.fakes.lake_jobs import FIELDS, SPEC, FixedColumns, lake_job, run
-from tests.fakes.lake_log import FakeLog, is_bad, rows_of
-from tests.fakes.lake_tables import KINDS, OpenDirectory, coordinates, open_sink, read_table
+from tests.fakes.lake.jobs import FIELDS, SPEC, FixedColumns, lake_job, run
+from tests.fakes.lake.numbers_log import FakeLog, is_bad, rows_of
+from tests.fakes.lake.tables import KINDS, OpenDirectory, coordinates, open_sink, read_table
 
 PARTITIONS = {0: (0, 60), 1: (5, 40)}
 

@@ -9,11 +9,11 @@ import pytest
 from pipeline.lake.app.assembly import run_job
 from pipeline.lake.errors import ForeignTableError
 from pipeline.lake.sinks.fence import PROBE
-from tests.fakes.http_faults import Fault, faulty_http
-from tests.fakes.lake_bucket import orders_bucket, record
-from tests.fakes.lake_s3 import BUCKET, job, read, rows_of
-from tests.fakes.lake_tables import KINDS, coordinates
-from tests.fakes.moto_server import make_bucket, s3_settings
+from tests.fakes.lake.s3_jobs import BUCKET, job, read, rows_of
+from tests.fakes.lake.tables import KINDS, coordinates
+from tests.fakes.lake.topic_bucket import orders_bucket, record
+from tests.fakes.network.http_faults import Fault, faulty_http
+from tests.fakes.s3.moto_server import make_bucket, s3_settings
 
 
 @pytest.mark.parametrize("kind", KINDS)

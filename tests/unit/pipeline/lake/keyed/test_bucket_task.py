@@ -21,8 +21,8 @@ from pipeline.lake.runs.run_file import Run
 from pipeline.lake.runs.run_writer import RunWriter
 from pipeline.lake.schemas.columns import ORDER_TIME, TIMESTAMP
 from pipeline.lake.work.task import TableTarget
-from tests.fakes.lake_log import TOPIC_ID
-from tests.fakes.lake_tables import OpenDirectory, open_directory
+from tests.fakes.lake.numbers_log import TOPIC_ID
+from tests.fakes.lake.tables import OpenDirectory, open_directory
 
 SCHEMA = pa.schema(
     [

@@ -26,7 +26,8 @@ from pipeline.lake.schemas.spec import ConverterSpec, FieldSpec
 from pipeline.lake.sinks.base import TableView
 from pipeline.lake.work.local_runner import LocalRunner
 from pipeline.lake.work.task import TableTarget, TaskSpec
-from tests.fakes.keyed_log import (
+from tests.fakes.lake.jobs import BUCKETS, FixedColumns, lake_job, run
+from tests.fakes.lake.keyed_log import (
     UPSERT,
     KeyedLog,
     Record,
@@ -34,8 +35,7 @@ from tests.fakes.keyed_log import (
     rows_of_table,
     value,
 )
-from tests.fakes.lake_jobs import BUCKETS, FixedColumns, lake_job, run
-from tests.fakes.lake_tables import (
+from tests.fakes.lake.tables import (
     KINDS,
     OpenDirectory,
     open_directory,

@@ -8,10 +8,10 @@ import pytest
 
 from pipeline.lake.errors import CommitConflictError
 from pipeline.lake.work.local_runner import LocalRunner
-from tests.fakes.lake_jobs import lake_job, run
-from tests.fakes.lake_log import FakeLog, is_bad, read_rows, rows_of
-from tests.fakes.lake_tables import KINDS, coordinates, open_sink, read_table
-from tests.fakes.lake_upkeep import lake_upkeep, maintain
+from tests.fakes.lake.jobs import lake_job, run
+from tests.fakes.lake.numbers_log import FakeLog, is_bad, read_rows, rows_of
+from tests.fakes.lake.tables import KINDS, coordinates, open_sink, read_table
+from tests.fakes.lake.upkeep import lake_upkeep, maintain
 
 T = TypeVar("T")
 R = TypeVar("R")

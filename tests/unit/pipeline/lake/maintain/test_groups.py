@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pipeline.lake.files.data_file import CompactedNames, FileNames
 from pipeline.lake.maintain.groups import Group, GroupSettings, choose_groups
 from pipeline.lake.sinks.base import TableFile
-from tests.fakes.lake_log import TOPIC_ID
+from tests.fakes.lake.numbers_log import TOPIC_ID
 
 SETTINGS = GroupSettings(target_bytes=1000, small_bytes=500, min_files=3)
 

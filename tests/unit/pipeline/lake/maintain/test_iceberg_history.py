@@ -8,10 +8,10 @@ import pytest
 from pipeline.lake.maintain import iceberg_history
 from pipeline.lake.maintain.left_over import Ages
 from pipeline.lake.work.local_runner import LocalRunner
-from tests.fakes.lake_jobs import lake_job, run
-from tests.fakes.lake_log import FakeLog, is_bad, read_rows, rows_of
-from tests.fakes.lake_tables import coordinates, open_catalog, open_sink, read_table
-from tests.fakes.lake_upkeep import HOUR_MS, lake_upkeep
+from tests.fakes.lake.jobs import lake_job, run
+from tests.fakes.lake.numbers_log import FakeLog, is_bad, read_rows, rows_of
+from tests.fakes.lake.tables import coordinates, open_catalog, open_sink, read_table
+from tests.fakes.lake.upkeep import HOUR_MS, lake_upkeep
 
 LOG = {0: (0, 120)}
 GOOD = [one for one in rows_of(LOG) if not is_bad(one[1])]

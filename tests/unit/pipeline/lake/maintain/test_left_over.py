@@ -11,10 +11,10 @@ from pipeline.lake.errors import LakeError, NothingRemovedError
 from pipeline.lake.files.data_file import CompactedNames, FileNames
 from pipeline.lake.maintain.left_over import Ages
 from pipeline.lake.maintain.upkeep import Maintained, Upkeep
-from tests.fakes.lake_jobs import lake_job, run
-from tests.fakes.lake_log import TOPIC_ID, FakeLog, is_bad, rows_of
-from tests.fakes.lake_tables import KINDS, coordinates, open_sink, read_table
-from tests.fakes.lake_upkeep import HOUR_MS, AheadClock, lake_upkeep, maintain
+from tests.fakes.lake.jobs import lake_job, run
+from tests.fakes.lake.numbers_log import TOPIC_ID, FakeLog, is_bad, rows_of
+from tests.fakes.lake.tables import KINDS, coordinates, open_sink, read_table
+from tests.fakes.lake.upkeep import HOUR_MS, AheadClock, lake_upkeep, maintain
 
 LOG = {0: (0, 60), 1: (5, 33)}
 

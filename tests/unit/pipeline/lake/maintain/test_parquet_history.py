@@ -7,10 +7,10 @@ import pytest
 from pipeline.lake.errors import CommitConflictError
 from pipeline.lake.maintain.left_over import Ages
 from pipeline.lake.sinks.parquet import COMMITS
-from tests.fakes.lake_jobs import lake_job, run
-from tests.fakes.lake_log import FakeLog, is_bad, rows_of
-from tests.fakes.lake_tables import coordinates, open_directory, open_sink, read_table
-from tests.fakes.lake_upkeep import lake_upkeep, maintain
+from tests.fakes.lake.jobs import lake_job, run
+from tests.fakes.lake.numbers_log import FakeLog, is_bad, rows_of
+from tests.fakes.lake.tables import coordinates, open_directory, open_sink, read_table
+from tests.fakes.lake.upkeep import lake_upkeep, maintain
 
 LOG = {0: (0, 120)}
 GOOD = [one for one in rows_of(LOG) if not is_bad(one[1])]

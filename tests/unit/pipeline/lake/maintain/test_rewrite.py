@@ -15,8 +15,8 @@ from pipeline.lake.settings.config import parse_partition_field
 from pipeline.lake.sinks.base import TableFile
 from pipeline.lake.stores.directory_store import DirectoryStore
 from pipeline.lake.work.task import TableTarget
-from tests.fakes.lake_log import TOPIC_ID
-from tests.fakes.lake_tables import OpenDirectory, open_directory
+from tests.fakes.lake.numbers_log import TOPIC_ID
+from tests.fakes.lake.tables import OpenDirectory, open_directory
 
 SCHEMA = pa.schema(
     [

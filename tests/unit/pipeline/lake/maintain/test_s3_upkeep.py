@@ -13,10 +13,10 @@ import pytest
 from pipeline.lake.app.assembly import run_job
 from pipeline.lake.app.maintenance import maintain_job
 from pipeline.lake.settings.config import JobConfig
-from tests.fakes.lake_bucket import orders_bucket
-from tests.fakes.lake_s3 import BUCKET, job, read, rows_of
-from tests.fakes.lake_tables import KINDS, coordinates
-from tests.fakes.moto_server import make_bucket, s3_settings
+from tests.fakes.lake.s3_jobs import BUCKET, job, read, rows_of
+from tests.fakes.lake.tables import KINDS, coordinates
+from tests.fakes.lake.topic_bucket import orders_bucket
+from tests.fakes.s3.moto_server import make_bucket, s3_settings
 
 T = TypeVar("T")
 

@@ -6,10 +6,10 @@ import pytest
 
 from pipeline.lake.maintain.histories import history_of
 from pipeline.lake.maintain.shape import TableShape, shape_of
-from tests.fakes.lake_jobs import lake_job, run
-from tests.fakes.lake_log import FakeLog
-from tests.fakes.lake_tables import KINDS, open_sink
-from tests.fakes.lake_upkeep import lake_upkeep, maintain
+from tests.fakes.lake.jobs import lake_job, run
+from tests.fakes.lake.numbers_log import FakeLog
+from tests.fakes.lake.tables import KINDS, open_sink
+from tests.fakes.lake.upkeep import lake_upkeep, maintain
 
 
 def shape(kind: str, root: Path, small_bytes: int = 20_000) -> TableShape:

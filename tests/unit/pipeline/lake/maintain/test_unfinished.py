@@ -10,8 +10,8 @@ from pipeline.lake.errors import ForeignTableError
 from pipeline.lake.files.data_file import BucketNames, CompactedNames, FileNames
 from pipeline.lake.maintain.unfinished import StoredPlan, Unfinished, stored_plans
 from pipeline.lake.stores.table_store import StoredFile
-from tests.fakes.lake_log import TOPIC_ID
-from tests.fakes.lake_tables import open_directory
+from tests.fakes.lake.numbers_log import TOPIC_ID
+from tests.fakes.lake.tables import open_directory
 
 OTHER_ID = UUID(int=99)
 PROGRESS = Progress("orders-lake", "orders", TOPIC_ID, 4, {0: 100, 1: 50})

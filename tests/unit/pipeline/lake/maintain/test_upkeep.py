@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from pipeline.lake.maintain.left_over import Ages
-from tests.fakes.lake_jobs import lake_job, run
-from tests.fakes.lake_log import FakeLog, is_bad, rows_of
-from tests.fakes.lake_tables import KINDS, coordinates, open_sink, read_table
-from tests.fakes.lake_upkeep import lake_upkeep, maintain
+from tests.fakes.lake.jobs import lake_job, run
+from tests.fakes.lake.numbers_log import FakeLog, is_bad, rows_of
+from tests.fakes.lake.tables import KINDS, coordinates, open_sink, read_table
+from tests.fakes.lake.upkeep import lake_upkeep, maintain
 
 LOG = {0: (0, 200), 1: (5, 133)}
 

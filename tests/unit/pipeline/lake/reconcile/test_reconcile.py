@@ -15,9 +15,9 @@ from pipeline.lake.reconcile.reconcile import Reconciled, Reconciler, differing
 from pipeline.lake.schemas.spec import ConverterSpec, FieldSpec
 from pipeline.lake.sinks.base import Sink
 from pipeline.lake.sinks.parquet import ParquetState
-from tests.fakes.lake_jobs import FIELDS, SPEC, FixedColumns, lake_job, run
-from tests.fakes.lake_log import FakeLog, read_rows, rows_of
-from tests.fakes.lake_tables import KINDS, open_sink
+from tests.fakes.lake.jobs import FIELDS, SPEC, FixedColumns, lake_job, run
+from tests.fakes.lake.numbers_log import FakeLog, read_rows, rows_of
+from tests.fakes.lake.tables import KINDS, open_sink
 
 PARTITIONS = {0: (0, 60), 1: (5, 40)}
 

@@ -10,7 +10,7 @@ from pipeline.lake.schemas.protobuf_schema import (
     message_of_file,
     message_of_registry,
 )
-from tests.unit.pipeline.lake.values.protos import definition, file, message
+from tests.fakes.lake.proto_messages import definition, file, message
 
 OTHER = file("other.proto", message("Other", "int32 x"))
 MAIN = file(

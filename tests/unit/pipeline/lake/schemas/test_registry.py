@@ -17,7 +17,7 @@ from pipeline.lake.schemas.registry import (
 )
 from pipeline.lake.schemas.spec import RegistrySpec
 from tests.fakes.clock import ManualClock
-from tests.fakes.schema_registry import FakeSchemaRegistry, running_registry
+from tests.fakes.kafka.schema_registry import FakeSchemaRegistry, running_registry
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from pipeline.lake.errors import ForeignTableError, TableUnavailableError
 from pipeline.lake.files.data_file import DataFile, range_of
 from pipeline.lake.settings.config import StoreConfig, parse_partition_field
 from pipeline.lake.sinks.delta import DeltaSink, partition_column, storage_options
-from tests.fakes.lake_jobs import lake_job
-from tests.fakes.lake_log import FakeLog
-from tests.fakes.lake_tables import open_directory, open_sink
+from tests.fakes.lake.jobs import lake_job
+from tests.fakes.lake.numbers_log import FakeLog
+from tests.fakes.lake.tables import open_directory, open_sink
 
 TOPIC_ID = UUID(int=7)
 BEGUN = Progress("orders-lake", "orders", TOPIC_ID, 0, {})

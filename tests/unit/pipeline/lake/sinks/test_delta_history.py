@@ -9,9 +9,9 @@ from deltalake.schema import PrimitiveType
 
 from pipeline.lake.errors import ForeignTableError
 from pipeline.lake.sinks.delta_history import told_by
-from tests.fakes.lake_jobs import lake_job, run
-from tests.fakes.lake_log import FakeLog, is_bad, rows_of
-from tests.fakes.lake_tables import coordinates, open_directory, open_sink, read_table
+from tests.fakes.lake.jobs import lake_job, run
+from tests.fakes.lake.numbers_log import FakeLog, is_bad, rows_of
+from tests.fakes.lake.tables import coordinates, open_directory, open_sink, read_table
 
 LOG = {0: (0, 60), 1: (5, 33)}
 GOOD = [one for one in rows_of(LOG) if not is_bad(one[1])]

@@ -10,7 +10,7 @@ from pipeline.lake.sinks.fence import PROBE, check_fence
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness, SystemRandomness
 from tests.contract.test_table_sink import BEGUN, SCHEMA
-from tests.fakes.lake_tables import ForgetfulStore, open_directory
+from tests.fakes.lake.tables import ForgetfulStore, open_directory
 
 
 def test_a_store_that_holds_is_trusted_again_and_again(tmp_path: Path) -> None:

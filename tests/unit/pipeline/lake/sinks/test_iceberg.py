@@ -10,7 +10,7 @@ import pytest
 from pipeline.lake.batch.progress import KEY, Progress
 from pipeline.lake.errors import ForeignTableError
 from pipeline.lake.sinks.iceberg import PROPERTIES, SEQUENCE
-from tests.fakes.lake_tables import open_catalog, open_sink
+from tests.fakes.lake.tables import open_catalog, open_sink
 
 BEGUN = Progress("orders-lake", "orders", UUID(int=7), 0, {})
 SCHEMA = pa.schema(

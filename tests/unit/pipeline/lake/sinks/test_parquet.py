@@ -20,7 +20,7 @@ from pipeline.lake.sinks.parquet import (
 from pipeline.lake.stores.directory_store import DirectoryStore
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
-from tests.fakes.lake_tables import ForgetfulStore, open_directory
+from tests.fakes.lake.tables import ForgetfulStore, open_directory
 
 BEGUN = Progress("job", "orders", UUID(int=7), 0, {})
 SCHEMA = pa.schema([("offset", pa.int64())])

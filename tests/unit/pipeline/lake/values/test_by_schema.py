@@ -23,7 +23,7 @@ from pipeline.lake.values.avro import AvroReader
 from pipeline.lake.values.by_schema import OneSchemaFormat
 from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns
-from tests.fakes.schema_registry import FakeSchemaRegistry, running_registry
+from tests.fakes.kafka.schema_registry import FakeSchemaRegistry, running_registry
 from tests.unit.pipeline.lake.values.batches import batch
 
 

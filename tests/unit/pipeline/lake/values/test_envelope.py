@@ -12,8 +12,8 @@ import pytest
 from pipeline.lake.schemas.json_schema import InferenceError
 from pipeline.lake.values.converter import Converted, Converter
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns
+from tests.fakes.lake.proto_messages import definition, file, message
 from tests.unit.pipeline.lake.values.batches import batch
-from tests.unit.pipeline.lake.values.protos import definition, file, message
 
 DDL = b"id bigint, name string"
 

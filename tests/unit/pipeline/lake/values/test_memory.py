@@ -13,7 +13,7 @@ from pipeline.lake.values.converter import Converter
 from pipeline.lake.schemas.spec import MAX_VALUE_BYTES
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns
 from tests.unit.pipeline.lake.values.batches import batch
-from tests.unit.pipeline.lake.values.protos import definition, file, message
+from tests.fakes.lake.proto_messages import definition, file, message
 
 SIZE = MAX_VALUE_BYTES - 100
 

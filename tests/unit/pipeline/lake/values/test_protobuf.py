@@ -16,9 +16,9 @@ from pipeline.lake.schemas.spec import RegistrySpec
 from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns
 from tests.effort import examples
-from tests.fakes.schema_registry import FakeSchemaRegistry, running_registry
+from tests.fakes.kafka.schema_registry import FakeSchemaRegistry, running_registry
+from tests.fakes.lake.proto_messages import classes, definition, file, message
 from tests.unit.pipeline.lake.values.batches import batch
-from tests.unit.pipeline.lake.values.protos import classes, definition, file, message
 
 INNER = message("Line", "string sku", "int32 count")
 V1 = file(

@@ -10,7 +10,7 @@ import pytest
 from pipeline.lake.schemas.ddl import to_ddl
 from pipeline.lake.schemas.protobuf_schema import ProtobufSchemaError
 from pipeline.lake.values.protobuf import protobuf_of_file
-from tests.unit.pipeline.lake.values.protos import classes, definition, file, map_entry, message
+from tests.fakes.lake.proto_messages import classes, definition, file, map_entry, message
 
 GOOGLE = tuple(
     f"google/protobuf/{n}.proto" for n in ("timestamp", "wrappers", "struct", "duration")

@@ -12,10 +12,10 @@ import pytest
 
 from pipeline.lake.errors import TaskFailedError
 from pipeline.lake.work.local_runner import LocalRunner
-from tests.fakes.lake_jobs import lake_job, run
-from tests.fakes.lake_log import FakeLog, is_bad, read_rows, rows_of
-from tests.fakes.lake_tables import coordinates, read_table
-from tests.fakes.lake_world import is_alive
+from tests.fakes.lake.jobs import lake_job, run
+from tests.fakes.lake.numbers_log import FakeLog, is_bad, read_rows, rows_of
+from tests.fakes.lake.tables import coordinates, read_table
+from tests.fakes.lake.world import is_alive
 
 LOG = {0: (0, 30), 1: (5, 12)}
 GOOD = [one for one in rows_of(LOG) if not is_bad(one[1])]
@@ -48,8 +48,8 @@ import os, signal, sys
 from pathlib import Path
 from tests.unit.pipeline.lake.work.test_local_runner import LOG
 from pipeline.lake.work.local_runner import LocalRunner
-from tests.fakes.lake_jobs import lake_job
-from tests.fakes.lake_log import FakeLog, read_rows
+from tests.fakes.lake.jobs import lake_job
+from tests.fakes.lake.numbers_log import FakeLog, read_rows
 
 if __name__ == "__main__":
     runner = LocalRunner(read_rows, workers=2)

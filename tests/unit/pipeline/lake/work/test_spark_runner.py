@@ -14,9 +14,9 @@ from pipeline.lake.work.spark_runner import _reason, attempt
 from pipeline.lake.work.task import TableTarget, Task, TaskResult, TaskSpec
 from pipeline.plan.piece import BrokerPiece, PartitionName, Piece
 from pipeline.read.read_errors import LostOffsetsError
-from tests.fakes.lake_jobs import SPEC
-from tests.fakes.lake_log import TOPIC_ID, read_rows
-from tests.fakes.lake_tables import OpenDirectory
+from tests.fakes.lake.jobs import SPEC
+from tests.fakes.lake.numbers_log import TOPIC_ID, read_rows
+from tests.fakes.lake.tables import OpenDirectory
 
 NAMES = FileNames("", "orders", TOPIC_ID, 0, 0, 20, "0a1b2c3d")
 PARTITION = PartitionName("orders", TOPIC_ID, 0)

@@ -23,9 +23,9 @@ from pipeline.lake.work.task import (
     run_task,
 )
 from pipeline.plan.piece import BrokerPiece, PartitionName, Piece
-from tests.fakes.lake_jobs import SPEC
-from tests.fakes.lake_log import TOPIC_ID, is_bad, is_marker, read_rows
-from tests.fakes.lake_tables import OpenDirectory
+from tests.fakes.lake.jobs import SPEC
+from tests.fakes.lake.numbers_log import TOPIC_ID, is_bad, is_marker, read_rows
+from tests.fakes.lake.tables import OpenDirectory
 
 NAMES = FileNames("", "orders", TOPIC_ID, 0, 0, 60, "0a1b2c3d")
 GOOD = [o for o in range(60) if not is_marker(o) and not is_bad(o)]

@@ -25,7 +25,7 @@ from protocol.error_codes import ErrorCode
 from protocol.primitives import NIL_UUID
 from protocol.records.builder import build_batch
 from tests.fakes.clock import ManualClock
-from tests.fakes.kafka_cluster import Drop, KafkaCluster
+from tests.fakes.kafka.memory_cluster import Drop, KafkaCluster
 
 
 class World:

@@ -4,7 +4,7 @@ from pipeline.read.broker.cluster import CONNECTIONS_MAX, BrokerCluster, parse_a
 from pipeline.read.broker.errors import BrokerError
 from storage.environment.clock import sleep_ms
 from tests.fakes.clock import ManualClock
-from tests.fakes.kafka_cluster import KafkaCluster
+from tests.fakes.kafka.memory_cluster import KafkaCluster
 
 
 def test_addresses_are_taken_apart() -> None:

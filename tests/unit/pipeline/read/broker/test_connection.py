@@ -7,7 +7,7 @@ from pipeline.read.broker.errors import BrokerError, BrokerUnreachableError
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.fakes.kafka_cluster import Drop, KafkaCluster
+from tests.fakes.kafka.memory_cluster import Drop, KafkaCluster
 
 
 def connected(cluster: KafkaCluster) -> BrokerConnection:

@@ -14,7 +14,7 @@ from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.records.batch import update_crc
 from protocol.records.builder import build_batch
-from tests.fakes.kafka_cluster import Drop
+from tests.fakes.kafka.memory_cluster import Drop
 from tests.unit.pipeline.read.broker.test_client import World
 
 

@@ -8,7 +8,7 @@ from pipeline.read.bytes.batch_runs import BATCH_BYTES_MAX, BatchRun, OffsetBoun
 from pipeline.read.bytes.chunk_stream import CARRY_BYTES_MAX
 from pipeline.read.read_errors import DamagedBatchError, DamagedDataError, ReadError
 from protocol.records.batch import HEADER_SIZE, LOG_OVERHEAD
-from tests.unit.tiered.segments import batch
+from tests.unit.tiered.format.closed_segments import batch
 
 KEY = "t/0.log"
 

@@ -7,7 +7,7 @@ from pipeline.read.bytes.byte_source import FileBytes, StoreBytes
 from pipeline.read.bytes.store_thread import StoreThread
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
-from tests.fakes.object_store import FOREVER, Fault, MemoryObjectStore
+from tests.fakes.tiered.memory_object_store import FOREVER, Fault, MemoryObjectStore
 from tiered.errors import (
     CorruptRemoteDataError,
     ObjectNotFoundError,

@@ -17,10 +17,10 @@ from pipeline.read.bytes.chunk_stream import (
     chunk_groups,
 )
 from pipeline.read.read_errors import DamagedDataError
-from tests.fakes.object_store import FOREVER, Fault, StoredObject
+from tests.fakes.tiered.memory_object_store import FOREVER, Fault, StoredObject
 from tests.unit.pipeline.read.segment_world import SegmentWorld, segment_world
-from tests.unit.tiered.segments import make_segment
-from tests.unit.tiered.tier_worlds import CHUNK, text_segment
+from tests.unit.tiered.format.closed_segments import make_segment
+from tests.unit.tiered.storage_manager.memory_tier import CHUNK, text_segment
 from tiered.errors import ObjectNotFoundError, StoreDeniedError
 
 NOTHING = memoryview(b"")

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from pipeline.plan.piece import RemotePiece
 from pipeline.read.bytes.large_chunks import LargeChunkStream
 from pipeline.read.read_errors import DamagedDataError
-from tests.fakes.object_store import FOREVER, Fault, StoredObject
+from tests.fakes.tiered.memory_object_store import FOREVER, Fault, StoredObject
 from tests.unit.pipeline.read.bytes.test_chunk_stream import FORMS, NOTHING, drained
 from tests.unit.pipeline.read.segment_world import (
     SegmentWorld,
     plugin_objects_of,
     segment_world,
 )
-from tests.unit.tiered.tier_worlds import text_segment
+from tests.unit.tiered.storage_manager.memory_tier import text_segment
 from tiered.errors import ObjectNotFoundError
 
 SLICE = 700

@@ -9,7 +9,7 @@ from pipeline.read.bytes.open_buckets import OPEN_MAX, OpenBuckets
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
-from tests.fakes.object_store import MemoryObjectStore
+from tests.fakes.tiered.memory_object_store import MemoryObjectStore
 from tiered.format.key_ring import KeyRing
 
 

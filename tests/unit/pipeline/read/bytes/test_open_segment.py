@@ -6,9 +6,9 @@ import pytest
 from pipeline.read.bytes.open_segment import keys_of, open_segment
 from pipeline.read.read_errors import DamagedDataError
 from storage.environment.randomness import SeededRandomness
-from tests.fakes.object_store import FOREVER, Fault, StoredObject
+from tests.fakes.tiered.memory_object_store import FOREVER, Fault, StoredObject
 from tests.unit.pipeline.read.segment_world import SegmentWorld, segment_world
-from tests.unit.tiered.tier_worlds import text_segment
+from tests.unit.tiered.storage_manager.memory_tier import text_segment
 from tiered.errors import ObjectNotFoundError, RemoteStorageError
 from tiered.format.key_ring import KeyRing
 

@@ -17,11 +17,11 @@ from pipeline.read.read_errors import LostOffsetsError, ReadError
 from protocol.api_keys import ApiKey
 from storage.environment.filesystem import LocalFilesystem
 from tests.fakes.clock import ManualClock
-from tests.fakes.object_store import FOREVER, Fault
+from tests.fakes.tiered.memory_object_store import FOREVER, Fault
 from tests.unit.pipeline.plan.bucket_world import BucketWorld, Replica, Row
 from tests.unit.pipeline.read.broker.test_client import World as Brokers
 from tests.unit.pipeline.read.segment_world import record_segment, segment_world
-from tests.unit.storage.log_model import TOPIC_ID, read_batches
+from tests.unit.storage.log.log_model import TOPIC_ID, read_batches
 from tiered.errors import StoreDeniedError
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 

@@ -12,7 +12,7 @@ from pipeline.read.piece.segment_rows import SegmentRows
 from pipeline.read.read_errors import DamagedBatchError, DamagedDataError
 from protocol.records.batch import update_crc
 from protocol.records.compression import Codec
-from tests.fakes.object_store import FOREVER, Fault, StoredObject
+from tests.fakes.tiered.memory_object_store import FOREVER, Fault, StoredObject
 from tests.unit.pipeline.read.batches import expected
 from tests.unit.pipeline.read.segment_world import (
     PARTITION,
@@ -22,7 +22,7 @@ from tests.unit.pipeline.read.segment_world import (
     record_segment,
     segment_world,
 )
-from tests.unit.tiered.segments import Segment
+from tests.unit.tiered.format.closed_segments import Segment
 from tiered.errors import ObjectNotFoundError, RemoteStorageError
 
 CHUNK = 1000

@@ -10,8 +10,8 @@ from storage.environment.clock import SystemClock
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.clock import ManualClock
-from tests.fakes.moto_server import make_bucket, s3_settings
-from tests.fakes.s3_faults import S3Fault, S3Faults
+from tests.fakes.s3.faulty_server import S3Fault, S3Faults
+from tests.fakes.s3.moto_server import make_bucket, s3_settings
 from tiered.errors import StoreDeniedError
 from tiered.object_store.s3.credentials import Credentials, CredentialsFile
 from tiered.object_store.s3.store import S3ObjectStore

@@ -10,8 +10,8 @@ import pytest
 
 from storage.environment.clock import SystemClock
 from storage.environment.randomness import SeededRandomness
-from tests.fakes.moto_server import make_bucket, s3_settings
-from tests.fakes.s3_faults import S3Fault, S3Faults
+from tests.fakes.s3.faulty_server import S3Fault, S3Faults
+from tests.fakes.s3.moto_server import make_bucket, s3_settings
 from tiered.errors import (
     ObjectNotFoundError,
     RemoteStorageError,
