@@ -32,6 +32,7 @@ from broker.groups.offsets.offset_manager import FetchedOffset, OffsetCommit, Of
 from broker.groups.offsets.transactional import TransactionalOffsetCommit, TransactionalOffsets
 from broker.groups.shard import GroupCoordinatorShard
 from broker.groups.share.protocol import ShareProtocol
+from broker.groups.share.share_group import ShareGroup
 from broker.groups.share.validation import check_share_heartbeat
 from broker.groups.state.group import Group
 from broker.groups.state.group_shard import GroupShard
@@ -496,7 +497,7 @@ class GroupCoordinator:
         group = active.shard.groups.get(group_id)
         if group is not None:
             group.expire_sessions()
-        share_group = active.shard.share_group(group_id)
+        share_group = active.shard.group(group_id, ShareGroup)
         if share_group is None:
             active.offsets.delete_group(group_id, done)
             return

@@ -18,9 +18,9 @@ from broker.groups.classic.classic_group import ClassicGroup, ClassicMember
 from broker.groups.classic.classic_group_state import ClassicGroupState
 from broker.groups.classic.protocol import ClassicProtocol
 from broker.groups.consumer.replay import GroupReplay, decode
-from broker.groups.offsets.store import GroupTopicPartition, OffsetAndMetadata
 from broker.groups.share.replay import ShareGroupReplay
 from broker.groups.state.group_shard import GroupShard
+from broker.groups.state.offset_store import GroupTopicPartition, OffsetAndMetadata
 from protocol.errors import DecodeError
 from protocol.internal.consumer_group_records import ConsumerGroupKey
 from protocol.internal.consumer_offsets import (

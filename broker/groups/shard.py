@@ -131,12 +131,12 @@ class GroupCoordinatorShard:
 
     async def on_active(self, deleted_topics: Mapping[UUID, str]) -> None:
         """Forget what topics left that were deleted meanwhile, or before a crash."""
-        for group in list(self.shard.classic_groups()):
+        for group in list(self.shard.groups_of(ClassicGroup)):
             self.protocol.prepare_over_capacity(group)
         gone = {*deleted_topics.values(), *await self._unknown_topics()}
         await self._delete_partitions(gone)
         slices = Slices(self._clock)
-        for share_group in list(self.shard.share_groups()):
+        for share_group in list(self.shard.groups_of(ShareGroup)):
             if self.log.is_closed:
                 return
             self.shares.forget_unknown_topics(share_group)

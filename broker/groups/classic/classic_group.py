@@ -13,6 +13,7 @@ from typing_extensions import override
 from broker.coordinator.outcome import KeyValue
 from broker.groups.classic.classic_group_state import VALID_PREVIOUS_STATES, ClassicGroupState
 from broker.groups.state.group import Group, GroupType
+from broker.groups.state.group_shard import GroupShard
 from broker.runtime.deadline import Deadline
 from broker.runtime.timer import TimerHandle
 from protocol.error_codes import ErrorCode
@@ -292,7 +293,9 @@ class ClassicGroup(Group):
 
     @override
     def die(self, now_ms: int) -> None:
-        """Go to state Dead."""
+        """Go to state Dead; ids that were given out and not used are forgotten."""
+        for pending in self.pending_members.values():
+            pending.cancel()
         self.transition_to(ClassicGroupState.DEAD, now_ms)
 
     # -- who is in it --
@@ -478,3 +481,18 @@ class ClassicGroup(Group):
                 counts[name] = count
             else:
                 del counts[name]
+
+
+def create_classic_group(shard: GroupShard, group_id: str) -> ClassicGroup:
+    """Make a new, empty group; nothing is written until it has a generation.
+
+    Raises:
+        TooManyGroupsError: No further group fits.
+    """
+    group = ClassicGroup(
+        group_id,
+        state=ClassicGroupState.EMPTY,
+        current_state_timestamp_ms=shard.clock.now_ms(),
+    )
+    shard.add_group(group)
+    return group

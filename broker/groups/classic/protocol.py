@@ -19,7 +19,12 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from broker.groups.classic.classic_group import ClassicGroup, ClassicMember, SyncReply
+from broker.groups.classic.classic_group import (
+    ClassicGroup,
+    ClassicMember,
+    SyncReply,
+    create_classic_group,
+)
 from broker.groups.classic.classic_group_state import ClassicGroupState
 from broker.groups.classic.join_attempt import JoinAttempt
 from broker.groups.classic.parked import (
@@ -32,8 +37,7 @@ from broker.groups.classic.parked import (
 )
 from broker.groups.classic.rebalance import Rebalance
 from broker.groups.classic.records import group_record
-from broker.groups.consumer.consumer_group import ConsumerGroup
-from broker.groups.share.share_group import ShareGroup
+from broker.groups.state.group import Group, GroupType
 from broker.groups.state.group_shard import GroupShard, TooManyGroupsError
 from broker.runtime.batches import in_turns
 from broker.runtime.deadline import Deadline
@@ -70,23 +74,26 @@ Left = Callable[[ErrorCode, list[MemberResponse]], None]
 
 
 class ModernMembers(Protocol):
-    """Serves classic members of groups of the other protocol; see `migration_members`."""
+    """Serves classic members of consumer groups; see `broker.groups.migration.members`.
 
-    def join(self, group: ConsumerGroup, request: JoinGroupRequest, attempt: JoinAttempt) -> None:
+    Every `group` is a consumer group.
+    """
+
+    def join(self, group: Group, request: JoinGroupRequest, attempt: JoinAttempt) -> None:
         """Answer JoinGroup."""
         ...
 
-    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, reply: SyncReply) -> None:
+    def sync(self, group: Group, request: SyncGroupRequest, reply: SyncReply) -> None:
         """Answer SyncGroup."""
         ...
 
     def heartbeat(
-        self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int
+        self, group: Group, member_id: str, instance_id: str | None, generation: int
     ) -> ErrorCode:
         """Keep a member's session alive."""
         ...
 
-    def leave(self, group: ConsumerGroup, identities: Iterable[MemberIdentity], done: Left) -> None:
+    def leave(self, group: Group, identities: Iterable[MemberIdentity], done: Left) -> None:
         """Remove members."""
         ...
 
@@ -121,21 +128,29 @@ class ClassicProtocol:
         self._stats = shard.stats
         self.modern: ModernMembers | None = None
 
+    def _modern_of(self, group: Group | None) -> ModernMembers | None:
+        """What serves the group's classic members if it is a consumer group."""
+        is_consumer = group is not None and group.type is GroupType.CONSUMER
+        return self.modern if is_consumer else None
+
     # -- join --
 
     def join(self, request: JoinGroupRequest, attempt: JoinAttempt) -> None:
         """Answer JoinGroup now, or when the join phase is over."""
         member_id = request.member_id
         found = self._shard.groups.get(request.group_id)
-        if isinstance(found, ConsumerGroup):
-            if not found.is_empty and self.modern is not None:
-                self.modern.join(found, request, attempt)
-                return
-            found = self._without_members(found, attempt, member_id)
-        elif isinstance(found, ShareGroup):
+        if isinstance(found, ClassicGroup):
+            group: ClassicGroup | None = found
+        elif found is None:
+            group = None
+        elif found.type is not GroupType.CONSUMER:
             attempt.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
             return
-        group = found if isinstance(found, ClassicGroup) else None
+        elif not found.is_empty and self.modern is not None:
+            self.modern.join(found, request, attempt)
+            return
+        else:
+            group = self._without_members(found, attempt, member_id)
         if group is None:
             if member_id:
                 attempt.refuse(ErrorCode.UNKNOWN_MEMBER_ID, member_id)
@@ -144,7 +159,7 @@ class ClassicProtocol:
                 attempt.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
                 return
             try:
-                group = self._shard.create_group(request.group_id)
+                group = create_classic_group(self._shard, request.group_id)
             except TooManyGroupsError:
                 attempt.refuse(ErrorCode.GROUP_MAX_SIZE_REACHED)
                 return
@@ -160,7 +175,7 @@ class ClassicProtocol:
             self._join_new(group, attempt)
 
     def _without_members(
-        self, group: ConsumerGroup, attempt: JoinAttempt, member_id: str
+        self, group: Group, attempt: JoinAttempt, member_id: str
     ) -> ClassicGroup | None:
         """The classic group that takes the place of an empty group of the other protocol."""
         if not group.is_empty or member_id or not attempt.protocol_type or not attempt.protocols:
@@ -363,10 +378,11 @@ class ClassicProtocol:
             reply(SyncGroupResponse(error_code=code))
 
         found = self._shard.groups.get(request.group_id)
-        if isinstance(found, ConsumerGroup) and not found.is_empty and self.modern is not None:
-            self.modern.sync(found, request, reply)
+        modern = self._modern_of(found)
+        if found is not None and modern is not None and not found.is_empty:
+            modern.sync(found, request, reply)
             return
-        group = self._shard.classic_group(request.group_id)
+        group = self._shard.group(request.group_id, ClassicGroup)
         if group is None or group.state is _EMPTY:
             refuse(ErrorCode.UNKNOWN_MEMBER_ID)
             return
@@ -439,10 +455,11 @@ class ClassicProtocol:
     ) -> ErrorCode:
         """Keep a member's session alive; tells it when to join again."""
         group = self._shard.groups.get(group_id)
-        if isinstance(group, ConsumerGroup) and self.modern is not None:
-            return self.modern.heartbeat(group, member_id, group_instance_id, generation)
         if not isinstance(group, ClassicGroup):
-            return ErrorCode.UNKNOWN_MEMBER_ID
+            modern = self._modern_of(group)
+            if group is None or modern is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            return modern.heartbeat(group, member_id, group_instance_id, generation)
         code = group.validate_member(member_id, group_instance_id)
         if code is not ErrorCode.NONE:
             return code
@@ -469,10 +486,11 @@ class ClassicProtocol:
         administrator removes one that is gone for good.
         """
         found = self._shard.groups.get(group_id)
-        if isinstance(found, ConsumerGroup) and self.modern is not None:
-            self.modern.leave(found, identities, done)
+        modern = self._modern_of(found)
+        if found is not None and modern is not None:
+            modern.leave(found, identities, done)
             return
-        group = self._shard.classic_group(group_id)
+        group = self._shard.group(group_id, ClassicGroup)
         responses = []
         left = 0
         for identity in identities:
@@ -543,5 +561,5 @@ class ClassicProtocol:
 
     def close(self) -> None:
         """This broker is no longer the coordinator: answer everybody, stop every timer."""
-        for group in self._shard.classic_groups():
+        for group in self._shard.groups_of(ClassicGroup):
             self.abandon(group, ErrorCode.NOT_COORDINATOR)

@@ -24,7 +24,6 @@ from uuid import UUID
 from broker.controller.configs.group_settings import ConsumerGroupSettings
 from broker.controller.images.cluster_image import ClusterImage
 from broker.coordinator.outcome import KeyValue
-from broker.groups.classic.classic_group import ClassicGroup
 from broker.groups.consumer.assignors.builtin import BUILTIN_ASSIGNORS
 from broker.groups.consumer.backlog import Backlog
 from broker.groups.consumer.changes import Changes
@@ -46,6 +45,7 @@ from broker.groups.modern.group_hashes import GroupHashes
 from broker.groups.modern.journal import Journal
 from broker.groups.modern.offload import Offload
 from broker.groups.regex.topic_regex import InvalidRegexError, TopicRegex
+from broker.groups.state.group import Group, GroupType
 from broker.groups.state.group_shard import GroupShard, TooManyGroupsError
 from broker.runtime.batches import PER_TURN
 from broker.runtime.deadline import Deadline
@@ -86,7 +86,7 @@ class Heartbeat(NamedTuple):
 class Migration(Protocol):
     """What turns groups of one protocol into those of the other while members go on."""
 
-    def upgrade(self, group: ClassicGroup, changes: list[KeyValue]) -> ConsumerGroup:
+    def upgrade(self, group: Group, changes: list[KeyValue]) -> ConsumerGroup:
         """Make a consumer group of a classic one that has members, and put it into its place.
 
         Raises:
@@ -393,7 +393,7 @@ class ConsumerProtocol:
             if group is None and is_joining:
                 return ConsumerGroup(group_id)
             raise _no_such_group(group_id, exists=group is not None)
-        if not isinstance(group, ClassicGroup):
+        if group.type is not GroupType.CLASSIC:
             raise _no_such_group(group_id, exists=True)
         if group.is_empty:
             records += group.tombstones()
@@ -704,7 +704,7 @@ class ConsumerProtocol:
         """Topics were created, extended or deleted: groups that read them look at it."""
         if has_new:
             self._regexes.topics_created()
-        for group in self._shard.consumer_groups():
+        for group in self._shard.groups_of(ConsumerGroup):
             # The views look the few names up that have changed, rather than all they have.
             if not (
                 group.name_counts.keys().isdisjoint(changed)
@@ -715,7 +715,7 @@ class ConsumerProtocol:
     def close(self) -> None:
         """This broker is no longer the coordinator: answer everybody, stop every timer."""
         self._is_closed = True
-        for group in self._shard.consumer_groups():
+        for group in self._shard.groups_of(ConsumerGroup):
             parked, group.work.parked = group.work.parked, []
             group.die(self._clock.now_ms())
             for one in parked:

@@ -33,6 +33,7 @@ from broker.groups.migration.conversion import (
     fits_into_record,
 )
 from broker.groups.migration.steps import GroupMigration
+from broker.groups.state.group import Group
 from broker.groups.state.group_shard import GroupShard
 from broker.runtime.errors import ApiError
 from broker.runtime.log_value import log_value
@@ -87,8 +88,9 @@ class ClassicMembers:
 
     # -- join --
 
-    def join(self, group: ConsumerGroup, request: JoinGroupRequest, attempt: JoinAttempt) -> None:
+    def join(self, group: Group, request: JoinGroupRequest, attempt: JoinAttempt) -> None:
         """Answer JoinGroup to a group with members, now or when there is a target."""
+        assert isinstance(group, ConsumerGroup)
         try:
             self._join(group, request, attempt)
         except ApiError as error:
@@ -220,8 +222,9 @@ class ClassicMembers:
 
     # -- sync --
 
-    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, reply: SyncReply) -> None:
+    def sync(self, group: Group, request: SyncGroupRequest, reply: SyncReply) -> None:
         """Answer SyncGroup with what the member owns."""
+        assert isinstance(group, ConsumerGroup)
         try:
             member = _classic_member(group, request.member_id, request.group_instance_id)
             _check_generation(member, request.generation_id)
@@ -261,9 +264,10 @@ class ClassicMembers:
     # -- heartbeat --
 
     def heartbeat(
-        self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int
+        self, group: Group, member_id: str, instance_id: str | None, generation: int
     ) -> ErrorCode:
         """Keep a member's session alive; tells it when there is another step to take."""
+        assert isinstance(group, ConsumerGroup)
         try:
             member = _classic_member(group, member_id, instance_id)
             _check_generation(member, generation)
@@ -287,8 +291,9 @@ class ClassicMembers:
 
     # -- leave --
 
-    def leave(self, group: ConsumerGroup, identities: Iterable[MemberIdentity], done: Left) -> None:
+    def leave(self, group: Group, identities: Iterable[MemberIdentity], done: Left) -> None:
         """Remove members, of either protocol; each gets its own answer, when this is written."""
+        assert isinstance(group, ConsumerGroup)
         leaving: dict[str, ConsumerGroupMember] = {}
         responses = []
         for identity in identities:

@@ -30,6 +30,7 @@ from broker.groups.migration.conversion import (
     to_classic_group,
     to_consumer_group,
 )
+from broker.groups.state.group import Group
 from broker.groups.state.group_shard import GroupShard
 from broker.runtime.errors import ApiError
 from broker.runtime.log_value import log_value
@@ -63,7 +64,7 @@ class GroupMigration:
         self._classic_max_size = settings.group_max_size
         self._consumer_max_size = settings.group_consumer_max_size
 
-    def upgrade(self, group: ClassicGroup, records: list[KeyValue]) -> ConsumerGroup:
+    def upgrade(self, group: Group, records: list[KeyValue]) -> ConsumerGroup:
         """Put a consumer group in the place of a classic one, for a member that is to join it.
 
         It is written here and now, and stays converted should the member be refused after all;
@@ -72,6 +73,7 @@ class GroupMigration:
         Raises:
             ApiError: GROUP_ID_NOT_FOUND or GROUP_MAX_SIZE_REACHED; nothing has changed.
         """
+        assert isinstance(group, ClassicGroup)
         try:
             made = self._checked(group)
             self._write_upgrade(group, made)

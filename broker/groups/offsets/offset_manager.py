@@ -23,13 +23,13 @@ from typing import NamedTuple
 from uuid import UUID
 
 from broker.coordinator.outcome import Done, KeyValue
-from broker.groups.classic.classic_group import ClassicGroup
+from broker.groups.classic.classic_group import ClassicGroup, create_classic_group
 from broker.groups.classic.classic_group_state import ClassicGroupState
 from broker.groups.classic.protocol import ClassicProtocol
 from broker.groups.classic.records import offset_tombstone
-from broker.groups.offsets.store import OffsetAndMetadata, is_metadata_too_large
 from broker.groups.state.group import Group, GroupType
 from broker.groups.state.group_shard import GroupShard, TooManyGroupsError
+from broker.groups.state.offset_store import OffsetAndMetadata, is_metadata_too_large
 from broker.runtime.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
@@ -170,7 +170,7 @@ class OffsetManager:
                 return ErrorCode.ILLEGAL_GENERATION
             # An administrator, or a consumer that assigns its partitions itself: a simple group.
             try:
-                group = self._shard.create_group(request.group_id)
+                group = create_classic_group(self._shard, request.group_id)
             except TooManyGroupsError:
                 return ErrorCode.GROUP_MAX_SIZE_REACHED
         code = group.validate_offset_commit(

@@ -14,12 +14,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from broker.coordinator.outcome import Done, code_for_clients
-from broker.groups.offsets.store import (
+from broker.groups.classic.classic_group import create_classic_group
+from broker.groups.state.group_shard import GroupShard, TooManyGroupsError
+from broker.groups.state.offset_store import (
     GroupTopicPartition,
     OffsetAndMetadata,
     is_metadata_too_large,
 )
-from broker.groups.state.group_shard import GroupShard, TooManyGroupsError
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.internal.consumer_offsets import (
@@ -165,7 +166,7 @@ class TransactionalOffsets:
                 return ErrorCode.ILLEGAL_GENERATION
             # A producer that says nothing of its consumer, or one that assigns partitions itself.
             try:
-                group = self._shard.create_group(request.group_id)
+                group = create_classic_group(self._shard, request.group_id)
             except TooManyGroupsError:
                 return ErrorCode.GROUP_MAX_SIZE_REACHED
         code = group.validate_offset_commit(

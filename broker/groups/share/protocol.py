@@ -356,7 +356,7 @@ class ShareProtocol:
 
         The share coordinator forgets the state of deleted topics by itself.
         """
-        for group in self._shard.share_groups():
+        for group in self._shard.groups_of(ShareGroup):
             if not changed.isdisjoint(group.name_counts):
                 group.is_metadata_stale = True
             if deleted:
@@ -378,7 +378,7 @@ class ShareProtocol:
 
     def close(self) -> None:
         """This broker is no longer the coordinator: stop every timer."""
-        for group in self._shard.share_groups():
+        for group in self._shard.groups_of(ShareGroup):
             group.die(self._clock.now_ms())
 
 

@@ -197,7 +197,7 @@ def late_produce_accepted() -> None:
 
 def pending_offsets_applied_early() -> None:
     """Offsets of a transaction count before it is committed."""
-    from broker.groups.offsets.store import OffsetStore
+    from broker.groups.state.offset_store import OffsetStore
 
     def put(store: Any, _producer_id: int, key: Any, committed: Any) -> None:
         store.put(*key, committed)
@@ -207,7 +207,7 @@ def pending_offsets_applied_early() -> None:
 
 def aborted_offsets_kept() -> None:
     """Offsets of an aborted transaction are committed."""
-    from broker.groups.offsets.store import OffsetStore
+    from broker.groups.state.offset_store import OffsetStore
 
     end = OffsetStore.end_transaction
 
@@ -220,7 +220,7 @@ def aborted_offsets_kept() -> None:
 
 def committed_offsets_dropped() -> None:
     """Offsets of a committed transaction are dropped, one time in ten."""
-    from broker.groups.offsets.store import OffsetStore
+    from broker.groups.state.offset_store import OffsetStore
 
     end = OffsetStore.end_transaction
 
@@ -305,7 +305,7 @@ def offsets_replay_loses() -> None:
     """After a restart a group's newest offsets are those of one commit before."""
     from broker.groups import replay
     from broker.groups import shard as coordinator_shard
-    from broker.groups.offsets.store import OffsetStore
+    from broker.groups.state.offset_store import OffsetStore
 
     fill = replay.fill_shard
     put = OffsetStore.put

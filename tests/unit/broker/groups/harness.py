@@ -14,9 +14,9 @@ from broker.groups.classic.protocol import ClassicProtocol
 from broker.groups.classic.rebalance import EXTENSION_SHARE, SETTLING_SHARE
 from broker.groups.coordinator import READ_SIZE
 from broker.groups.offsets.offset_manager import OffsetCommit, OffsetManager
-from broker.groups.offsets.store import OffsetAndMetadata
 from broker.groups.replay import OFFSET_KEYS_BELOW, fill_shard
 from broker.groups.state.group_shard import GroupShard
+from broker.groups.state.offset_store import OffsetAndMetadata
 from broker.groups.state.stats import GroupStats
 from broker.replicas.replica_manager import INTERNAL_APPEND_TIMEOUT_MS
 from config.broker import BrokerConfig
@@ -339,7 +339,7 @@ class Harness:
 
 def classic(shard: GroupShard, group_id: str = "g") -> ClassicGroup:
     """A group that is there and is a classic one."""
-    group = shard.classic_group(group_id)
+    group = shard.group(group_id, ClassicGroup)
     assert group is not None
     return group
 

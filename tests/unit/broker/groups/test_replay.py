@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from broker.groups.classic.classic_group import ClassicGroup
 from broker.groups.classic.classic_group_state import ClassicGroupState
 from broker.groups.state.group_shard import GroupShard
 from protocol.errors import DecodeError
@@ -216,7 +217,7 @@ def test_every_prefix_of_the_log_gives_what_was_acknowledged() -> None:
                 sorted((m.member_id, m.assignment) for m in group.members.values()),
                 sorted(shard.offsets.offsets(group.group_id)),
             )
-            for group in shard.classic_groups()
+            for group in shard.groups_of(ClassicGroup)
         )
 
     def note() -> None:

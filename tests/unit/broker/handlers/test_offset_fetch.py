@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.groups.offsets.store import GroupTopicPartition, OffsetAndMetadata
+from broker.groups.state.offset_store import GroupTopicPartition, OffsetAndMetadata
 from broker.handlers import (
     offset_fetch,
 )

@@ -3,6 +3,7 @@
 import pytest
 
 from broker.groups.classic import protocol as classic_protocol
+from broker.groups.classic.classic_group import ClassicGroup
 from broker.groups.classic.classic_group_state import ClassicGroupState
 from broker.groups.state import group_shard as shard_module
 from protocol.error_codes import ErrorCode
@@ -595,7 +596,7 @@ def test_resigning_answers_everybody(h: Harness) -> None:
     assert sync.error is ErrorCode.NOT_COORDINATOR
     assert join.error is ErrorCode.NOT_COORDINATOR
     assert h.timer.pending == 0
-    assert all(g.state is ClassicGroupState.DEAD for g in h.shard.classic_groups())
+    assert all(g.state is ClassicGroupState.DEAD for g in h.shard.groups_of(ClassicGroup))
 
 
 def test_group_over_capacity_when_loaded_rebalances() -> None:

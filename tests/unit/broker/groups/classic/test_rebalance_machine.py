@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from broker.groups.classic.classic_group import ClassicGroup
 from broker.groups.classic.classic_group_state import ClassicGroupState
 from protocol.error_codes import ErrorCode
 from tests.effort import examples
@@ -193,7 +194,7 @@ class RebalanceMachine(RuleBasedStateMachine):
 
     @invariant()
     def group_is_sound(self) -> None:
-        group = self.h.shard.classic_group("g")
+        group = self.h.shard.group("g", ClassicGroup)
         if group is None:
             return
         assert group.generation >= self.highest_generation
@@ -222,7 +223,7 @@ class RebalanceMachine(RuleBasedStateMachine):
 
     @invariant()
     def one_generation_has_one_leader(self) -> None:
-        group = self.h.shard.classic_group("g")
+        group = self.h.shard.group("g", ClassicGroup)
         if group is None:
             return
         leaders = {
@@ -235,7 +236,7 @@ class RebalanceMachine(RuleBasedStateMachine):
     @invariant()
     def nobody_is_lost_before_its_time(self) -> None:
         """A synced member of the present generation that was heard of stays, though idle."""
-        group = self.h.shard.classic_group("g")
+        group = self.h.shard.group("g", ClassicGroup)
         if group is None or group.state is not ClassicGroupState.STABLE:
             return
         now_ms = self.h.clock.monotonic_ms()
@@ -271,7 +272,7 @@ class RebalanceMachine(RuleBasedStateMachine):
         assert self.h.timer.pending == 0
         # That a group is empty is only recorded, not insisted on: a lost write leaves the former
         # generation in the log, whose members time out after a restart (as in Kafka).
-        reloaded = self.h.reloaded().classic_group("g")
+        reloaded = self.h.reloaded().group("g", ClassicGroup)
         if reloaded is not None and not self.has_lost_writes:
             assert reloaded.state is ClassicGroupState.EMPTY
             assert reloaded.generation == group.generation

@@ -166,7 +166,7 @@ class ConsumerHarness(Harness):
         self.consumers.close()
         self.shard = self.reloaded()
         self.consumers = self.new_consumers(self.shard)
-        for group in self.shard.consumer_groups():
+        for group in self.shard.groups_of(ConsumerGroup):
             self.consumers.start_timers(group)
 
     # -- requests --
@@ -251,7 +251,7 @@ class ConsumerHarness(Harness):
         return next(name for name, known in IDS.items() if known == topic_id)
 
     def consumer_group(self, group_id: str = "g") -> ConsumerGroup:
-        group = self.shard.consumer_group(group_id)
+        group = self.shard.group(group_id, ConsumerGroup)
         assert group is not None
         return group
 
@@ -272,11 +272,11 @@ class ConsumerHarness(Harness):
 
     def check(self) -> None:
         """No partition has two owners, and the log says what the memory says."""
-        present = {group.group_id: group for group in self.shard.consumer_groups()}
+        present = {group.group_id: group for group in self.shard.groups_of(ConsumerGroup)}
         if not self.log.held:
             here = {i: comparable(g) for i, g in present.items()}
             for shard in (self.reloaded(), self.reloaded(self.log.compacted())):
-                assert {g.group_id: comparable(g) for g in shard.consumer_groups()} == here
+                assert {g.group_id: comparable(g) for g in shard.groups_of(ConsumerGroup)} == here
         for group in present.values():
             owners: dict[tuple[UUID, int], str] = {}
             for member in group.members.values():

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from broker.controller.images.cluster_image import TopicImage
+from broker.groups.consumer.consumer_group import ConsumerGroup
 from protocol.error_codes import ErrorCode
 from tests.effort import examples
 from tests.fakes.broker.offsets_partition import topic_image
@@ -238,7 +239,7 @@ class ConsumerMachine(RuleBasedStateMachine):
 
     def _check_clients(self) -> None:
         """Nobody has what the books do not give it; and these give nothing to two."""
-        group = self.h.shard.consumer_group("g")
+        group = self.h.shard.group("g", ConsumerGroup)
         if group is not None:
             assert group.group_epoch >= self.known_epoch
             assert group.group_epoch >= group.assignment_epoch

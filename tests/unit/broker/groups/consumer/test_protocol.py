@@ -2,6 +2,7 @@
 
 import pytest
 
+from broker.groups.classic.classic_group import ClassicGroup
 from broker.groups.consumer.member import MemberState
 from protocol.error_codes import ErrorCode
 from tests.fakes.broker.offsets_partition import topic_image
@@ -633,7 +634,7 @@ def test_offsets_of_subscribed_topics_are_not_deleted(h: ConsumerHarness) -> Non
 
 def test_empty_classic_group_makes_room(h: ConsumerHarness) -> None:
     h.commit({("foo", 0): 5})
-    assert h.shard.classic_group("g") is not None
+    assert h.shard.group("g", ClassicGroup) is not None
     assert h.enter("m1").epoch == 1
     assert h.shard.offsets.get("g", "foo", 0) is not None
     h.check()

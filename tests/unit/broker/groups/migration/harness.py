@@ -138,7 +138,7 @@ class MigrationHarness(Harness):
     @property
     def modern(self) -> ConsumerGroup:
         """The group, which is of the new protocol."""
-        group = self.shard.consumer_group("g")
+        group = self.shard.group("g", ConsumerGroup)
         assert group is not None
         return group
 

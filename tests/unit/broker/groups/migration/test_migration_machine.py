@@ -237,9 +237,9 @@ class MigrationMachine(RuleBasedStateMachine):
         self._hear()
         h.shard, h.protocol, h.offsets = h.new_shard()
         run(read_back(h.shard, h.protocol, h.log, h.clock))
-        for group in h.shard.consumer_groups():
+        for group in h.shard.groups_of(ConsumerGroup):
             h.consumers.start_timers(group)
-        for classic in h.shard.classic_groups():
+        for classic in h.shard.groups_of(ClassicGroup):
             for member in classic.members.values():
                 member.session.set(member.session_timeout_ms)
 
@@ -260,7 +260,7 @@ class MigrationMachine(RuleBasedStateMachine):
         group = self.h.shard.groups.get("g")
         owners: list[int] = []
         if isinstance(group, ConsumerGroup):
-            there = self.h.reloaded().consumer_group("g")
+            there = self.h.reloaded().group("g", ConsumerGroup)
             assert there is not None
             assert comparable(there) == comparable(group)
             for member_id, owned in self._owners(group):
@@ -269,7 +269,7 @@ class MigrationMachine(RuleBasedStateMachine):
                 assert set(owned) <= books
                 owners += owned
         elif isinstance(group, ClassicGroup) and group.state is ClassicGroupState.STABLE:
-            found = self.h.reloaded().classic_group("g")
+            found = self.h.reloaded().group("g", ClassicGroup)
             assert found is not None
             assert found.generation == group.generation
             assert {m.member_id: m.assignment for m in found.members.values()} == {

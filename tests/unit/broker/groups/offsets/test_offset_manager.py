@@ -4,9 +4,10 @@ from uuid import UUID
 
 import pytest
 
+from broker.groups.classic.classic_group import ClassicGroup
 from broker.groups.offsets import offset_manager
 from broker.groups.offsets.offset_manager import FetchedOffset
-from broker.groups.offsets.store import GroupTopicPartition, OffsetAndMetadata
+from broker.groups.state.offset_store import GroupTopicPartition, OffsetAndMetadata
 from protocol.error_codes import ErrorCode
 from protocol.internal.consumer_offsets import NO_TOPIC_ID, OffsetCommitValue
 from tests.unit.broker.groups.harness import SESSION_MS, Harness, committed, stored, subscription
@@ -276,7 +277,7 @@ def test_member_that_joins_between_two_batches_of_a_deletion_ends_it(
     ids, generation = h.stable_group()
     h.timer.advance(0)
     assert codes == [ErrorCode.NON_EMPTY_GROUP]
-    group = h.reloaded().classic_group("g")
+    group = h.reloaded().group("g", ClassicGroup)
     assert group is not None
     assert (group.generation, list(group.members)) == (generation, ids)
 
@@ -305,7 +306,7 @@ def test_commit_under_way_outlives_the_deleted_group(h: Harness) -> None:
     h.log.hold = False
     assert stored(h.shard) == stored(h.reloaded()) == {("t", 0): 5}
     for shard in (h.shard, h.reloaded()):
-        group = shard.classic_group("g")
+        group = shard.group("g", ClassicGroup)
         assert group is not None
         assert (group.generation, group.state_name) == (0, "Empty")
 

@@ -14,8 +14,8 @@ from broker.coordinator.latest_records import LatestRecords
 from broker.coordinator.loader import ShardLoader
 from broker.coordinator.slices import Slices
 from broker.groups.coordinator import READ_SIZE
-from broker.groups.offsets.store import GroupTopicPartition, OffsetAndMetadata, OffsetStore
 from broker.groups.replay import OFFSET_KEYS_BELOW
+from broker.groups.state.offset_store import GroupTopicPartition, OffsetAndMetadata, OffsetStore
 from protocol.internal.consumer_offsets import (
     OffsetCommitKey,
     OffsetCommitValue,

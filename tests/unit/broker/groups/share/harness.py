@@ -130,7 +130,7 @@ class ShareHarness(Harness):
             timer=self.timer,
             give_up=self._give_up,
         )
-        for group in self.shard.share_groups():
+        for group in self.shard.groups_of(ShareGroup):
             self.shares.start_timers(group)
             self.shares.forget_unknown_topics(group)
 
@@ -216,7 +216,7 @@ class ShareHarness(Harness):
     # -- what is there --
 
     def share_group(self, group_id: str = "g") -> ShareGroup:
-        group = self.shard.share_group(group_id)
+        group = self.shard.group(group_id, ShareGroup)
         assert group is not None
         return group
 
@@ -247,8 +247,8 @@ class ShareHarness(Harness):
 
     def check(self) -> None:
         """The log says what the memory says, and nobody owns what has no state."""
-        reloaded = {group.group_id: group for group in self.reloaded().share_groups()}
-        present = {group.group_id: group for group in self.shard.share_groups()}
+        reloaded = {group.group_id: group for group in self.reloaded().groups_of(ShareGroup)}
+        present = {group.group_id: group for group in self.shard.groups_of(ShareGroup)}
         assert {i: comparable(g) for i, g in reloaded.items()} == {
             i: comparable(g)
             for i, g in present.items()

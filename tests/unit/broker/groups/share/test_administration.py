@@ -3,6 +3,7 @@
 import pytest
 
 from broker.coordinator.persister import ShareSummary
+from broker.groups.classic.classic_group import create_classic_group
 from protocol.error_codes import ErrorCode
 from tests.fakes.broker.offsets_partition import topic_image
 from tests.unit.broker.groups.share.harness import BAR, FOO, ShareHarness
@@ -64,7 +65,7 @@ def test_groups_with_members_or_of_another_kind_are_left_alone(shard: ShareHarne
     assert shard.alter({FOO: {0: 7}}) == [ErrorCode.NON_EMPTY_GROUP]
     assert shard.delete_offsets(FOO) == [ErrorCode.NON_EMPTY_GROUP]
     assert shard.delete_state() == [ErrorCode.NON_EMPTY_GROUP]
-    shard.shard.create_group("classic")
+    create_classic_group(shard.shard, "classic")
     assert shard.alter({FOO: {0: 7}}, "classic") == [ErrorCode.GROUP_ID_NOT_FOUND]
     assert shard.delete_offsets(FOO, group="classic") == [ErrorCode.GROUP_ID_NOT_FOUND]
     assert shard.delete_offsets(FOO, group="nobody") == [ErrorCode.GROUP_ID_NOT_FOUND]

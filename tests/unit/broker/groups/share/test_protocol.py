@@ -2,6 +2,7 @@
 
 import pytest
 
+from broker.groups.classic.classic_group import create_classic_group
 from broker.groups.share.share_group import ShareGroup
 from protocol.error_codes import ErrorCode
 from tests.fakes.broker.offsets_partition import topic_image
@@ -245,7 +246,7 @@ def test_unknown_members_and_groups(shard: ShareHarness) -> None:
 
 
 def test_a_group_of_another_kind_is_not_found(shard: ShareHarness) -> None:
-    shard.shard.create_group("g")
+    create_classic_group(shard.shard, "g")
     assert shard.enter().error is ErrorCode.GROUP_ID_NOT_FOUND
     assert shard.exit().error is ErrorCode.GROUP_ID_NOT_FOUND
 

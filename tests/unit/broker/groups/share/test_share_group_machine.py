@@ -9,6 +9,7 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from broker.groups.share.share_group import ShareGroup
 from protocol.error_codes import ErrorCode
 from tests.fakes.broker.offsets_partition import topic_image
 from tests.unit.broker.groups.share.harness import FOO, SESSION_MS, ShareHarness
@@ -29,7 +30,7 @@ class ShareGroupMachine(RuleBasedStateMachine):
 
     @property
     def group(self) -> object:
-        return self.shard.shard.share_group("g")
+        return self.shard.shard.group("g", ShareGroup)
 
     # -- members --
 
@@ -169,12 +170,12 @@ class ShareGroupMachine(RuleBasedStateMachine):
 
     @invariant()
     def members_are_those_who_were_told(self) -> None:
-        group = self.shard.shard.share_group("g")
+        group = self.shard.shard.group("g", ShareGroup)
         assert set(self.epochs) == (set() if group is None else set(group.members))
 
     @invariant()
     def owned_partitions_have_state(self) -> None:
-        group = self.shard.shard.share_group("g")
+        group = self.shard.shard.group("g", ShareGroup)
         for member in () if group is None else group.members.values():
             for topic_id, partitions in member.assigned.items():
                 topic = self.shard.image.topics_by_id.get(topic_id)

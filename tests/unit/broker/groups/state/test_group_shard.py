@@ -2,6 +2,7 @@
 
 import pytest
 
+from broker.groups.classic.classic_group import create_classic_group
 from broker.groups.classic.classic_group_state import ClassicGroupState
 from broker.groups.state import group_shard as shard_module
 from broker.groups.state.group_shard import TooManyGroupsError
@@ -10,7 +11,7 @@ from tests.unit.broker.groups.harness import Harness
 
 def test_new_group_is_empty_and_dated() -> None:
     h = Harness()
-    group = h.shard.create_group("g")
+    group = create_classic_group(h.shard, "g")
     assert h.shard.groups == {"g": group}
     assert group.state is ClassicGroupState.EMPTY
     assert group.current_state_timestamp_ms == h.clock.now_ms()
@@ -18,7 +19,7 @@ def test_new_group_is_empty_and_dated() -> None:
 
 def test_removed_group_is_dead() -> None:
     h = Harness()
-    group = h.shard.create_group("g")
+    group = create_classic_group(h.shard, "g")
     h.shard.remove_group(group)
     assert group.state is ClassicGroupState.DEAD
     assert not h.shard.groups
@@ -28,9 +29,9 @@ def test_loaded_groups_are_never_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     """They are in the log: only new ones are limited."""
     monkeypatch.setattr(shard_module, "GROUPS_MAX", 1)
     h = Harness()
-    other = h.shard.create_group("a")
+    other = create_classic_group(h.shard, "a")
     with pytest.raises(TooManyGroupsError):
-        h.shard.create_group("b")
+        create_classic_group(h.shard, "b")
     other.group_id = "b"
     h.shard.add_loaded_group(other)
     assert set(h.shard.groups) == {"a", "b"}

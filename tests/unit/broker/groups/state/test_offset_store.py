@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from broker.groups.offsets.store import (
+from broker.groups.state.offset_store import (
     GroupTopicPartition,
     OffsetAndMetadata,
     OffsetStore,
