@@ -73,6 +73,25 @@ class Deadline:
             ) from error
 
 
+class CallDeadlines:
+    """Deadlines of work that makes a known number of calls to the object store.
+
+    Attributes:
+        call_timeout_ms: Of one call, its retries included.
+    """
+
+    __slots__ = ("_timer", "call_timeout_ms")
+
+    def __init__(self, timer: Timer, call_timeout_ms: int) -> None:
+        self._timer = timer
+        self.call_timeout_ms = call_timeout_ms
+
+    def of(self, calls: int, what: str, *, size: int = 0, extra_ms: int = 0) -> Deadline:
+        """The deadline of `calls` calls, one of which moves `size` bytes, and `extra_ms` beside."""
+        delay_ms = call_deadline_ms(self.call_timeout_ms, calls, size) + extra_ms
+        return Deadline(self._timer, delay_ms, what)
+
+
 async def sleep_ms(timer: Timer, delay_ms: float) -> None:
     """Wait; cancellable."""
     woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()

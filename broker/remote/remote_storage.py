@@ -23,10 +23,11 @@ from uuid import UUID
 from broker.remote.metadata_topic import REMOTE_LOG_METADATA
 from storage.environment.alerts import Alerts
 from storage.environment.environment import Environment
+from tiered.deadline import CallDeadlines
 from tiered.segment_metadata import TopicIdPartition
 from tiered.settings import TierSettings
 from tiered.tasks.tiered_partition import TieredPartition
-from tiered.tier import Tier, TopicFacts, bytes_moved
+from tiered.tier import Tier, TopicFacts
 
 if TYPE_CHECKING:
     from broker.controller.controller import Controller
@@ -128,6 +129,8 @@ class RemoteStorage:
         from broker.remote.incarnation_file import IncarnationFile
         from broker.remote.metadata_log import ReplicaMetadataLog
         from tiered.fetch.reader import Reader
+        from tiered.maintenance.bucket_ownership import Claim
+        from tiered.metadata.publisher import MetadataPublisher
         from tiered.metadata.snapshot_store import (
             BucketSnapshotStore,
             LocalSnapshotStore,
@@ -163,6 +166,14 @@ class RemoteStorage:
             timer=self._timer,
             run=environment.run_blocking,
         )
+        claim = Claim(
+            tier=tier,
+            environment=environment,
+            cluster_id=cluster_id,
+            settings=self._present,
+            memory=IncarnationFile(environment.filesystem, self._log_dir, environment.run_blocking),
+            alerts=self._alerts,
+        )
         reader = Reader(
             settings,
             tier,
@@ -176,31 +187,21 @@ class RemoteStorage:
         manager = RemoteLogManager(
             metadata=metadata,
             tier=tier,
-            clock=self._clock,
-            timer=self._timer,
-            randomness=environment.randomness,
-            filesystem=environment.filesystem,
+            claim=claim,
+            environment=environment,
             broker_id=self._node_id,
-            cluster_id=cluster_id,
-            settings=settings,
-            run_blocking=environment.run_blocking,
-            progress=lambda segment: bytes_moved(tier.statistics(), segment),
-            on_segment_deleted=lambda segment: reader.forget_segment(segment.id),
+            settings=self._present,
             is_deleted=lambda topic_id: topic_id in self._controller.image.deleted_topics,
             alerts=self._alerts,
-            incarnations=IncarnationFile(
-                environment.filesystem, self._log_dir, environment.run_blocking
-            ),
         )
+        manager.on_segment_deleted = lambda segment: reader.forget_segment(segment.id)
         self.tier, self.metadata, self.reader, self.manager = tier, metadata, reader, manager
         self.rebuild = MetadataRebuild(
             metadata=metadata,
             manager=manager,
             tier=tier,
-            clock=self._clock,
-            timer=self._timer,
-            broker_id=self._node_id,
-            settings=lambda: self.settings,
+            publisher=MetadataPublisher(metadata, environment, self._node_id),
+            deadlines=CallDeadlines(environment.timer, settings.store.call_timeout_ms),
             is_deleted=lambda topic_id: topic_id in self._controller.image.deleted_topics,
             log_start_of=self._log_start_of,
         )
@@ -211,6 +212,9 @@ class RemoteStorage:
         self._look_for_deleted_topics()
         LOGGER.info("remote storage open location=%s worker=%s", self.location, settings.worker)
         return manager
+
+    def _present(self) -> TierSettings:
+        return self.settings
 
     def _look_for_deleted_topics(self) -> None:
         """Remove what topics have in remote storage that were deleted just before a crash.
@@ -386,7 +390,7 @@ class RemoteStorage:
         if self.reader is not None:
             self.reader.update(settings)
         if self.manager is not None:
-            self.manager.update(settings)
+            self.manager.update()
 
     def _apply(self, settings: TierSettings) -> None:
         self._replicas.remote_fetch_max_wait_ms = float(settings.fetch_max_wait_ms)

@@ -34,9 +34,7 @@ from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
 from storage.environment.alerts import AlertKind, Alerts
-from storage.environment.clock import Clock
-from storage.environment.randomness import Randomness
-from storage.environment.timer import Timer
+from storage.environment.environment import Environment
 from tiered.deadline import Deadline, call_deadline_ms
 from tiered.errors import ObjectNotFoundError, RemoteStorageNotReadyError
 from tiered.settings import TierSettings
@@ -99,6 +97,7 @@ class Claim:
     """The claim on the bucket that `tier` reaches.
 
     Attributes:
+        cluster_id: Of this broker's cluster.
         owner: The cluster that the last look found; None: there was none yet.
         state: See the module; UNKNOWN for ever without a memory: the cluster's id counts alone.
     """
@@ -106,7 +105,6 @@ class Claim:
     __slots__ = (
         "_alerts",
         "_clock",
-        "_cluster_id",
         "_looked_ms",
         "_looking",
         "_looks",
@@ -117,6 +115,7 @@ class Claim:
         "_settings",
         "_tier",
         "_timer",
+        "cluster_id",
         "owner",
         "state",
     )
@@ -125,21 +124,19 @@ class Claim:
         self,
         *,
         tier: Tier,
-        clock: Clock,
-        timer: Timer,
+        environment: Environment,
         cluster_id: str,
         settings: Callable[[], TierSettings],
-        randomness: Randomness,
         memory: IncarnationMemory | None = None,
         alerts: Alerts | None = None,
     ) -> None:
         """Look at nothing yet."""
         self._tier = tier
-        self._clock = clock
-        self._timer = timer
-        self._cluster_id = cluster_id
+        self._clock = environment.clock
+        self._timer = environment.timer
+        self._randomness = environment.randomness
+        self.cluster_id = cluster_id
         self._settings = settings
-        self._randomness = randomness
         self._memory = memory
         self._alerts = Alerts() if alerts is None else alerts
         self._mine = ""
@@ -151,9 +148,14 @@ class Claim:
         self.state = ClaimState.UNKNOWN
 
     @property
+    def has_incarnations(self) -> bool:
+        """Whether the claim names a broker of the cluster, and not the cluster alone."""
+        return self._memory is not None
+
+    @property
     def is_ours(self) -> bool:
         """The last look found our cluster's claim, and no other broker's."""
-        return self.owner == self._cluster_id and self.state is not ClaimState.FOREIGN
+        return self.owner == self.cluster_id and self.state is not ClaimState.FOREIGN
 
     @property
     def is_settled(self) -> bool:
@@ -185,11 +187,11 @@ class Claim:
         async with Deadline(self._timer, deadline_ms, "look at the bucket's claim"):
             found = await self._read()
             if found is None:
-                await self._write(ClaimText(self._cluster_id))
+                await self._write(ClaimText(self.cluster_id))
                 # Two clusters may have done so at once: whoever is read back has it.
                 found = await self._read()
             self.owner = UNREADABLE if found is None else found.owner
-            if found is not None and self._memory is not None and self.owner == self._cluster_id:
+            if found is not None and self._memory is not None and self.owner == self.cluster_id:
                 await self._look(found, self._memory)
         self._looked_ms = self._clock.monotonic_ms()
         self._looks += 1
@@ -244,13 +246,13 @@ class Claim:
         deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 5)
         async with Deadline(self._timer, deadline_ms, "taking the bucket's claim"):
             found = await self._read()
-            self.owner = self._cluster_id if found is None else found.owner
-            if self.owner != self._cluster_id:
+            self.owner = self.cluster_id if found is None else found.owner
+            if self.owner != self.cluster_id:
                 raise RemoteStorageNotReadyError(
                     f"the bucket is claimed by cluster {self.owner}: varve tier restore "
                     "--take-ownership is for that"
                 )
-            self.state = await self._put_mine(found or ClaimText(self._cluster_id), memory)
+            self.state = await self._put_mine(found or ClaimText(self.cluster_id), memory)
         self._looked_ms = self._clock.monotonic_ms()
         self._looks += 1
         self._tell()
@@ -261,7 +263,7 @@ class Claim:
             return
         async with self._looking:
             found = await self._read()
-            if found == ClaimText(self._cluster_id, self._mine):
+            if found == ClaimText(self.cluster_id, self._mine):
                 await self._write(found._replace(released=True))
 
     async def _look(self, found: ClaimText, memory: IncarnationMemory) -> None:
@@ -290,7 +292,7 @@ class Claim:
         mine = self._randomness.uuid4().hex
         # Both, until the claim is known to be written: a crash may come in between.
         await memory.save([found.incarnation, mine])
-        await self._write(ClaimText(self._cluster_id, mine))
+        await self._write(ClaimText(self.cluster_id, mine))
         back = await self._read()
         self._mine = mine
         if back is None or back.incarnation != mine or back.contested:
@@ -299,7 +301,7 @@ class Claim:
         return ClaimState.OURS
 
     def _tell(self) -> None:
-        if self.owner == self._cluster_id and self.state is ClaimState.FOREIGN:
+        if self.owner == self.cluster_id and self.state is ClaimState.FOREIGN:
             self._alerts.set(
                 AlertKind.TIER_NOT_OURS,
                 CLAIM_KEY,

@@ -36,8 +36,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from storage.environment.alerts import AlertKind, Alerts
-from storage.environment.clock import Clock
-from storage.environment.timer import Timer
+from storage.environment.environment import Environment
 from tiered.deadline import Deadline, call_deadline_ms, sleep_ms
 from tiered.errors import ObjectNotFoundError
 from tiered.format.object_keys import ObjectKeys
@@ -139,7 +138,6 @@ class Scrubber:
         "_alerts",
         "_claim",
         "_clock",
-        "_gone",
         "_in_flight",
         "_is_deleted",
         "_keys",
@@ -161,12 +159,10 @@ class Scrubber:
         metadata: RemoteLogMetadataManager,
         tier: Tier,
         claim: Claim,
-        clock: Clock,
-        timer: Timer,
+        environment: Environment,
         settings: Callable[[], TierSettings],
         in_flight: Container[UUID],
-        gone: Container[TopicIdPartition],
-        is_deleted: Callable[[UUID], bool],
+        is_deleted: Callable[[TopicIdPartition], bool],
         alerts: Alerts,
     ) -> None:
         """Nothing runs before `run_once`.
@@ -175,22 +171,19 @@ class Scrubber:
             metadata: Who owns what.
             tier: The bucket.
             claim: Whose the bucket is.
-            clock: Time.
-            timer: Deadlines, and the pause between pages.
+            environment: Of the broker.
             settings: The present ones.
             in_flight: Ids of copies under way here.
-            gone: Partitions whose deletion this broker has finished.
-            is_deleted: Whether a topic was deleted here, by its id.
+            is_deleted: Whether this broker has deleted the partition, or its topic was deleted.
             alerts: Where unknown copies are told.
         """
         self._metadata = metadata
         self._tier = tier
         self._claim = claim
-        self._clock = clock
-        self._timer = timer
+        self._clock = environment.clock
+        self._timer = environment.timer
         self._settings = settings
         self._in_flight = in_flight
-        self._gone = gone
         self._is_deleted = is_deleted
         self._alerts = alerts
         self._keys = ObjectKeys()
@@ -323,7 +316,7 @@ class Scrubber:
         partition = self._keys.parse_history(found.key)
         return (
             partition is not None
-            and self._is_given_up(partition)
+            and self._is_deleted(partition)
             and not self._metadata.is_ready(partition)
         )
 
@@ -353,11 +346,7 @@ class Scrubber:
         """Ids of the segments that the metadata knows; None: that cannot be told here."""
         if self._metadata.is_ready(partition):
             return _Owned(self._metadata.known_of(partition))
-        return frozenset() if self._is_given_up(partition) else None
-
-    def _is_given_up(self, partition: TopicIdPartition) -> bool:
-        """Its topic was deleted here."""
-        return partition in self._gone or self._is_deleted(partition.topic_id)
+        return frozenset() if self._is_deleted(partition) else None
 
     def _is_owned(self, group: ObjectGroup, owned: Container[UUID]) -> bool:
         segment_id = group.key.segment_id.id
@@ -381,7 +370,7 @@ class Scrubber:
 
     def _is_history(self, group: ObjectGroup) -> bool:
         """All of a copy, which nobody has given up."""
-        return group.is_whole and not self._is_given_up(group.partition)
+        return group.is_whole and not self._is_deleted(group.partition)
 
     async def _remove(self, report: ScrubReport, work: "_Pass") -> None:
         """Remove the garbage found so far; all of it is of one page, or a little before."""

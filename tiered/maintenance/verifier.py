@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from storage.environment.clock import Clock
-from storage.environment.timer import Timer
+from storage.environment.environment import Environment
 from tiered.deadline import Deadline, call_deadline_ms
 from tiered.errors import (
     CorruptRemoteDataError,
@@ -89,16 +88,15 @@ class Verifier:
         *,
         metadata: RemoteLogMetadataManager,
         tier: Tier,
-        clock: Clock,
-        timer: Timer,
+        environment: Environment,
         settings: Callable[[], TierSettings],
         led: Callable[[], Iterable[TopicIdPartition]],
     ) -> None:
         """Nothing runs before `run_once`; `led` gives the partitions led here."""
         self._metadata = metadata
         self._tier = tier
-        self._clock = clock
-        self._timer = timer
+        self._clock = environment.clock
+        self._timer = environment.timer
         self._settings = settings
         self._led = led
         self._faults: OrderedDict[UUID, SegmentFaults] = OrderedDict()

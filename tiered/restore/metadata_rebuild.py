@@ -25,9 +25,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
-from storage.environment.clock import Clock
-from storage.environment.timer import Timer
-from tiered.deadline import Deadline, call_deadline_ms
+from tiered.deadline import CallDeadlines
 from tiered.errors import (
     CorruptRemoteDataError,
     ObjectNotFoundError,
@@ -40,8 +38,8 @@ from tiered.maintenance.object_groups import ObjectGroup, ObjectGrouping
 from tiered.metadata.history import HistoryState, HistorySummary
 from tiered.metadata.history_reader import read_histories
 from tiered.metadata.interface import RemoteLogMetadataManager
-from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
-from tiered.settings import TierSettings
+from tiered.metadata.publisher import MetadataPublisher
+from tiered.segment_metadata import TopicIdPartition
 from tiered.tasks.manager import RemoteLogManager
 from tiered.tier import Tier
 
@@ -103,10 +101,8 @@ class MetadataRebuild:
         metadata: RemoteLogMetadataManager,
         manager: RemoteLogManager,
         tier: Tier,
-        clock: Clock,
-        timer: Timer,
-        broker_id: int,
-        settings: Callable[[], TierSettings],
+        publisher: MetadataPublisher,
+        deadlines: CallDeadlines,
         is_deleted: Callable[[UUID], bool],
         log_start_of: Callable[[TopicIdPartition], int | None],
     ) -> None:
@@ -116,20 +112,16 @@ class MetadataRebuild:
             metadata: Is told.
             manager: Whose partitions wait.
             tier: The bucket.
-            clock: Times of the events.
-            timer: Deadlines.
-            broker_id: Of this broker.
-            settings: The present ones.
+            publisher: Describes the copies that were found as this broker's.
+            deadlines: Of reading the bucket.
             is_deleted: Whether a topic was deleted here, by its id.
             log_start_of: The log start offset of a partition; None: it has no log here.
         """
         self._metadata = metadata
         self._manager = manager
         self._tier = tier
-        self._clock = clock
-        self._timer = timer
-        self._broker_id = broker_id
-        self._settings = settings
+        self._publisher = publisher
+        self._deadlines = deadlines
         self._is_deleted = is_deleted
         self._log_start_of = log_start_of
         self._keys = ObjectKeys()
@@ -185,15 +177,11 @@ class MetadataRebuild:
         report.held_back = {str(who): why for who, why in self._manager.held_back.items()}
         return report
 
-    def _deadline(self, calls: int, what: str) -> Deadline:
-        timeout_ms = self._settings().store.call_timeout_ms
-        return Deadline(self._timer, call_deadline_ms(timeout_ms, calls), what)
-
     async def _whole_copies(self) -> AsyncIterator[ObjectGroup]:
         grouping = ObjectGrouping()
         continuation: str | None = None
         while True:
-            async with self._deadline(1, "listing the bucket"):
+            async with self._deadlines.of(1, "listing the bucket"):
                 page = await self._tier.list_objects("", continuation)
             for found in page.objects:
                 key = self._keys.parse(found.key)
@@ -253,7 +241,7 @@ class MetadataRebuild:
         for start in range(0, len(wanted), SEGMENTS_PER_BATCH):
             some = [one.metadata for one in wanted[start : start + SEGMENTS_PER_BATCH]]
             if not dry_run:
-                await self._metadata.restore([self._finished(one) for one in some])
+                await self._metadata.restore([self._publisher.finished(one) for one in some])
             report.told_segments += len(some)
             report.told_bytes += sum(one.segment_size_bytes for one in some)
 
@@ -263,7 +251,7 @@ class MetadataRebuild:
         """None: there is none, or it cannot be read, which is a problem."""
         problems: list[str] = []
         name = self._keys.history_key(partition)
-        async with self._deadline(1, f"reading {name}"):
+        async with self._deadlines.of(1, f"reading {name}"):
             found = await read_histories(self._tier, [name], problems)
         for text in problems:
             report.add_problem(text)
@@ -271,9 +259,9 @@ class MetadataRebuild:
 
     async def _read(self, report: RebuildReport, key: str) -> SegmentManifest | None:
         try:
-            async with self._deadline(1, f"reading {key}"):
+            async with self._deadlines.of(1, f"reading {key}"):
                 manifest = SegmentManifest.from_json(await self._tier.get_object(key), key)
-            async with self._deadline(2, f"look at {key}"):
+            async with self._deadlines.of(2, f"look at {key}"):
                 if await self._tier.is_complete(manifest.metadata):
                     return manifest
             report.add_problem(f"{key}: its objects are not of the sizes it says")
@@ -284,11 +272,3 @@ class MetadataRebuild:
         except TieredError as error:
             report.add_problem(f"{key}: {error}")
         return None
-
-    def _finished(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
-        return metadata.in_state(
-            SegmentState.COPY_SEGMENT_FINISHED,
-            self._broker_id,
-            self._clock.now_ms(),
-            metadata.custom_metadata,
-        )

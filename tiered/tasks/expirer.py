@@ -1,20 +1,14 @@
 """Removing what need not be kept in remote storage; `tiered.tasks.expiry_plan` says what.
 
     1  the log start offset goes up: from now on nobody may read what is removed
-    2  leftovers are resolved
+    2  unfinished copies are resolved (`tiered.tasks.unfinished_copies`)
     3  segments are removed, one after the other, oldest first and without leaving one out
     4  the log's remote offsets are brought in agreement with the metadata again
 
 A crash between 1 and 3 loses the new log start, but nothing else: the next leader finds the same
 segments by the same rule, or finds them gone and moves its log start to the first that is there.
 
-A leftover is a copy whose end was never told: its broker died, lost the leadership, or could not
-take it back. Waiting for retention would leave it in the bucket for weeks, so it is resolved at
-once. While its offsets are in the local log, or in another copy, it is removed, and they are
-copied anew. If they are nowhere else and all of it is there, the copy was good and only its last
-record is missing: it is told finished now.
-
-Source: Kafka, RemoteLogManager.java (RLMExpirationTask); KAFKA-16511, KAFKA-17428.
+Source: Kafka, RemoteLogManager.java (RLMExpirationTask).
 """
 
 import asyncio
@@ -24,9 +18,7 @@ from typing import Final
 from uuid import UUID
 
 from storage.environment.clock import Clock
-from storage.environment.timer import Timer
 from storage.log.log import Log
-from tiered.deadline import METADATA_DEADLINE_MS, Deadline, call_deadline_ms
 from tiered.errors import (
     InvalidTransitionError,
     RemoteStorageNotReadyError,
@@ -35,20 +27,13 @@ from tiered.errors import (
     TierProcessError,
 )
 from tiered.maintenance.bucket_ownership import Claim
-from tiered.metadata.epoch_bounds import valid_end
 from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.metadata.lineage import Lineage
-from tiered.segment_metadata import (
-    RemoteLogSegmentMetadata,
-    RemoteLogSegmentMetadataUpdate,
-    SegmentState,
-)
-from tiered.settings import TierSettings
+from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState
 from tiered.tasks.expiry_plan import ExpiryPlan, RetentionLimits, plan_expiry
 from tiered.tasks.led_partition import LedPartition, only_local_bytes
 from tiered.tasks.segment_deletion import SegmentDeletion
-from tiered.tasks.task_counters import TaskCounters
-from tiered.tier import Tier
+from tiered.tasks.unfinished_copies import UnfinishedCopies
 
 _log = logging.getLogger(__name__)
 
@@ -67,42 +52,23 @@ since each of them waits for its deadline.
 class Expirer:
     """See the module. One for all partitions."""
 
-    __slots__ = (
-        "_broker_id",
-        "_claim",
-        "_clock",
-        "_counters",
-        "_deletion",
-        "_in_flight",
-        "_metadata",
-        "_settings",
-        "_tier",
-        "_timer",
-    )
+    __slots__ = ("_claim", "_clock", "_deletion", "_in_flight", "_metadata", "_unfinished")
 
     def __init__(
         self,
         *,
         metadata: RemoteLogMetadataManager,
-        tier: Tier,
         deletion: SegmentDeletion,
+        unfinished: UnfinishedCopies,
         clock: Clock,
-        timer: Timer,
-        broker_id: int,
-        settings: Callable[[], TierSettings],
-        counters: TaskCounters,
         in_flight: Collection[UUID],
         claim: Claim,
     ) -> None:
-        """Nothing runs before `run`; `in_flight`: the copier's, looked at all the time."""
+        """Nothing runs before `run`; `in_flight`: the copier's, as it is at each run."""
         self._metadata = metadata
-        self._tier = tier
         self._deletion = deletion
+        self._unfinished = unfinished
         self._clock = clock
-        self._timer = timer
-        self._broker_id = broker_id
-        self._settings = settings
-        self._counters = counters
         self._in_flight = in_flight
         self._claim = claim
 
@@ -163,7 +129,7 @@ class Expirer:
             led.raise_log_start(plan.log_start_offset)
         errors: list[TieredError] = []
         for segment in plan.leftovers:
-            await self._attempt(led, segment, self._resolve, errors)
+            await self._attempt(led, segment, self._unfinished.resolve, errors)
         log = led.tiered.log
         for segment, reason in plan.removals:
             if segment.state is SegmentState.COPY_SEGMENT_FINISHED:
@@ -182,7 +148,7 @@ class Expirer:
                 if led.is_active:
                     led.delete_lag_segments -= 1
                     led.delete_lag_bytes -= segment.segment_size_bytes
-            elif self._is_in(led, segment, SegmentState.COPY_SEGMENT_FINISHED):
+            elif self._unfinished.is_in(led, segment, SegmentState.COPY_SEGMENT_FINISHED):
                 # In order: whoever forgets the log start in a crash finds it again by the first
                 # segment that is left, which must not have a hole behind it.
                 break
@@ -216,66 +182,6 @@ class Expirer:
 
     async def _remove(self, led: LedPartition, segment: RemoteLogSegmentMetadata) -> None:
         await self._deletion.delete(segment)
-
-    # -- leftovers ---------------------------------------------------------------------------
-
-    async def _resolve(self, led: LedPartition, segment: RemoteLogSegmentMetadata) -> None:
-        if self._is_needed(led, segment):
-            deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 2)
-            async with Deadline(self._timer, deadline_ms, f"look at {segment.id}"):
-                complete = await self._tier.is_complete(segment)
-            # Its end may have been told late meanwhile, by us or by the last leader.
-            if not self._is_in(led, segment, SegmentState.COPY_SEGMENT_STARTED):
-                return
-            counters = self._counters.of(segment.partition.topic)
-            if complete:
-                await self._adopt(segment)
-                counters.adopted_segments += 1
-                return
-            counters.lost_segments += 1
-            _log.error(
-                "%s: offsets %d to %d are neither here nor whole in remote storage",
-                segment.partition,
-                segment.start_offset,
-                segment.end_offset,
-            )
-        if self._is_in(led, segment, SegmentState.COPY_SEGMENT_STARTED):
-            await self._deletion.delete(segment)
-
-    def _is_in(
-        self, led: LedPartition, segment: RemoteLogSegmentMetadata, state: SegmentState
-    ) -> bool:
-        """The leadership lasts, and the segment is in this state now."""
-        if not led.is_active:
-            return False
-        present = self._metadata.known_of(segment.partition).segment(segment.id)
-        return present is not None and present.state is state
-
-    def _is_needed(self, led: LedPartition, segment: RemoteLogSegmentMetadata) -> bool:
-        """Some of its offsets may be read, and are neither in the local log nor in another copy."""
-        log = led.tiered.log
-        offset = max(segment.start_offset, log.log_start_offset)
-        end = min(valid_end(segment, log.leader_epochs), log.local_log_start_offset)
-        while offset < end:
-            epoch = log.leader_epochs.epoch_for_offset(offset)
-            if epoch is None:
-                return True
-            other = self._metadata.find(segment.partition, epoch, offset)
-            if other is None:
-                return True
-            offset = other.end_offset + 1
-        return False
-
-    async def _adopt(self, segment: RemoteLogSegmentMetadata) -> None:
-        _log.warning("%s: copy %s is complete: told finished", segment.partition, segment.id)
-        update = RemoteLogSegmentMetadataUpdate(
-            segment_id=segment.segment_id,
-            event_timestamp_ms=self._clock.now_ms(),
-            state=SegmentState.COPY_SEGMENT_FINISHED,
-            broker_id=self._broker_id,
-        )
-        async with Deadline(self._timer, METADATA_DEADLINE_MS, "telling of a copy's end"):
-            await self._metadata.update(update)
 
 
 def _limits(log: Log, now_ms: int) -> RetentionLimits:

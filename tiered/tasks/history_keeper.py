@@ -21,8 +21,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from storage.environment.clock import Clock
-from storage.environment.timer import Timer, TimerHandle
+from storage.environment.environment import Environment
+from storage.environment.timer import TimerHandle
 from storage.errors import StorageError
 from tiered.deadline import Deadline, sleep_ms
 from tiered.errors import (
@@ -128,8 +128,7 @@ class HistoryKeeper:
         *,
         writer: HistoryWriter,
         metadata: RemoteLogMetadataManager,
-        clock: Clock,
-        timer: Timer,
+        environment: Environment,
         settings: Callable[[], TierSettings],
     ) -> None:
         """Nothing runs before `start`."""
@@ -141,8 +140,8 @@ class HistoryKeeper:
         self.failures = 0
         self.late_answers = 0
         self._metadata = metadata
-        self._clock = clock
-        self._timer = timer
+        self._clock = environment.clock
+        self._timer = environment.timer
         self._settings = settings
         self._kept: dict[TopicIdPartition, KeptPartition] = {}
         self._ring: deque[KeptPartition] = deque()

@@ -21,16 +21,13 @@ import hashlib
 import logging
 from array import array
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from storage.environment.clock import Clock
-from storage.environment.filesystem import Filesystem
-from storage.environment.timer import Timer
+from storage.environment.environment import Environment
 from storage.errors import CorruptFileError, DiskError
 from storage.producers.snapshot import first_open_offset
-from tiered.deadline import Deadline, call_deadline_ms
+from tiered.deadline import CallDeadlines
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError, RemoteStorageNotReadyError
 from tiered.format.object_keys import ObjectKeys
 from tiered.maintenance.bucket_ownership import Claim
@@ -48,7 +45,6 @@ from tiered.metadata.history import (
 )
 from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
-from tiered.settings import TierSettings
 from tiered.tasks.history_view import (
     CapturedHistory,
     Signature,
@@ -123,23 +119,17 @@ class HistoryWriter:
         metadata: RemoteLogMetadataManager,
         tier: Tier,
         claim: Claim,
-        clock: Clock,
-        timer: Timer,
-        filesystem: Filesystem,
-        cluster_id: str,
-        settings: Callable[[], TierSettings],
-        run_blocking: Callable[[Callable[[], None]], Awaitable[None]],
+        deadlines: CallDeadlines,
+        environment: Environment,
     ) -> None:
         self.overruled = False
         self._metadata = metadata
         self._tier = tier
         self._claim = claim
-        self._clock = clock
-        self._timer = timer
-        self._filesystem = filesystem
-        self._cluster_id = cluster_id
-        self._settings = settings
-        self._run_blocking = run_blocking
+        self._deadlines = deadlines
+        self._clock = environment.clock
+        self._filesystem = environment.filesystem
+        self._run_blocking = environment.run_blocking
         self._keys = ObjectKeys()
         self._turns = Turns()
 
@@ -193,8 +183,7 @@ class HistoryWriter:
         if not present and not live and not was_ever_copied(led, self._metadata):
             return WrittenHistory(captured.signature, NO_OBJECT, ids, stable, 0)
         if present != digest:
-            deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 1, len(data))
-            async with Deadline(self._timer, deadline_ms, f"writing {key}"):
+            async with self._deadlines.of(1, f"writing {key}", size=len(data)):
                 await self._tier.put_object(key, data)
         size = len(data) if present != digest else 0
         return WrittenHistory(captured.signature, digest, ids, stable, size)
@@ -214,7 +203,7 @@ class HistoryWriter:
             stable_end = min(end, max(stable.open_offset, start))
         return HistorySummary(
             partition=led.tiered.partition,
-            cluster_id=self._cluster_id,
+            cluster_id=self._claim.cluster_id,
             partition_count=captured.partition_count,
             state=HistoryState.LIVE,
             leader_epoch=captured.signature.leader_epoch,
@@ -254,10 +243,9 @@ class HistoryWriter:
         return StableEnd(newest.id, found[0])
 
     async def _remote_open_offset(self, newest: RemoteLogSegmentMetadata) -> int | None:
-        deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 2)
         what = f"producers at the end of {newest.id}"
         try:
-            async with Deadline(self._timer, deadline_ms, what):
+            async with self._deadlines.of(2, what):
                 data = await self._tier.fetch_side_file(newest, SideFile.PRODUCER_SNAPSHOT)
             return first_open_offset(data, what)
         except (CorruptRemoteDataError, CorruptFileError, ObjectNotFoundError) as error:
@@ -283,7 +271,7 @@ class HistoryWriter:
             _log.warning("%s is written over: %s", key, error.problem)
             return NO_OBJECT
         if (
-            summary.cluster_id == self._cluster_id
+            summary.cluster_id == self._claim.cluster_id
             and summary.leader_epoch > led.tiered.leader_epoch
             and not self.overruled
         ):
@@ -296,8 +284,7 @@ class HistoryWriter:
         return _digest(content)
 
     async def _get(self, key: str) -> bytes | None:
-        deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 1)
-        async with Deadline(self._timer, deadline_ms, f"reading {key}"):
+        async with self._deadlines.of(1, f"reading {key}"):
             try:
                 return await self._tier.get_object(key)
             except ObjectNotFoundError:
@@ -317,7 +304,7 @@ class HistoryWriter:
         if data is None and not has_segments:
             return
         summary = HistorySummary(
-            partition, self._cluster_id, 0, HistoryState.LIVE, -1, 0, 0, 0, 0, ()
+            partition, self._claim.cluster_id, 0, HistoryState.LIVE, -1, 0, 0, 0, 0, ()
         )
         if data is not None:
             try:
@@ -328,8 +315,7 @@ class HistoryWriter:
             return
         summary = summary._replace(state=HistoryState.DELETING, written_ms=self._clock.now_ms())
         data = encode_history(PartitionHistory(summary, ()))
-        deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 1)
-        async with Deadline(self._timer, deadline_ms, f"writing {key}"):
+        async with self._deadlines.of(1, f"writing {key}"):
             await self._tier.put_object(key, data)
 
     async def remove(self, partition: TopicIdPartition) -> None:
@@ -340,8 +326,7 @@ class HistoryWriter:
         """
         await self._claim.require()
         key = self._keys.history_key(partition)
-        deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 1)
-        async with Deadline(self._timer, deadline_ms, f"removal of {key}"):
+        async with self._deadlines.of(1, f"removal of {key}"):
             await self._tier.delete_objects([key])
 
 

@@ -23,32 +23,37 @@ from typing import Final
 from uuid import UUID
 
 from storage.environment.alerts import AlertKind, Alerts
-from storage.environment.clock import Clock
-from storage.environment.filesystem import Filesystem
-from storage.environment.randomness import Randomness
-from storage.environment.timer import Timer, TimerHandle
+from storage.environment.environment import Environment
+from storage.environment.timer import TimerHandle
 from storage.errors import StorageError
-from tiered.deadline import Deadline
+from tiered.deadline import CallDeadlines, Deadline
 from tiered.errors import RemoteStorageError, TieredError
-from tiered.maintenance.bucket_ownership import Claim, IncarnationMemory
+from tiered.maintenance.bucket_ownership import Claim
 from tiered.maintenance.garbage_collector import Scrubber
 from tiered.maintenance.lost_metadata import HOW_TO_GO_ON, head_in_doubt, learn_epochs
 from tiered.maintenance.verifier import Verifier
 from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.metadata.publisher import MetadataPublisher
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
 from tiered.settings import TierSettings
-from tiered.tasks.copier import Run
+from tiered.tasks.copier import Copier
 from tiered.tasks.copy_quota import CopyQuota
+from tiered.tasks.expirer import Expirer
 from tiered.tasks.history_keeper import HistoryKeeper
 from tiered.tasks.history_writer import HistoryWriter
 from tiered.tasks.led_partition import LedPartition
+from tiered.tasks.partition_deletion import RemoteDeletion
 from tiered.tasks.partition_gauges import PartitionGauges, gauges_of
 from tiered.tasks.partition_roles import PartitionRoles
 from tiered.tasks.partition_tasks import PartitionState, PartitionTasks
+from tiered.tasks.periodic import PeriodicTasks
+from tiered.tasks.segment_copy import SegmentCopy
+from tiered.tasks.segment_deletion import SegmentDeletion
 from tiered.tasks.skip import SkippedSegment, blocked_segment, skip_blocked
 from tiered.tasks.task_counters import TaskCounters
 from tiered.tasks.task_pool import TaskPool
 from tiered.tasks.tiered_partition import TieredPartition
+from tiered.tasks.unfinished_copies import UnfinishedCopies
 from tiered.tier import Tier
 
 _log = logging.getLogger(__name__)
@@ -78,11 +83,11 @@ class RemoteLogManager:
     """See the module. Touched on the loop's thread only; none of the `on_...` raises.
 
     Attributes:
-        settings: The present ones; see `update`.
         counters: Per topic.
         copier_pool, expiration_pool, follower_pool, scrubber_pool: For their gauges. The follower
             pool is for whoever rebuilds followers (`tiered.tasks.follower`).
         claim, scrubber, verifier, history: See there.
+        on_segment_deleted: Called when the deletion of a segment has begun: caches forget it.
         gone: Partitions whose deletion was finished here, newest last.
         held_back: Partitions that are not taken up, as their metadata is lost, and why.
     """
@@ -92,47 +97,34 @@ class RemoteLogManager:
         *,
         metadata: RemoteLogMetadataManager,
         tier: Tier,
-        clock: Clock,
-        timer: Timer,
-        randomness: Randomness,
-        filesystem: Filesystem,
+        claim: Claim,
+        environment: Environment,
         broker_id: int,
-        cluster_id: str,
-        settings: TierSettings,
-        run_blocking: Run,
-        progress: Callable[[UUID], int] | None = None,
-        on_segment_deleted: Callable[[RemoteLogSegmentMetadata], None] | None = None,
+        settings: Callable[[], TierSettings],
         is_deleted: Callable[[UUID], bool] = lambda _topic_id: False,
         alerts: Alerts | None = None,
-        incarnations: IncarnationMemory | None = None,
     ) -> None:
         """Nothing runs before `start`.
 
         Args:
-            metadata: Started and stopped by its owner.
-            tier: The same.
-            clock: Time.
-            timer: Time.
-            randomness: Ids and jitter.
-            filesystem: Of the logs.
+            metadata: Of all partitions; started and stopped by its owner.
+            tier: The object store's calls; closed by its owner.
+            claim: This broker's, on the bucket.
+            environment: Of the broker; its disk holds the logs.
             broker_id: Of this broker.
-            cluster_id: For the bucket's claim.
-            settings: To begin with.
-            run_blocking: See `tiered.tasks.copier.Run`.
-            progress: See `tiered.tasks.copier.Copier`.
-            on_segment_deleted: The removal of a segment has begun: caches forget it.
+            settings: The present ones.
             is_deleted: Whether a topic was deleted here, by its id, and may have left objects.
-            alerts: Where it is said that something is lost.
-            incarnations: Of this node in the bucket's claim; None: the cluster's id counts alone.
+            alerts: For what is lost.
         """
-        self.settings = settings
         self.counters = TaskCounters()
         self.scrubber_pool = TaskPool("scrubber", 3)
+        self.claim = claim
+        self.on_segment_deleted: Callable[[RemoteLogSegmentMetadata], None] = lambda _segment: None
+        self._settings = settings
         self._metadata = metadata
-        self._filesystem = filesystem
-        self._run_blocking = run_blocking
-        self._clock = clock
-        self._timer = timer
+        self._environment = environment
+        self._clock = environment.clock
+        self._timer = environment.timer
         self._alerts = Alerts() if alerts is None else alerts
         self._partitions: dict[TopicIdPartition, PartitionTasks] = {}
         # Those in STARTING or STOPPING, or whose settings have changed.
@@ -140,103 +132,128 @@ class RemoteLogManager:
         self._tick_handle: TimerHandle | None = None
         self._chores_handle: TimerHandle | None = None
         self._is_started = False
-        self._on_segment_deleted = on_segment_deleted
         self.held_back: dict[TopicIdPartition, str] = {}
         self._accepted: set[TopicIdPartition] = set()
 
-        def present() -> TierSettings:
-            return self.settings
-
-        self.claim = Claim(
-            tier=tier,
-            clock=clock,
-            timer=timer,
-            cluster_id=cluster_id,
-            settings=present,
-            randomness=randomness,
-            memory=incarnations,
-            alerts=self._alerts,
-        )
+        deadlines = CallDeadlines(environment.timer, settings().store.call_timeout_ms)
+        publisher = MetadataPublisher(metadata, environment, broker_id)
         self.history = HistoryKeeper(
             writer=HistoryWriter(
                 metadata=metadata,
                 tier=tier,
-                claim=self.claim,
-                clock=clock,
-                timer=timer,
-                filesystem=filesystem,
-                cluster_id=cluster_id,
-                settings=present,
-                run_blocking=run_blocking,
+                claim=claim,
+                deadlines=deadlines,
+                environment=environment,
             ),
             metadata=metadata,
-            clock=clock,
-            timer=timer,
-            settings=present,
+            environment=environment,
+            settings=settings,
         )
-        self._roles = PartitionRoles(
-            claim=self.claim,
-            history=self.history,
+        self._deletion = SegmentDeletion(
             metadata=metadata,
+            publisher=publisher,
             tier=tier,
-            clock=clock,
-            timer=timer,
-            randomness=randomness,
-            filesystem=filesystem,
-            broker_id=broker_id,
-            settings=present,
+            deadlines=deadlines,
             counters=self.counters,
-            run_blocking=run_blocking,
-            progress=progress,
-            alerts=self._alerts,
+            require=claim.require,
+            without=self.history.without,
             on_deleted=self._forget_segment,
-            on_ended=lambda: self._arm_tick(0.0),
-            on_gone=self._let_go,
+        )
+        self._copier = Copier(
+            metadata=metadata,
+            copy=SegmentCopy(
+                publisher=publisher,
+                tier=tier,
+                deadlines=deadlines,
+                deletion=self._deletion,
+                environment=environment,
+                settings=settings,
+                counters=self.counters,
+            ),
+            deletion=self._deletion,
+            deadlines=deadlines,
+            environment=environment,
+            settings=settings,
+            counters=self.counters,
+            alerts=self._alerts,
+        )
+        tasks = PeriodicTasks(environment, settings, on_ended=lambda: self._arm_tick(0.0))
+        self._roles = PartitionRoles(
+            metadata=metadata,
+            tasks=tasks,
+            copier=self._copier,
+            expirer=Expirer(
+                metadata=metadata,
+                deletion=self._deletion,
+                unfinished=UnfinishedCopies(
+                    metadata=metadata,
+                    publisher=publisher,
+                    tier=tier,
+                    deadlines=deadlines,
+                    deletion=self._deletion,
+                    counters=self.counters,
+                ),
+                clock=environment.clock,
+                in_flight=self._copier.copy.in_flight,
+                claim=claim,
+            ),
+            deletion=RemoteDeletion(
+                metadata=metadata,
+                publisher=publisher,
+                tier=tier,
+                deadlines=deadlines,
+                deletion=self._deletion,
+                claim=claim,
+                history=self.history.writer,
+            ),
+            settings=settings(),
+            alerts=self._alerts,
+            # Not within its own job, which is still running.
+            on_gone=lambda gone: self._call_soon(lambda: self._let_go(gone)),
         )
         self.copier_pool = self._roles.copier_pool
         self.expiration_pool = self._roles.expiration_pool
         self.follower_pool = self._roles.follower_pool
         self.gone = self._roles.gone
-        self._deletion = self._roles.deletion
         self.scrubber = Scrubber(
             metadata=metadata,
             tier=tier,
-            claim=self.claim,
-            clock=clock,
-            timer=timer,
-            settings=present,
-            in_flight=self._roles.copier.in_flight,
-            gone=self.gone,
-            is_deleted=is_deleted,
+            claim=claim,
+            environment=environment,
+            settings=settings,
+            in_flight=self._copier.copy.in_flight,
+            is_deleted=lambda one: one in self.gone or is_deleted(one.topic_id),
             alerts=self._alerts,
         )
         self.verifier = Verifier(
             metadata=metadata,
             tier=tier,
-            clock=clock,
-            timer=timer,
-            settings=present,
+            environment=environment,
+            settings=settings,
             led=self.led_partitions,
         )
-        self._claim_task = self._roles.periodic(
-            "look at the bucket's claim",
+        self._claim_task = tasks.make(
+            "check of the bucket's ownership",
             self.scrubber_pool,
-            is_due=lambda: incarnations is not None,
-            work=self._look_at_claim,
+            is_due=lambda: claim.has_incarnations,
+            work=self._check_claim,
         )
-        self._scrub_task = self._roles.periodic(
+        self._scrub_task = tasks.make(
             "garbage collection",
             self.scrubber_pool,
             is_due=lambda: True,
             work=self._scrub,
-            interval_ms=lambda: float(self.settings.gc_interval_ms),
+            interval_ms=lambda: float(settings().gc_interval_ms),
         )
-        self._verify_task = self._roles.periodic(
+        self._verify_task = tasks.make(
             "verification",
             self.scrubber_pool,
-            is_due=lambda: self.settings.verify_bytes_per_second > 0,
+            is_due=lambda: settings().verify_bytes_per_second > 0,
             work=self.verifier.run_once,
         )
+
+    def _call_soon(self, call: Callable[[], None]) -> None:
+        self._timer.call_later_ms(0.0, call)
 
     # -- life --------------------------------------------------------------------------------
 
@@ -249,7 +266,7 @@ class RemoteLogManager:
         self._claim_task.start()
         self.history.start()
         # Not at once: a start has better things to do than to list the bucket.
-        self._timer.call_later_ms(self.settings.gc_interval_ms, self._start_scrubbing)
+        self._timer.call_later_ms(self._settings().gc_interval_ms, self._start_scrubbing)
 
     def _start_scrubbing(self) -> None:
         if self._is_started:
@@ -285,10 +302,9 @@ class RemoteLogManager:
     def _pools(self) -> tuple[TaskPool, ...]:
         return (self.copier_pool, self.expiration_pool, self.follower_pool, self.scrubber_pool)
 
-    def update(self, settings: TierSettings) -> None:
+    def update(self) -> None:
         """New settings: pools, quotas and switches at once, intervals from the next round on."""
-        self.settings = settings
-        self._roles.resize(settings)
+        self._roles.resize(self._settings())
         self.history.update()
         for tasks in self._partitions.values():
             if tasks.copy is not None:
@@ -369,7 +385,7 @@ class RemoteLogManager:
             tasks.led.purge_wanted = True
         self.history.touch(partition)
         tasks.led.stopped_copying = ""
-        self._roles.copier.unblock(tasks.led)
+        self._copier.unblock(tasks.led)
         # Not now: a change of the broker's settings concerns all partitions at once.
         self._set_moving(partition)
 
@@ -397,7 +413,7 @@ class RemoteLogManager:
         led, copy, stopped = tasks.led, tasks.copy, tasks.led.stopped_copying
         led.stopped_copying = "a segment is being skipped"
         try:
-            skipped = await skip_blocked(led, start_offset, self._filesystem, self._run_blocking)
+            skipped = await skip_blocked(led, start_offset, self._environment)
         finally:
             led.stopped_copying = stopped
         self._alerts.clear(AlertKind.TIER_COPY_BLOCKED, str(partition))
@@ -437,22 +453,22 @@ class RemoteLogManager:
     @property
     def copies_in_flight(self) -> int:
         """Copies under way."""
-        return len(self._roles.copier.in_flight)
+        return len(self._copier.copy.in_flight)
 
     @property
     def stalled_copies(self) -> int:
         """Copies that have moved nothing for `stalled_copy_ms`."""
-        return self._roles.copier.watch.stalled
+        return self._copier.copy.watch.stalled
 
     @property
     def stalls(self) -> int:
         """Times a copy became stalled."""
-        return self._roles.copier.watch.stalls
+        return self._copier.copy.watch.stalls
 
     @property
     def copy_quota(self) -> CopyQuota:
         """For its throttle times."""
-        return self._roles.copier.quota
+        return self._copier.quota
 
     @property
     def doubtful_removals(self) -> int:
@@ -584,7 +600,7 @@ class RemoteLogManager:
     @property
     def in_flight(self) -> Container[UUID]:
         """Ids of the copies under way."""
-        return self._roles.copier.in_flight
+        return self._copier.copy.in_flight
 
     def _let_go(self, tasks: PartitionTasks) -> None:
         """Nothing is left to do for it."""
@@ -605,7 +621,7 @@ class RemoteLogManager:
     def _do_chores(self) -> None:
         """Take up deletions that a restart, or another broker's end, has left."""
         self._chores_handle = self._timer.call_later_ms(
-            self.settings.task_interval_ms, self._do_chores
+            self._settings().task_interval_ms, self._do_chores
         )
         self._tell_losses()
         self.look_again()
@@ -614,7 +630,7 @@ class RemoteLogManager:
             if partition not in self._partitions and partition not in self.gone:
                 self.on_stop(partition, delete_remote=True)
 
-    async def _look_at_claim(self) -> None:
+    async def _check_claim(self) -> None:
         await self.claim.check()
 
     async def _scrub(self) -> None:
@@ -622,5 +638,4 @@ class RemoteLogManager:
 
     def _forget_segment(self, segment: RemoteLogSegmentMetadata) -> None:
         self.verifier.forget(segment)
-        if self._on_segment_deleted is not None:
-            self._on_segment_deleted(segment)
+        self.on_segment_deleted(segment)

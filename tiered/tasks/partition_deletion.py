@@ -23,22 +23,14 @@ Source: Kafka, RemoteLogManager.deleteRemoteLogPartition, RemotePartitionDeleteS
 """
 
 import logging
-from collections.abc import Callable
 
-from storage.environment.clock import Clock
-from storage.environment.timer import Timer
-from tiered.deadline import METADATA_DEADLINE_MS, Deadline, call_deadline_ms
+from tiered.deadline import CallDeadlines
 from tiered.errors import RemoteStorageNotReadyError, TieredError
 from tiered.format.object_keys import ObjectKeys
 from tiered.maintenance.bucket_ownership import Claim
 from tiered.metadata.interface import RemoteLogMetadataManager
-from tiered.segment_metadata import (
-    PartitionDeleteState,
-    RemotePartitionDelete,
-    SegmentState,
-    TopicIdPartition,
-)
-from tiered.settings import TierSettings
+from tiered.metadata.publisher import MetadataPublisher
+from tiered.segment_metadata import PartitionDeleteState, SegmentState, TopicIdPartition
 from tiered.tasks.history_writer import HistoryWriter
 from tiered.tasks.led_partition import LedPartition
 from tiered.tasks.segment_deletion import SegmentDeletion
@@ -51,16 +43,14 @@ class RemoteDeletion:
     """See the module."""
 
     __slots__ = (
-        "_broker_id",
         "_claim",
-        "_clock",
+        "_deadlines",
         "_deletion",
         "_history",
         "_keys",
         "_metadata",
-        "_settings",
+        "_publisher",
         "_tier",
-        "_timer",
         "swept_objects",
     )
 
@@ -68,23 +58,19 @@ class RemoteDeletion:
         self,
         *,
         metadata: RemoteLogMetadataManager,
+        publisher: MetadataPublisher,
         tier: Tier,
+        deadlines: CallDeadlines,
         deletion: SegmentDeletion,
-        clock: Clock,
-        timer: Timer,
-        broker_id: int,
-        settings: Callable[[], TierSettings],
         claim: Claim,
         history: HistoryWriter,
     ) -> None:
         """`swept_objects` counts objects that no segment told of."""
         self._metadata = metadata
+        self._publisher = publisher
         self._tier = tier
+        self._deadlines = deadlines
         self._deletion = deletion
-        self._clock = clock
-        self._timer = timer
-        self._broker_id = broker_id
-        self._settings = settings
         self._claim = claim
         self._history = history
         self._keys = ObjectKeys()
@@ -106,9 +92,13 @@ class RemoteDeletion:
             return
         state = self._state(partition)
         if state is None:
-            await self._tell(partition, PartitionDeleteState.DELETE_PARTITION_MARKED)
+            await self._publisher.partition_state(
+                partition, PartitionDeleteState.DELETE_PARTITION_MARKED
+            )
         if state is not PartitionDeleteState.DELETE_PARTITION_STARTED:
-            await self._tell(partition, PartitionDeleteState.DELETE_PARTITION_STARTED)
+            await self._publisher.partition_state(
+                partition, PartitionDeleteState.DELETE_PARTITION_STARTED
+            )
         await self._history.mark_deleting(
             partition, has_segments=bool(self._metadata.segments(partition))
         )
@@ -116,7 +106,9 @@ class RemoteDeletion:
         await self._sweep(partition)
         # Last: until then a reader is told that the topic was deleted.
         await self._history.remove(partition)
-        await self._tell(partition, PartitionDeleteState.DELETE_PARTITION_FINISHED)
+        await self._publisher.partition_state(
+            partition, PartitionDeleteState.DELETE_PARTITION_FINISHED
+        )
         self._deletion.forget(partition)
         _log.info("%s: all of it is gone from remote storage", partition)
 
@@ -171,16 +163,6 @@ class RemoteDeletion:
                 return deletion.state
         return None
 
-    async def _tell(self, partition: TopicIdPartition, state: PartitionDeleteState) -> None:
-        deletion = RemotePartitionDelete(
-            partition=partition,
-            state=state,
-            event_timestamp_ms=self._clock.now_ms(),
-            broker_id=self._broker_id,
-        )
-        async with Deadline(self._timer, METADATA_DEADLINE_MS, f"telling {state.name}"):
-            await self._metadata.delete_partition(deletion)
-
     async def _remove_segments(self, partition: TopicIdPartition) -> None:
         failed: TieredError | None = None
         for segment in self._metadata.segments(partition):
@@ -198,13 +180,12 @@ class RemoteDeletion:
         await self._claim.require()
         prefix = self._keys.partition_prefix(partition)
         history = self._keys.history_key(partition)
-        deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 2)
-        async with Deadline(self._timer, deadline_ms, f"looking for uploads of {partition}"):
+        async with self._deadlines.of(2, f"listing the uploads of {partition}"):
             for upload in await self._tier.list_uploads(prefix):
                 await self._tier.abort_upload(upload)
         while True:
             # Always the first page: what it shows is gone when the next one is asked for.
-            async with Deadline(self._timer, deadline_ms, f"sweep of {partition}"):
+            async with self._deadlines.of(2, f"sweep of {partition}"):
                 page = await self._tier.list_objects(prefix, None)
                 keys = [found.key for found in page.objects if found.key != history]
                 if keys:

@@ -10,32 +10,21 @@ Which role a partition has is the manager's to say (`tiered.tasks.manager`).
 """
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Final
-from uuid import UUID
 
 from storage.environment.alerts import AlertKind, Alerts
-from storage.environment.clock import Clock
-from storage.environment.filesystem import Filesystem
-from storage.environment.randomness import Randomness
-from storage.environment.timer import Timer
-from tiered.backoff import Backoff
-from tiered.maintenance.bucket_ownership import Claim
 from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.metadata.lineage import find_highest_remote_offset
-from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
+from tiered.segment_metadata import TopicIdPartition
 from tiered.settings import TierSettings
-from tiered.tasks.copier import Copier, Run
+from tiered.tasks.copier import Copier
 from tiered.tasks.expirer import Expirer
-from tiered.tasks.history_keeper import HistoryKeeper
 from tiered.tasks.led_partition import LedPartition
 from tiered.tasks.partition_deletion import RemoteDeletion
 from tiered.tasks.partition_tasks import PartitionState, PartitionTasks
-from tiered.tasks.periodic import PeriodicTask
-from tiered.tasks.segment_deletion import SegmentDeletion
-from tiered.tasks.task_counters import TaskCounters
+from tiered.tasks.periodic import PeriodicTasks
 from tiered.tasks.task_pool import TaskPool
-from tiered.tier import Tier
 
 GONE_MAX: Final = 10_000
 """Partitions whose finished deletion is remembered, for the scrubber; of more, the oldest go."""
@@ -45,7 +34,6 @@ class PartitionRoles:
     """See the module.
 
     Attributes:
-        copier, deletion, remote_deletion: See there.
         copier_pool, expiration_pool, follower_pool: As many at a time as the settings say.
         gone: Partitions whose deletion was finished here, newest last.
     """
@@ -54,108 +42,54 @@ class PartitionRoles:
         self,
         *,
         metadata: RemoteLogMetadataManager,
-        tier: Tier,
-        clock: Clock,
-        timer: Timer,
-        randomness: Randomness,
-        filesystem: Filesystem,
-        broker_id: int,
-        settings: Callable[[], TierSettings],
-        counters: TaskCounters,
-        run_blocking: Run,
-        progress: Callable[[UUID], int] | None,
+        tasks: PeriodicTasks,
+        copier: Copier,
+        expirer: Expirer,
+        deletion: RemoteDeletion,
+        settings: TierSettings,
         alerts: Alerts,
-        on_deleted: Callable[[RemoteLogSegmentMetadata], None],
-        on_ended: Callable[[], None],
         on_gone: Callable[[PartitionTasks], None],
-        claim: Claim,
-        history: HistoryKeeper,
     ) -> None:
-        """Nothing runs yet; what is not named here is as the manager has it.
+        """Nothing runs yet.
 
-        `settings` gives the present ones; `on_deleted`: the removal of a segment has begun;
-        `on_ended`: a job of a stopped task has ended; `on_gone`: nothing is left of a deleted
-        partition.
+        Args:
+            metadata: Says which partitions are ready.
+            tasks: Makes their tasks.
+            copier: Of led partitions.
+            expirer: Of led partitions.
+            deletion: Of partitions whose topic was deleted, or has switched remote storage off.
+            settings: To begin with; see `resize`.
+            alerts: For what a switched-off topic has left in remote storage.
+            on_gone: Nothing is left of a deleted partition. Called within its last task.
         """
         self._metadata = metadata
-        self._timer = timer
-        self._randomness = randomness
-        self._settings = settings
-        self._on_ended = on_ended
-        self._on_gone = on_gone
+        self._tasks = tasks
+        self._copier = copier
+        self._expirer = expirer
+        self._deletion = deletion
         self._alerts = alerts
-        present = settings()
-        self.copier_pool = TaskPool("copier", present.copier_tasks)
-        self.expiration_pool = TaskPool("expiration", present.expiration_tasks)
-        self.follower_pool = TaskPool("follower", present.follower_tasks)
+        self._on_gone = on_gone
+        self.copier_pool = TaskPool("copier", settings.copier_tasks)
+        self.expiration_pool = TaskPool("expiration", settings.expiration_tasks)
+        self.follower_pool = TaskPool("follower", settings.follower_tasks)
         self.gone: OrderedDict[TopicIdPartition, None] = OrderedDict()
-        self.deletion = SegmentDeletion(
-            metadata=metadata,
-            tier=tier,
-            clock=clock,
-            timer=timer,
-            broker_id=broker_id,
-            settings=settings,
-            counters=counters,
-            require=claim.require,
-            without=history.without,
-            on_deleted=on_deleted,
-        )
-        self.copier = Copier(
-            metadata=metadata,
-            tier=tier,
-            deletion=self.deletion,
-            clock=clock,
-            timer=timer,
-            randomness=randomness,
-            filesystem=filesystem,
-            broker_id=broker_id,
-            settings=settings,
-            counters=counters,
-            run_blocking=run_blocking,
-            progress=progress,
-            alerts=alerts,
-        )
-        self._expirer = Expirer(
-            metadata=metadata,
-            tier=tier,
-            deletion=self.deletion,
-            clock=clock,
-            timer=timer,
-            broker_id=broker_id,
-            settings=settings,
-            counters=counters,
-            in_flight=self.copier.in_flight,
-            claim=claim,
-        )
-        self.remote_deletion = RemoteDeletion(
-            metadata=metadata,
-            tier=tier,
-            deletion=self.deletion,
-            clock=clock,
-            timer=timer,
-            broker_id=broker_id,
-            settings=settings,
-            claim=claim,
-            history=history.writer,
-        )
 
     def resize(self, settings: TierSettings) -> None:
         """New settings: as many at a time, and as fast, as they say."""
         self.copier_pool.resize(settings.copier_tasks)
         self.expiration_pool.resize(settings.expiration_tasks)
         self.follower_pool.resize(settings.follower_tasks)
-        self.copier.quota.update(settings)
+        self._copier.quota.update(settings)
 
     def lead(self, tasks: PartitionTasks, led: LedPartition) -> None:
         """Copy and expire."""
-        tasks.copy = self.periodic(
+        tasks.copy = self._tasks.make(
             f"copy of {tasks.partition}",
             self.copier_pool,
-            is_due=lambda: self.copier.is_due(led),
-            work=lambda: self.copier.run(led),
+            is_due=lambda: self._copier.is_due(led),
+            work=lambda: self._copier.run(led),
         )
-        tasks.expiry = self.periodic(
+        tasks.expiry = self._tasks.make(
             f"expiry of {tasks.partition}",
             self.expiration_pool,
             is_due=lambda: self._expirer.is_due(led),
@@ -178,7 +112,7 @@ class PartitionRoles:
         async def nothing() -> None:
             return None
 
-        tasks.follower = self.periodic(
+        tasks.follower = self._tasks.make(
             f"following of {tasks.partition}", self.follower_pool, is_due=look, work=nothing
         )
         tasks.follower.start()
@@ -194,7 +128,7 @@ class PartitionRoles:
         def is_due() -> bool:
             if not self._metadata.is_ready(tasks.partition):
                 return False
-            left, begun = self.remote_deletion.left_of(tasks.partition)
+            left, begun = self._deletion.left_of(tasks.partition)
             if led.purge_wanted or not left - begun:
                 self._alerts.clear(AlertKind.TIER_LEFT_BEHIND, subject)
                 return left > 0 if led.purge_wanted else begun > 0
@@ -207,11 +141,11 @@ class PartitionRoles:
             )
             return begun > 0
 
-        tasks.other = self.periodic(
+        tasks.other = self._tasks.make(
             f"removal of what {tasks.partition} has in remote storage",
             self.expiration_pool,
             is_due=is_due,
-            work=lambda: self.remote_deletion.purge(led),
+            work=lambda: self._deletion.purge(led),
         )
         tasks.other.start()
 
@@ -220,46 +154,18 @@ class PartitionRoles:
         partition = tasks.partition
 
         async def work() -> None:
-            await self.remote_deletion.run(partition)
+            await self._deletion.run(partition)
             self.gone[partition] = None
             while len(self.gone) > GONE_MAX:
                 self.gone.popitem(last=False)
-            # Not from within its own job, which is still running.
-            self._timer.call_later_ms(0.0, lambda: self._on_gone(tasks))
+            self._on_gone(tasks)
 
         tasks.move(PartitionState.DELETING)
         tasks.led = None
-        tasks.other = self.periodic(
+        tasks.other = self._tasks.make(
             f"deletion of {partition}",
             self.expiration_pool,
             is_due=lambda: partition not in self.gone,
             work=work,
         )
         tasks.other.start()
-
-    def periodic(
-        self,
-        name: str,
-        pool: TaskPool,
-        *,
-        is_due: Callable[[], bool],
-        work: Callable[[], Awaitable[float | None]],
-        interval_ms: Callable[[], float] | None = None,
-    ) -> PeriodicTask:
-        """A task that backs off as the settings say; see `PeriodicTask`."""
-        settings = self._settings()
-        return PeriodicTask(
-            name,
-            timer=self._timer,
-            pool=pool,
-            backoff=Backoff(
-                self._randomness,
-                first_ms=settings.task_backoff_ms,
-                max_ms=settings.task_backoff_max_ms,
-                jitter=settings.task_jitter,
-            ),
-            interval_ms=interval_ms or (lambda: float(self._settings().task_interval_ms)),
-            is_due=is_due,
-            work=work,
-            on_ended=self._on_ended,
-        )

@@ -12,10 +12,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from storage.environment.environment import Environment
 from storage.environment.timer import Timer, TimerHandle
 from storage.errors import StorageError
 from tiered.backoff import Backoff
 from tiered.errors import TieredError
+from tiered.settings import TierSettings
 from tiered.tasks.task_pool import Job, TaskPool
 
 _log = logging.getLogger(__name__)
@@ -168,3 +170,47 @@ class PeriodicTask:
         else:
             _log.error("%s failed, again in %.0f ms", self.name, delay_ms, exc_info=error)
         self._arm(delay_ms)
+
+
+class PeriodicTasks:
+    """Makes periodic tasks whose interval and backoff are those of the settings."""
+
+    __slots__ = ("_environment", "_on_ended", "_settings")
+
+    def __init__(
+        self,
+        environment: Environment,
+        settings: Callable[[], TierSettings],
+        on_ended: Callable[[], None],
+    ) -> None:
+        """`settings` gives the present ones; `on_ended`: a run has ended after a `stop`."""
+        self._environment = environment
+        self._settings = settings
+        self._on_ended = on_ended
+
+    def make(
+        self,
+        name: str,
+        pool: TaskPool,
+        *,
+        is_due: Callable[[], bool],
+        work: Callable[[], Awaitable[float | None]],
+        interval_ms: Callable[[], float] | None = None,
+    ) -> PeriodicTask:
+        """A task to start; `interval_ms`: None is `remote.log.manager.task.interval.ms`."""
+        settings = self._settings()
+        return PeriodicTask(
+            name,
+            timer=self._environment.timer,
+            pool=pool,
+            backoff=Backoff(
+                self._environment.randomness,
+                first_ms=settings.task_backoff_ms,
+                max_ms=settings.task_backoff_max_ms,
+                jitter=settings.task_jitter,
+            ),
+            interval_ms=interval_ms or (lambda: float(self._settings().task_interval_ms)),
+            is_due=is_due,
+            work=work,
+            on_ended=self._on_ended,
+        )

@@ -19,18 +19,11 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 from uuid import UUID
 
-from storage.environment.clock import Clock
-from storage.environment.timer import Timer
-from tiered.deadline import METADATA_DEADLINE_MS, Deadline, call_deadline_ms
+from tiered.deadline import CallDeadlines
 from tiered.errors import TieredError
 from tiered.metadata.interface import RemoteLogMetadataManager
-from tiered.segment_metadata import (
-    RemoteLogSegmentMetadata,
-    RemoteLogSegmentMetadataUpdate,
-    SegmentState,
-    TopicIdPartition,
-)
-from tiered.settings import TierSettings
+from tiered.metadata.publisher import MetadataPublisher
+from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
 from tiered.tasks.task_counters import TaskCounters
 from tiered.tier import Tier
 
@@ -52,15 +45,13 @@ class SegmentDeletion:
     """
 
     __slots__ = (
-        "_broker_id",
-        "_clock",
         "_counters",
+        "_deadlines",
         "_doubtful",
         "_metadata",
+        "_publisher",
         "_require",
-        "_settings",
         "_tier",
-        "_timer",
         "_without",
         "on_deleted",
     )
@@ -70,10 +61,8 @@ class SegmentDeletion:
         *,
         metadata: RemoteLogMetadataManager,
         tier: Tier,
-        clock: Clock,
-        timer: Timer,
-        broker_id: int,
-        settings: Callable[[], TierSettings],
+        publisher: MetadataPublisher,
+        deadlines: CallDeadlines,
         counters: TaskCounters,
         require: Callable[[], Awaitable[None]],
         without: Without,
@@ -82,10 +71,8 @@ class SegmentDeletion:
         """`require`: may anything be removed; `without`: the bucket's history has it no more."""
         self._metadata = metadata
         self._tier = tier
-        self._clock = clock
-        self._timer = timer
-        self._broker_id = broker_id
-        self._settings = settings
+        self._publisher = publisher
+        self._deadlines = deadlines
         self._counters = counters
         self._require = require
         self._without = without
@@ -122,7 +109,9 @@ class SegmentDeletion:
             TieredError: It is not known whether that was told.
         """
         self._doubtful.setdefault(segment.partition, {})[segment.id] = segment
-        await self._tell(segment, SegmentState.DELETE_SEGMENT_STARTED)
+        await self._publisher.segment_state(
+            segment, SegmentState.DELETE_SEGMENT_STARTED, segment.custom_metadata
+        )
         if self.on_deleted is not None:
             self.on_deleted(segment)
 
@@ -142,14 +131,17 @@ class SegmentDeletion:
         self._doubtful.setdefault(segment.partition, {})[segment.id] = segment
         counters.delete_requests += 1
         try:
-            await self._tell(segment, SegmentState.DELETE_SEGMENT_STARTED)
+            await self._publisher.segment_state(
+                segment, SegmentState.DELETE_SEGMENT_STARTED, segment.custom_metadata
+            )
             if self.on_deleted is not None:
                 self.on_deleted(segment)
             await self._without(segment)
-            deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, _CALLS)
-            async with Deadline(self._timer, deadline_ms, f"removal of {segment.id}"):
+            async with self._deadlines.of(_CALLS, f"deletion of {segment.id}"):
                 await self._tier.delete_segment(segment)
-            await self._tell(segment, SegmentState.DELETE_SEGMENT_FINISHED)
+            await self._publisher.segment_state(
+                segment, SegmentState.DELETE_SEGMENT_FINISHED, segment.custom_metadata
+            )
         except TieredError:
             counters.delete_errors += 1
             raise
@@ -158,14 +150,3 @@ class SegmentDeletion:
             segments.pop(segment.id, None)
             if not segments:
                 del self._doubtful[segment.partition]
-
-    async def _tell(self, segment: RemoteLogSegmentMetadata, state: SegmentState) -> None:
-        update = RemoteLogSegmentMetadataUpdate(
-            segment_id=segment.segment_id,
-            event_timestamp_ms=self._clock.now_ms(),
-            state=state,
-            broker_id=self._broker_id,
-            custom_metadata=segment.custom_metadata,
-        )
-        async with Deadline(self._timer, METADATA_DEADLINE_MS, f"telling {state.name}"):
-            await self._metadata.update(update)

@@ -14,12 +14,11 @@ import logging
 from typing import NamedTuple
 
 from storage.cleaner.cleaned_segment import CleanedSegment
-from storage.environment.filesystem import Filesystem
+from storage.environment.environment import Environment
 from storage.errors import CorruptFileError
 from storage.segment.segment import Segment
 from storage.types.log_files import LOG_SUFFIX, SKIPPED_SUFFIX, log_file_name
 from tiered.errors import RemoteStorageError
-from tiered.tasks.copier import Run
 from tiered.tasks.led_partition import LedPartition, uncopied_segments
 
 _log = logging.getLogger(__name__)
@@ -61,15 +60,14 @@ def blocked_segment(led: LedPartition) -> tuple[Segment, SkippedSegment]:
 
 
 async def skip_blocked(
-    led: LedPartition, start_offset: int, filesystem: Filesystem, run_blocking: Run
+    led: LedPartition, start_offset: int, environment: Environment
 ) -> SkippedSegment:
     """Give the blocked segment up; no copy of the partition may be under way.
 
     Args:
         led: Whose.
         start_offset: Of the segment that is meant.
-        filesystem: Of the log.
-        run_blocking: For what waits for the disk.
+        environment: Of the log.
 
     Raises:
         RemoteStorageError: It is another one, or none.
@@ -85,7 +83,10 @@ async def skip_blocked(
 
     def make_empty() -> None:
         empty = CleanedSegment(
-            segment.directory, segment.base_offset, filesystem, log.config.index_interval_bytes
+            segment.directory,
+            segment.base_offset,
+            environment.filesystem,
+            log.config.index_interval_bytes,
         )
         try:
             for aborted in segment.transaction_index.entries():
@@ -94,7 +95,7 @@ async def skip_blocked(
             _log.warning("%s: %s", led.tiered.partition, error)
         empty.finish()
 
-    await run_blocking(make_empty)
+    await environment.run_blocking(make_empty)
     if not led.is_active or segment not in log.segment_facts():
         # The next start removes what was made.
         raise RemoteStorageError(f"{led.tiered.partition}: the segment is not here any more")

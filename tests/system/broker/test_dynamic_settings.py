@@ -40,7 +40,7 @@ async def test_remote_settings_change(start_node: StartNode) -> None:
     await client.create_topic("t", 1, remote_storage_enable="true")
     await alter_brokers(client, remote_log_manager_copier_thread_pool_size="20")
     assert remote.manager is not None
-    assert remote.manager.settings.copier_tasks == 20
+    assert remote.manager.copier_pool.size == 20
 
 
 async def test_verification_of_old_transactions_changes(start_node: StartNode) -> None:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.fakes.timer import ManualTimer
-from tiered.deadline import Deadline, call_deadline_ms, sleep_ms
+from tiered.deadline import BYTES_PER_CALL, CallDeadlines, Deadline, call_deadline_ms, sleep_ms
 from tiered.errors import StoreTimeoutError
 
 
@@ -69,3 +69,21 @@ def test_a_call_gets_its_time_once_per_64_mib() -> None:
     assert call_deadline_ms(10, 3) == 30
     assert call_deadline_ms(10, 3, 1) == 40
     assert call_deadline_ms(10, 0, (64 << 20) + 1) == 20
+
+
+async def test_a_call_that_moves_more_bytes_may_take_longer() -> None:
+    timer = ManualTimer()
+    deadlines = CallDeadlines(timer, 100)
+
+    async def work() -> None:
+        async with deadlines.of(2, "it", size=BYTES_PER_CALL + 1, extra_ms=50):
+            await asyncio.Event().wait()
+
+    task = asyncio.ensure_future(work())
+    await asyncio.sleep(0)
+    timer.advance(449)
+    await asyncio.sleep(0)
+    assert not task.done()
+    timer.advance(1)
+    with pytest.raises(StoreTimeoutError, match="it: not finished after 450 ms"):
+        await task

@@ -6,6 +6,7 @@ import pytest
 
 from storage.environment.alerts import AlertKind
 from storage.environment.randomness import SeededRandomness
+from tests.fakes.environment import FakeEnvironment
 from tests.unit.tiered.tasks.task_world import World
 from tiered.errors import RemoteStorageNotReadyError, StoreUnavailableError
 from tiered.maintenance.bucket_ownership import (
@@ -77,11 +78,9 @@ class Memory:
 def node(world: World, memory: Memory, seed: int) -> Claim:
     return Claim(
         tier=world.tier,
-        clock=world.clock,
-        timer=world.timer,
+        environment=FakeEnvironment(timer=world.timer, randomness=SeededRandomness(seed)),
         cluster_id="cluster",
         settings=lambda: world.settings,
-        randomness=SeededRandomness(seed),
         memory=memory,
         alerts=world.alerts,
     )

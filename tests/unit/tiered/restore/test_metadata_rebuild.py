@@ -6,6 +6,7 @@ import pytest
 
 from tests.fakes.tiered.remote_metadata import MetadataEvents
 from tests.unit.tiered.tasks.task_world import PARTITION, World
+from tiered.deadline import CallDeadlines
 from tiered.errors import CorruptRemoteDataError
 from tiered.format.manifest import SegmentManifest
 from tiered.metadata.history import (
@@ -14,6 +15,7 @@ from tiered.metadata.history import (
     PartitionHistory,
     encode_history,
 )
+from tiered.metadata.publisher import MetadataPublisher
 from tiered.restore.metadata_rebuild import MetadataRebuild, RebuildBusyError
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.tasks.partition_tasks import PartitionState
@@ -25,10 +27,8 @@ def rebuild_of(world: World) -> MetadataRebuild:
         metadata=world.metadata,
         manager=world.manager,
         tier=world.tier,
-        clock=world.clock,
-        timer=world.timer,
-        broker_id=1,
-        settings=lambda: world.settings,
+        publisher=MetadataPublisher(world.metadata, world.environment, broker_id=1),
+        deadlines=CallDeadlines(world.timer, world.settings.store.call_timeout_ms),
         is_deleted=world.deleted.__contains__,
         log_start_of=lambda _who: world.log.log_start_offset,
     )

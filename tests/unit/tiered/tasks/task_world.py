@@ -12,9 +12,11 @@ from uuid import UUID
 
 from config.topic import TopicConfig
 from storage.environment.alerts import Alerts
+from storage.environment.off_loop import Run
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from tests.fakes.clock import ManualClock
+from tests.fakes.environment import FakeEnvironment, run_inline
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.tiered.memory_bucket_tier import Bucket, BucketTier
 from tests.fakes.tiered.remote_metadata import FakeRemoteMetadata, MetadataEvents
@@ -29,8 +31,9 @@ from tests.unit.storage.log.log_model import (
     small_segments,
 )
 from tiered.format.object_keys import ObjectKeys
+from tiered.maintenance.bucket_ownership import Claim
 from tiered.metadata.history import PartitionHistory, decode_history
-from tiered.segment_metadata import SegmentState, TopicIdPartition
+from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
 from tiered.settings import TierSettings
 from tiered.tasks.led_partition import LedPartition
 from tiered.tasks.manager import RemoteLogManager
@@ -56,11 +59,6 @@ def tiered_config(**changes: object) -> TopicConfig:
     return small_segments(**{"segment_bytes": 150, **defaults, **changes})  # type: ignore[arg-type]  # settings of any type
 
 
-async def run_inline(work: Callable[[], None]) -> None:
-    """`Run` without a thread."""
-    work()
-
-
 class World:
     """See the module."""
 
@@ -73,6 +71,7 @@ class World:
         self.events = MetadataEvents()
         self.alerts = Alerts()
         self.deleted: set[UUID] = set()
+        self.run_blocking: Run = run_inline
         self.seed = 0
         self.reach: Reach | None = None
         self.log_start_checkpoint = 0
@@ -94,17 +93,25 @@ class World:
         self.timer = ManualTimer(self.clock)
         self.tier = BucketTier(self.bucket, self.filesystem, self._reach)
         self.metadata = FakeRemoteMetadata(self.events, self._reach)
+        self.environment = FakeEnvironment(
+            timer=self.timer,
+            filesystem=self.filesystem,
+            randomness=SeededRandomness(self.seed),
+            run_blocking=lambda function, *args: self.run_blocking(function, *args),
+        )
         self.manager = RemoteLogManager(
             metadata=self.metadata,
             tier=self.tier,
-            clock=self.clock,
-            timer=self.timer,
-            randomness=SeededRandomness(self.seed),
-            filesystem=self.filesystem,
+            claim=Claim(
+                tier=self.tier,
+                environment=self.environment,
+                cluster_id="cluster",
+                settings=lambda: self.settings,
+                alerts=self.alerts,
+            ),
+            environment=self.environment,
             broker_id=1,
-            cluster_id="cluster",
-            settings=self.settings,
-            run_blocking=run_inline,
+            settings=lambda: self.settings,
             is_deleted=self.deleted.__contains__,
             alerts=self.alerts,
         )
@@ -151,7 +158,7 @@ class World:
 
     def update(self, **changes: Any) -> None:
         self.settings = replace(self.settings, **changes)
-        self.manager.update(self.settings)
+        self.manager.update()
 
     @property
     def led(self) -> LedPartition:
@@ -305,3 +312,15 @@ class World:
         log: Log = self.log
         assert log.log_start_offset <= log.local_log_start_offset <= log.log_end_offset
         assert log.highest_remote_offset < log.log_end_offset
+
+
+async def unfinished(
+    world: World, found: RemoteLogSegmentMetadata, *, whole: bool
+) -> RemoteLogSegmentMetadata:
+    """A past leader began it, and died."""
+    world.metadata.assign([PARTITION])
+    await world.metadata.add(found)
+    keys = world.tier.keys.segment_keys(found)
+    for key in keys if whole else keys[:1]:
+        world.bucket.put(key, b"x" * found.segment_size_bytes)
+    return found

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -11,13 +11,12 @@ from tests.unit.storage.log.log_model import append, make_batch
 from tests.unit.tiered.tasks.task_world import PARTITION, World, tiered_config
 from tiered.errors import (
     CorruptSegmentError,
-    StoreTimeoutError,
-    StoreUnavailableError,
 )
-from tiered.segment_metadata import SegmentEpoch, SegmentState
 from tiered.settings import TierSettings
 from tiered.tasks.copier import BLOCKED_RETRY_MS
 from tiered.tasks.led_partition import copy_lag
+
+T = TypeVar("T")
 
 
 def corrupt(*, rebuildable: bool) -> CorruptSegmentError:
@@ -49,23 +48,6 @@ async def test_only_what_is_closed_committed_and_on_disk() -> None:
     flushed.log.flush()
     await flushed.interval()
     assert flushed.finished() == [(0, 0)]
-
-
-async def test_metadata_says_what_the_segment_holds() -> None:
-    world = World(tiered_config(segment_bytes=400))
-    for epoch in (0, 0, 3):
-        append(world.log, make_batch(b"x" * 40, timestamp_ms=epoch + 1000), leader_epoch=epoch)
-    world.log.roll()
-    world.log.flush()
-    world.log.delete_records(1)
-    await world.start()
-    await world.interval()
-    (segment,) = world.metadata.segments(PARTITION)
-    assert (segment.start_offset, segment.end_offset, segment.max_timestamp_ms) == (0, 2, 1003)
-    # The log knows epoch 0 only from 1 on by now; in the segment it begins with the segment.
-    assert segment.segment_leader_epochs == (SegmentEpoch(0, 0), SegmentEpoch(3, 2))
-    assert segment.txn_index_empty
-    assert segment.segment_size_bytes == world.log.segment_facts()[0].size
 
 
 async def test_a_closed_segment_without_a_record_holds_nothing_up() -> None:
@@ -105,110 +87,6 @@ async def test_an_empty_segment_at_the_end_waits_for_the_next() -> None:
     world.write(1)
     await world.interval()
     assert world.finished() == [(0, 0), (1, 1), (3, 3)]
-
-
-async def test_whoever_reads_the_bucket_is_told_what_was_empty() -> None:
-    """Compaction left it so: nothing is missing between two copies."""
-    world = World()
-    world.write(6)
-    for offset in (1, 2, 4):
-        for suffix in ("log", "index", "timeindex"):
-            world.filesystem.open(f"/data/t-0/{offset:020}.{suffix}").truncate(0)
-    await world.crash()
-    await world.start()
-    await world.interval()
-    assert world.finished() == [(0, 0), (3, 3), (5, 5)]
-    assert world.tier.empty_from == {0: None, 3: 1, 5: 4}
-
-
-async def test_a_failed_copy_is_taken_back_at_once_and_tried_under_a_new_id() -> None:
-    world = World()
-    world.write(1)
-    world.tier.fail("copy_segment", StoreUnavailableError("503"), at="indexes uploaded")
-    await world.start()
-    assert (world.states(), world.bucket.segment_objects()) == ([], {})
-    tried = {event.segment_id.id for event in world.events.events}  # type: ignore[union-attr]  # no deletions
-    await world.run(600, 100)
-    assert world.finished() == [(0, 0)]
-    assert world.metadata.segments(PARTITION)[0].id not in tried
-    row = world.manager.counters.of("t")
-    assert (row.copy_requests, row.copy_errors, row.copied_segments) == (2, 1, 1)
-    assert row.copy_bytes == world.log.segment_facts()[0].size
-
-
-async def test_a_dangling_removal_is_retried() -> None:
-    """KAFKA-17428: the copy failed, then its removal failed too."""
-    world = World()
-    world.write(1)
-    world.tier.fail("copy_segment", StoreUnavailableError("503"), at="manifest uploaded")
-    world.tier.fail("delete_segment", StoreUnavailableError("503"), times=2)
-    await world.start()
-    assert [state for _, _, state in world.states()] == [SegmentState.DELETE_SEGMENT_STARTED]
-    assert world.manager.doubtful_removals == 1
-    await world.interval(2)
-    assert world.finished() == [(0, 0)]
-    assert len(world.states()) == 1
-    assert world.orphans() == []
-    assert world.manager.doubtful_removals == 0
-
-
-async def test_a_copy_that_hangs_is_noticed_and_ended() -> None:
-    """Aiven 820: it neither returned nor failed, and the disk filled up."""
-    world = World()
-    world.write(1)
-    world.tier.hang("copy_segment")
-    await world.start()
-    assert world.manager.copies_in_flight == 1
-    await world.run(world.settings.stalled_copy_ms + 1, 10_000)
-    assert (world.manager.stalled_copies, world.manager.stalls) == (1, 1)
-    await world.run(10 * world.settings.store.call_timeout_ms, 10_000)
-    assert world.manager.stalled_copies == 0
-    assert world.finished() == [(0, 0)]
-    assert world.manager.counters.of("t").copy_errors == 1
-
-
-@pytest.mark.parametrize("call", ["add", "update"])
-async def test_metadata_that_hangs_is_ended_too(call: str) -> None:
-    world = World()
-    world.write(1)
-    world.metadata.fail(call, hangs=True)
-    await world.start()
-    await world.run(60_000, 5_000)
-    await world.interval(2)
-    assert world.finished() == [(0, 0)]
-    assert world.orphans() == []
-
-
-async def test_a_lost_answer_at_the_end_is_found_in_the_metadata() -> None:
-    """The segment is finished; it is not copied again."""
-    world = World()
-    world.write(2)
-    world.metadata.fail("update", StoreTimeoutError("lost"), written=True)
-    await world.start()
-    await world.run(600, 100)
-    assert world.finished() == [(0, 0), (1, 1)]
-    assert world.log.highest_remote_offset == 1
-    assert world.tier.calls["copy_segment"] == 2
-
-
-async def test_an_end_that_is_told_late_never_lets_the_only_copy_go() -> None:
-    """FINISHED is on its way while the expiry task removes what looks like a leftover."""
-    world = World()
-    world.write(2)
-    world.metadata.fail("update", StoreTimeoutError("lost"), written=True, late=True)
-    await world.start()
-    await world.interval(1)
-    world.metadata.catch_up()
-    for _ in range(4):
-        await world.interval(1)
-        world.expire_local()
-        world.check()
-    await world.crash()
-    await world.start()
-    world.check()
-    await world.interval(2)
-    assert world.log.highest_remote_offset == 1
-    assert world.orphans() == []
 
 
 async def test_a_corrupt_segment_is_kept_reported_once_and_holds_up_the_rest(
@@ -280,14 +158,15 @@ async def test_an_index_is_rebuilt_beside_the_one_that_the_loop_reads() -> None:
     segment.close()
     seen: list[bytes] = []
 
-    async def in_a_thread(work: Callable[[], None]) -> None:
+    async def in_a_thread(function: Callable[..., T], *args: Any) -> T:
         assert world.filesystem.peek(path) == damaged
         before = (segment.offset_index, segment.time_index, segment.offset_index._tail)
-        work()
+        result = function(*args)
         seen.append(world.filesystem.peek(path))
         assert (segment.offset_index, segment.time_index, segment.offset_index._tail) == before
+        return result
 
-    world.manager._roles.copier._run_blocking = in_a_thread
+    world.run_blocking = in_a_thread
     world.tier.fail("copy_segment", corrupt(rebuildable=True))
     await world.start()
     assert seen == [damaged]
@@ -323,37 +202,6 @@ async def test_an_index_is_made_again_and_the_copy_tried_once_more() -> None:
     await world.interval()
     assert world.finished() == [(0, 0)]
     assert world.manager.counters.of("t").corrupt_segments == 1
-
-
-async def test_a_missing_producer_snapshot_is_reported_and_retried() -> None:
-    """A follower that starts from the segment could not tell a retry from a new record."""
-    world = World()
-    world.write(1)
-    path = world.log.producer_snapshot_path(1)
-    data = world.filesystem.read_bytes(path)
-    world.filesystem.unlink(path)
-    await world.start()
-    assert world.finished() == []
-    assert "no producer snapshot" in world.led.blocked.problem  # type: ignore[union-attr]  # it is blocked
-    world.filesystem.replace_bytes(path, data)
-    await world.run(BLOCKED_RETRY_MS + 60_000, 60_000)
-    assert world.finished() == [(0, 0)]
-
-
-async def test_custom_metadata_beyond_the_limit_stops_the_partition() -> None:
-    world = World()
-    world.write(2)
-    world.tier.custom_metadata = b"x" * 129
-    await world.start()
-    await world.interval(3)
-    assert (world.states(), world.bucket.segment_objects()) == ([], {})
-    assert world.tier.calls["copy_segment"] == 1
-    assert next(world.manager.gauges()).stopped_copying
-    world.tier.custom_metadata = b"x" * 128
-    world.set_config()
-    await world.interval()
-    assert world.finished() == [(0, 0), (1, 1)]
-    assert world.metadata.segments(PARTITION)[0].custom_metadata == b"x" * 128
 
 
 @pytest.mark.parametrize("whose", ["topic", "cluster"])

@@ -1,12 +1,9 @@
-"""The log start first, then the removal; leftovers at once; nothing is stuck."""
-
-import pytest
+"""The log start moves first, then segments are removed; nothing is stuck."""
 
 from tests.unit.tiered.metadata.segment_builder import FINISHED, STARTED, segment
-from tests.unit.tiered.tasks.task_world import PARTITION, World, tiered_config
+from tests.unit.tiered.tasks.task_world import PARTITION, World, tiered_config, unfinished
 from tiered.errors import StoreDeniedError, StoreUnavailableError
 from tiered.segment_metadata import (
-    RemoteLogSegmentMetadata,
     RemoteLogSegmentMetadataUpdate,
     SegmentState,
 )
@@ -115,79 +112,11 @@ async def test_one_segment_that_always_times_out_does_not_hold_up_the_others() -
     assert world.log.log_start_offset == 3
 
 
-async def leftover(
-    world: World, found: RemoteLogSegmentMetadata, *, whole: bool
-) -> RemoteLogSegmentMetadata:
-    """A past leader began it, and died."""
-    world.metadata.assign([PARTITION])
-    await world.metadata.add(found)
-    keys = world.tier.keys.segment_keys(found)
-    for key in keys if whole else keys[:1]:
-        world.bucket.put(key, b"x" * found.segment_size_bytes)
-    return found
-
-
-@pytest.mark.parametrize("whole", [True, False])
-async def test_a_leftover_whose_offsets_are_local_is_removed_and_copied_anew(whole: bool) -> None:
-    world = World()
-    world.write(2)
-    await leftover(world, segment(0, 0, state=STARTED), whole=whole)
-    await world.start()
-    await world.interval()
-    assert world.finished() == [(0, 0), (1, 1)]
-    assert (world.orphans(), world.missing()) == ([], [])
-
-
-async def test_a_whole_leftover_that_is_the_only_copy_is_told_finished() -> None:
-    """Only its last record was lost; to remove it would lose the records."""
-    world = World()
-    world.write(3)
-    found = await leftover(world, segment(0, 1, state=STARTED), whole=True)
-    gone = world.log.segment_facts()[:2]
-    for lost in gone:
-        world.log._segments.remove(lost)
-    await world.start()
-    await world.interval()
-    assert world.finished() == [(0, 1), (2, 2)]
-    assert world.metadata.segments(PARTITION)[0].id == found.id
-    assert world.log.log_start_offset == 0
-    assert world.manager.counters.of("t").adopted_segments == 1
-    world.check()
-
-
-async def test_a_broken_leftover_that_is_the_only_copy_is_a_loss_and_says_so() -> None:
-    world = World()
-    world.write(3)
-    await leftover(world, segment(0, 1, state=STARTED), whole=False)
-    for lost in world.log.segment_facts()[:2]:
-        world.log._segments.remove(lost)
-    await world.start()
-    await world.interval()
-    assert world.finished() == [(2, 2)]
-    assert world.manager.counters.of("t").lost_segments == 1
-    assert world.log.log_start_offset == 2
-    world.check()
-
-
-async def test_two_leaders_uploads_leave_nothing_behind() -> None:
-    """KAFKA-16511: the old leader died between begin and end; both had uploaded."""
-    world = World()
-    world.write(3)
-    await leftover(world, segment(0, 2, {0: 0}, state=STARTED), whole=True)
-    world.leader_epoch = 3
-    await world.start()
-    await world.interval()
-    assert world.finished() == [(0, 0), (1, 1), (2, 2)]
-    world.log.delete_records(3)
-    await world.interval()
-    assert (world.states(), world.bucket.segment_objects()) == ([], {})
-
-
 async def test_an_overwritten_past_is_not_touched_above_the_log_start() -> None:
     """KAFKA-14888: an unclean leader has another history; retention.bytes is no reason."""
     world = World()
     past = segment(0, 40, {7: 0}, state=STARTED)
-    await leftover(world, past, whole=True)
+    await unfinished(world, past, whole=True)
     await world.metadata.update(
         RemoteLogSegmentMetadataUpdate(past.segment_id, 0, SegmentState.COPY_SEGMENT_FINISHED, 2)
     )

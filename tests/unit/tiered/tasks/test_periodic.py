@@ -1,14 +1,17 @@
 """Looking costs no task; failures back off; a stop ends the run."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
 from storage.environment.randomness import SeededRandomness
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.timer import ManualTimer
 from tiered.backoff import Backoff
 from tiered.errors import StoreUnavailableError
-from tiered.tasks.periodic import PeriodicTask
+from tiered.settings import TierSettings
+from tiered.tasks.periodic import PeriodicTask, PeriodicTasks
 from tiered.tasks.task_pool import TaskPool
 
 
@@ -142,3 +145,35 @@ async def test_a_look_that_fails_is_a_failure(error: Exception) -> None:
     rig.task.start()
     assert rig.task.failures == 1
     assert rig.timer.pending == 1
+
+
+async def test_made_tasks_follow_the_settings_of_the_moment() -> None:
+    """The interval is read at each round; a task of another interval has its own."""
+    environment = FakeEnvironment()
+    settings = TierSettings(task_interval_ms=1000)
+    looks: list[str] = []
+    tasks = PeriodicTasks(environment, lambda: settings, on_ended=lambda: None)
+
+    def look(name: str) -> Callable[[], bool]:
+        def is_due() -> bool:
+            looks.append(name)
+            return False
+
+        return is_due
+
+    async def work() -> None:
+        raise AssertionError("nothing is due")
+
+    pool = TaskPool("test", 1)
+    tasks.make("a", pool, is_due=look("a"), work=work).start()
+    tasks.make("b", pool, is_due=look("b"), work=work, interval_ms=lambda: 5000.0).start()
+    environment.timer.advance(0)
+    looks.clear()
+    environment.timer.advance(2000)
+    assert looks == ["a", "a"]
+    settings = TierSettings(task_interval_ms=10_000)
+    environment.timer.advance(1000)
+    looks.clear()
+    environment.timer.advance(9000)
+    assert "b" in looks
+    assert "a" not in looks

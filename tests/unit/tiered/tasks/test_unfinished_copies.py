@@ -1,0 +1,62 @@
+"""Copies whose end was never published are resolved at once, and never by losing records."""
+
+import pytest
+
+from tests.unit.tiered.metadata.segment_builder import STARTED, segment
+from tests.unit.tiered.tasks.task_world import PARTITION, World, unfinished
+
+
+@pytest.mark.parametrize("whole", [True, False])
+async def test_an_unfinished_copy_of_local_offsets_is_deleted_and_copied_anew(whole: bool) -> None:
+    world = World()
+    world.write(2)
+    await unfinished(world, segment(0, 0, state=STARTED), whole=whole)
+    await world.start()
+    await world.interval()
+    assert world.finished() == [(0, 0), (1, 1)]
+    assert (world.orphans(), world.missing()) == ([], [])
+
+
+async def test_a_complete_copy_that_is_the_only_one_is_published_as_finished() -> None:
+    """Only its last record was lost; to remove it would lose the records."""
+    world = World()
+    world.write(3)
+    found = await unfinished(world, segment(0, 1, state=STARTED), whole=True)
+    gone = world.log.segment_facts()[:2]
+    for lost in gone:
+        world.log._segments.remove(lost)
+    await world.start()
+    await world.interval()
+    assert world.finished() == [(0, 1), (2, 2)]
+    assert world.metadata.segments(PARTITION)[0].id == found.id
+    assert world.log.log_start_offset == 0
+    assert world.manager.counters.of("t").adopted_segments == 1
+    world.check()
+
+
+async def test_a_broken_copy_that_is_the_only_one_is_counted_as_a_loss() -> None:
+    world = World()
+    world.write(3)
+    await unfinished(world, segment(0, 1, state=STARTED), whole=False)
+    for lost in world.log.segment_facts()[:2]:
+        world.log._segments.remove(lost)
+    await world.start()
+    await world.interval()
+    assert world.finished() == [(2, 2)]
+    assert world.manager.counters.of("t").lost_segments == 1
+    assert world.log.log_start_offset == 2
+    world.check()
+
+
+async def test_two_leaders_uploads_leave_nothing_behind() -> None:
+    """KAFKA-16511: the old leader died between begin and end; both had uploaded."""
+    world = World()
+    world.write(3)
+    await unfinished(world, segment(0, 2, {0: 0}, state=STARTED), whole=True)
+    world.leader_epoch = 3
+    await world.start()
+    await world.interval()
+    assert world.finished() == [(0, 0), (1, 1), (2, 2)]
+    world.log.delete_records(3)
+    await world.interval()
+    assert (world.states(), world.bucket.segment_objects()) == ([], {})

@@ -1,0 +1,229 @@
+"""One copy of one closed segment to remote storage.
+
+    describe ──> publish COPY_SEGMENT_STARTED ──> upload ──> publish COPY_SEGMENT_FINISHED
+                                                    │
+                                                    └─failed─> delete the copy at once
+                                                    (`tiered.tasks.segment_deletion`)
+
+Every attempt has a new id, so nothing is ever overwritten. What a crash, a lost leadership or a
+failed deletion leaves in the bucket is found by the expirer (`tiered.tasks.unfinished_copies`).
+
+Source: Kafka, RemoteLogManager.java (RLMCopyTask.copyLogSegment).
+"""
+
+import logging
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from storage.checkpoints.checkpoint_files import encode_epochs
+from storage.environment.environment import Environment
+from storage.errors import StorageError
+from storage.log.log import Log
+from storage.segment.segment import Segment
+from storage.types.log_files import LOG_SUFFIX, SKIPPED_SUFFIX, log_file_name
+from tiered.deadline import CallDeadlines
+from tiered.errors import CorruptSegmentError, RemoteStorageError, TieredError
+from tiered.metadata.publisher import MetadataPublisher
+from tiered.segment_metadata import (
+    RemoteLogSegmentId,
+    RemoteLogSegmentMetadata,
+    SegmentEpoch,
+    SegmentState,
+)
+from tiered.settings import TierSettings
+from tiered.tasks.copy_watch import CopyWatch
+from tiered.tasks.led_partition import LedPartition
+from tiered.tasks.segment_deletion import SegmentDeletion
+from tiered.tasks.task_counters import TaskCounters
+from tiered.tier import CopyResult, SegmentFiles, Tier, bytes_moved
+
+_log = logging.getLogger(__name__)
+
+_CALLS: Final = 4
+"""Of an upload beside the log's bytes: indexes, manifest, and deleting what was uploaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A local segment and its end offset, exclusive."""
+
+    segment: Segment
+    end_offset: int
+
+
+class SegmentCopy:
+    """Copies one segment; see the module. Shared by all partitions.
+
+    Attributes:
+        in_flight: Ids of the copies under way, their deletion after a failure included; at most as
+            many as the copier pool has tasks. No other task changes these segments.
+        watch: Which copies are stalled.
+    """
+
+    __slots__ = (
+        "_counters",
+        "_deadlines",
+        "_deletion",
+        "_environment",
+        "_publisher",
+        "_settings",
+        "_tier",
+        "in_flight",
+        "watch",
+    )
+
+    def __init__(
+        self,
+        *,
+        publisher: MetadataPublisher,
+        tier: Tier,
+        deadlines: CallDeadlines,
+        deletion: SegmentDeletion,
+        environment: Environment,
+        settings: Callable[[], TierSettings],
+        counters: TaskCounters,
+    ) -> None:
+        """Copy nothing yet; `settings` gives the present ones, `deletion` is for failed copies."""
+        self._publisher = publisher
+        self._tier = tier
+        self._deadlines = deadlines
+        self._deletion = deletion
+        self._environment = environment
+        self._settings = settings
+        self._counters = counters
+        self.in_flight: set[UUID] = set()
+        self.watch = CopyWatch(
+            environment.clock,
+            environment.timer,
+            lambda segment: bytes_moved(tier.statistics(), segment),
+        )
+
+    async def run(self, led: LedPartition, candidate: Candidate) -> None:
+        """Copy the segment, and raise the log's highest remote offset.
+
+        Raises:
+            CorruptSegmentError: It cannot be copied as it is.
+            TieredError, StorageError: It failed, and was deleted as far as possible.
+        """
+        tiered = led.tiered
+        counters = self._counters.of(tiered.partition.topic)
+        epochs = tiered.log.leader_epochs
+        if not epochs.is_synced:
+            # Retention may delete the local segment once it is copied, and its batches hold them.
+            await self._environment.run_blocking(epochs.sync)
+        files = self._files(tiered.log, candidate)
+        metadata = self._describe(led, candidate, files)
+        self.in_flight.add(metadata.id)
+        try:
+            await self._publisher.copy_started(metadata)
+            counters.copy_requests += 1
+            try:
+                result = await self._upload(led, metadata, files)
+                self._check_custom_metadata(led, result)
+            except (TieredError, StorageError, OSError):
+                await self._roll_back(metadata)
+                raise
+            await self._publisher.segment_state(
+                metadata, SegmentState.COPY_SEGMENT_FINISHED, result.custom_metadata
+            )
+        finally:
+            # Unless it went well, the metadata may know more of it than was answered.
+            led.is_settled = False
+            self.in_flight.discard(metadata.id)
+        counters.copy_bytes += candidate.segment.size
+        counters.copied_segments += 1
+        counters.uploaded_bytes += result.uploaded_bytes
+        if led.is_active:
+            led.is_settled = True
+            tiered.log.highest_remote_offset = max(
+                tiered.log.highest_remote_offset, metadata.end_offset
+            )
+
+    def _files(self, log: Log, candidate: Candidate) -> SegmentFiles:
+        segment, end = candidate.segment, candidate.end_offset
+        snapshot = log.producer_snapshot_path(end)
+        if not self._environment.filesystem.exists(snapshot):
+            # A follower that starts from this segment would take a retry for a new record.
+            raise CorruptSegmentError(snapshot, -1, "no producer snapshot", rebuildable=False)
+        epochs = [entry for entry in log.leader_epochs.entries() if entry[1] < end]
+        index = segment.transaction_index
+        return SegmentFiles(
+            log=segment.path,
+            offset_index=segment.offset_index.path,
+            time_index=segment.time_index.path,
+            producer_snapshot=snapshot,
+            transaction_index=index.path if index.entry_count else None,
+            leader_epochs=encode_epochs(epochs),
+            empty_from=self._empty_from(log, segment),
+        )
+
+    def _empty_from(self, log: Log, segment: Segment) -> int | None:
+        """The base offset of the empty segments directly before this one; None: there are none.
+
+        Compaction has emptied them. Skipped ones (`tiered.tasks.skip`) do not count: their records
+        are lost.
+        """
+        segments = log.segment_facts()
+        at = first = bisect_left(segments, segment.base_offset, key=lambda one: one.base_offset)
+        while first and not segments[first - 1].size:
+            before = segments[first - 1]
+            name = log_file_name(before.base_offset, LOG_SUFFIX, SKIPPED_SUFFIX)
+            if self._environment.filesystem.exists(f"{before.directory}/{name}"):
+                break
+            first -= 1
+        return segments[first].base_offset if first < at else None
+
+    def _describe(
+        self, led: LedPartition, candidate: Candidate, files: SegmentFiles
+    ) -> RemoteLogSegmentMetadata:
+        log, segment = led.tiered.log, candidate.segment
+        epochs = log.leader_epochs.entries_in_range(segment.base_offset, candidate.end_offset)
+        if not epochs:
+            raise CorruptSegmentError(segment.path, -1, "no known leader epoch", rebuildable=False)
+        # DeleteRecords may have moved the start of the first known epoch into the segment.
+        epochs[0] = (epochs[0][0], segment.base_offset)
+        return RemoteLogSegmentMetadata(
+            segment_id=RemoteLogSegmentId(
+                led.tiered.partition, self._environment.randomness.uuid4()
+            ),
+            start_offset=segment.base_offset,
+            end_offset=candidate.end_offset - 1,
+            max_timestamp_ms=segment.largest_timestamp,
+            broker_id=self._publisher.broker_id,
+            event_timestamp_ms=self._environment.clock.now_ms(),
+            segment_size_bytes=segment.size,
+            segment_leader_epochs=tuple(SegmentEpoch(*entry) for entry in epochs),
+            txn_index_empty=files.transaction_index is None,
+        )
+
+    async def _upload(
+        self, led: LedPartition, metadata: RemoteLogSegmentMetadata, files: SegmentFiles
+    ) -> CopyResult:
+        settings = self._settings()
+        deadline = self._deadlines.of(
+            _CALLS,
+            f"copy of {files.log}",
+            size=metadata.segment_size_bytes,
+            extra_ms=settings.stalled_copy_ms,
+        )
+        with self.watch.watching(metadata.id, settings.stalled_copy_ms):
+            async with deadline:
+                return await self._tier.copy_segment(metadata, files, led.tiered.facts())
+
+    def _check_custom_metadata(self, led: LedPartition, result: CopyResult) -> None:
+        limit = self._settings().custom_metadata_max_bytes
+        custom = result.custom_metadata
+        if custom is not None and len(custom) > limit:
+            problem = f"{len(custom)} bytes of custom metadata are above the limit of {limit}"
+            led.stopped_copying = problem
+            _log.error("%s: copying stops: %s", led.tiered.partition, problem)
+            raise RemoteStorageError(problem)
+
+    async def _roll_back(self, metadata: RemoteLogSegmentMetadata) -> None:
+        try:
+            await self._deletion.delete(metadata, own=True)
+        except TieredError as error:
+            _log.warning("failed copy %s stays for the expiry task: %s", metadata.id, error)

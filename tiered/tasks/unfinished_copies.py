@@ -1,0 +1,100 @@
+"""Unfinished copies: segments in COPY_SEGMENT_STARTED that no task of this broker is copying.
+
+The end of such a copy was never published: its broker died, lost the leadership, or could not
+delete it. Waiting for retention would leave it in the bucket for weeks, so it is resolved at once:
+
+    its offsets are in the local log or in another copy ──> delete it; they are copied anew
+    they are nowhere else, and the copy is complete     ──> publish COPY_SEGMENT_FINISHED
+    they are nowhere else, and it is not                ──> log the loss, delete it
+
+Source: KAFKA-16511, KAFKA-17428.
+"""
+
+import logging
+
+from tiered.deadline import CallDeadlines
+from tiered.metadata.epoch_bounds import valid_end
+from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.metadata.publisher import MetadataPublisher
+from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState
+from tiered.tasks.led_partition import LedPartition
+from tiered.tasks.segment_deletion import SegmentDeletion
+from tiered.tasks.task_counters import TaskCounters
+from tiered.tier import Tier
+
+_log = logging.getLogger(__name__)
+
+
+class UnfinishedCopies:
+    """See the module. One for all partitions."""
+
+    __slots__ = ("_counters", "_deadlines", "_deletion", "_metadata", "_publisher", "_tier")
+
+    def __init__(
+        self,
+        *,
+        metadata: RemoteLogMetadataManager,
+        publisher: MetadataPublisher,
+        tier: Tier,
+        deadlines: CallDeadlines,
+        deletion: SegmentDeletion,
+        counters: TaskCounters,
+    ) -> None:
+        self._metadata = metadata
+        self._publisher = publisher
+        self._tier = tier
+        self._deadlines = deadlines
+        self._deletion = deletion
+        self._counters = counters
+
+    async def resolve(self, led: LedPartition, segment: RemoteLogSegmentMetadata) -> None:
+        """Publish the copy as finished, or delete it; raises TieredError."""
+        if self._is_needed(led, segment):
+            async with self._deadlines.of(2, f"validation of {segment.id}"):
+                complete = await self._tier.is_complete(segment)
+            # This broker or the last leader may have published its end meanwhile.
+            if not self.is_in(led, segment, SegmentState.COPY_SEGMENT_STARTED):
+                return
+            counters = self._counters.of(segment.partition.topic)
+            if complete:
+                _log.warning(
+                    "%s: copy %s is complete: publishing COPY_SEGMENT_FINISHED",
+                    led.tiered.partition,
+                    segment.id,
+                )
+                await self._publisher.segment_state(segment, SegmentState.COPY_SEGMENT_FINISHED)
+                counters.adopted_segments += 1
+                return
+            counters.lost_segments += 1
+            _log.error(
+                "%s: offsets %d to %d are neither here nor whole in remote storage",
+                segment.partition,
+                segment.start_offset,
+                segment.end_offset,
+            )
+        if self.is_in(led, segment, SegmentState.COPY_SEGMENT_STARTED):
+            await self._deletion.delete(segment)
+
+    def _is_needed(self, led: LedPartition, segment: RemoteLogSegmentMetadata) -> bool:
+        """Some of its offsets may be read, and are neither in the local log nor in another copy."""
+        log = led.tiered.log
+        offset = max(segment.start_offset, log.log_start_offset)
+        end = min(valid_end(segment, log.leader_epochs), log.local_log_start_offset)
+        while offset < end:
+            epoch = log.leader_epochs.epoch_for_offset(offset)
+            if epoch is None:
+                return True
+            other = self._metadata.find(segment.partition, epoch, offset)
+            if other is None:
+                return True
+            offset = other.end_offset + 1
+        return False
+
+    def is_in(
+        self, led: LedPartition, segment: RemoteLogSegmentMetadata, state: SegmentState
+    ) -> bool:
+        """Whether the leadership lasts and the segment is in this state now."""
+        if not led.is_active:
+            return False
+        present = self._metadata.known_of(segment.partition).segment(segment.id)
+        return present is not None and present.state is state
