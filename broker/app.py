@@ -62,7 +62,7 @@ def new_loop() -> asyncio.AbstractEventLoop:
     try:
         import uvloop
     except ImportError:
-        LOGGER.warning("uvloop is missing: requests cost about twice the CPU")
+        LOGGER.warning("uvloop is not installed: requests cost about twice the CPU")
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
 
@@ -71,7 +71,7 @@ async def serve(loaded: "LoadedConfig") -> int:
     """Start, wait for a signal, stop."""
     descriptors = share_out(raise_descriptor_limit())
     if descriptors.is_low:
-        LOGGER.warning("few descriptors: %s", descriptors)
+        LOGGER.warning("too few file descriptors: %s", descriptors)
     broker = Broker(loaded.broker, descriptors=descriptors)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -534,8 +534,8 @@ class Broker:
             self._fail(str(error))
             return
         except Exception:
-            LOGGER.exception("logs cannot be loaded")
-            self._fail("logs cannot be loaded")
+            LOGGER.exception("loading logs failed")
+            self._fail("loading logs failed")
             return
         if self._stopping:
             return

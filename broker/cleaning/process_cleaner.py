@@ -179,7 +179,9 @@ class ProcessCleaner(CleansLogs):
         try:
             process = self._start()
         except OSError as error:
-            LOGGER.warning("no cleaning process, a thread cleans error=%s", error)
+            LOGGER.warning(
+                "log cleaner process cannot be started, compacting in a thread error=%s", error
+            )
             return None
         with self._lock:
             self.started += 1

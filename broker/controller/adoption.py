@@ -164,7 +164,9 @@ def _topic_id(filesystem: Filesystem, path: str) -> UUID | None:
     try:
         return read_partition_metadata(filesystem, join(path, PARTITION_METADATA))
     except CorruptFileError as error:
-        LOGGER.warning("partition without its topic id directory=%s error=%s", path, error)
+        LOGGER.warning(
+            "partition.metadata cannot be read, topic id unknown directory=%s error=%s", path, error
+        )
         return None
 
 
@@ -293,7 +295,7 @@ def _settings_of(name: str, topic_id: UUID, found: Found, settings: BrokerConfig
     if own:
         return own
     LOGGER.warning(
-        "settings unknown, nothing is deleted or compacted until they are set topic=%s", name
+        "topic configs are unknown, retention and compaction wait until they are set topic=%s", name
     )
     if found.is_ours and name in found.topics and found.topics[name].has_lost_head:
         # Its history is in remote storage: without this its log start would be raised over it.
@@ -312,7 +314,12 @@ def _known(topic: str, settings: Mapping[str, str]) -> dict[str, str]:
         try:
             validate_topic_overrides({key: text}, remote_storage_system_enabled=True)
         except InvalidConfigError as error:
-            LOGGER.warning("setting left behind topic=%s key=%s reason=%s", topic, key, error)
+            LOGGER.warning(
+                "topic config is not supported, left out topic=%s key=%s reason=%s",
+                topic,
+                key,
+                error,
+            )
             continue
         kept[key] = text
     return kept

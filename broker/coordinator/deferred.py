@@ -83,7 +83,9 @@ class DeferredCalls(Generic[Shard]):
             try:
                 call.work(shard)
             except Exception:
-                logger.exception("deferred call failed partition=%d", partition_index)
+                logger.exception(
+                    "request that waited for its coordinator failed partition=%d", partition_index
+                )
                 _refuse(call, ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def refuse(self, partition_index: int, code: ErrorCode) -> None:
@@ -103,4 +105,6 @@ def _refuse(call: _Call[Shard], code: ErrorCode) -> None:
     try:
         call.refuse(code)
     except Exception:
-        logger.exception("deferred call not refused code=%s", code.name)
+        logger.exception(
+            "request that waited for its coordinator could not be refused code=%s", code.name
+        )

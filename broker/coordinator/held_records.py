@@ -75,4 +75,4 @@ def _write(log: HoldingLog) -> None:
     except Exception:
         # All others still have their turn, and a stop its end. What is lost follows from what was
         # written before it.
-        logger.exception("held records not written")
+        logger.exception("deferred records could not be appended")

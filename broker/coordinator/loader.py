@@ -132,7 +132,7 @@ class ShardLoader:
                 except DecodeError as error:
                     self.skipped_records += 1
                     logger.error(
-                        "record passed over partition=%s offset=%d error=%s",
+                        "record skipped while loading partition=%s offset=%d error=%s",
                         self._topic_partition,
                         offset,
                         error,

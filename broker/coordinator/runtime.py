@@ -200,7 +200,11 @@ class CoordinatorRuntime(Generic[AnyShard]):
             shard.on_unloaded()
             if summary:
                 logger.info(
-                    "%s unloaded partition=%d %s", self._what, election.partition_index, summary
+                    "%s unloaded partition=%s-%d %s",
+                    self._what,
+                    self.topic,
+                    election.partition_index,
+                    summary,
                 )
         return None
 
@@ -291,8 +295,9 @@ class CoordinatorRuntime(Generic[AnyShard]):
         self.stats.loading_ms += took_ms
         if loader.records:
             logger.info(
-                "%s loaded partition=%d %s records=%d elapsed_ms=%d",
+                "%s loaded partition=%s-%d %s records=%d elapsed_ms=%d",
                 self._what,
+                self.topic,
                 election.partition_index,
                 shard.summary(),
                 loader.records,
@@ -315,7 +320,9 @@ class CoordinatorRuntime(Generic[AnyShard]):
             await shard.on_active(election.deleted_topics)
         except Exception:
             # It serves all the same.
-            logger.exception("%s do not go on partition=%d", self._what, index)
+            logger.exception(
+                "%s loaded, but pending work failed partition=%s-%d", self._what, self.topic, index
+            )
 
     def _load_failed(self, election: Election, error: Exception) -> None:
         """It stays without a coordinator: served empty, it would forget what it holds."""
@@ -323,8 +330,9 @@ class CoordinatorRuntime(Generic[AnyShard]):
         index = election.partition_index
         is_expected = isinstance(error, (DecodeError, StorageError, OSError, KeyError))
         logger.error(
-            "%s cannot be loaded partition=%d error=%s",
+            "%s cannot be loaded partition=%s-%d error=%s",
             self._what,
+            self.topic,
             index,
             error,
             exc_info=None if is_expected else error,

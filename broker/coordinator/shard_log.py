@@ -330,7 +330,7 @@ class ShardLog:
             else:
                 self._append_built(self.batch_of(records), write)
         except Exception:
-            logger.exception("gathered records not written partition=%s", self.topic_partition)
+            logger.exception("append of gathered records failed partition=%s", self.topic_partition)
             write.break_off()
 
     # -- held ------------------------------------------------------------------------------------
@@ -377,7 +377,7 @@ class ShardLog:
     def hold_again(self, held: list[KeyValue], code: ErrorCode) -> None:
         """What was held is refused: nothing may overtake it."""
         logger.warning(
-            "records held back partition=%s count=%d error=%s",
+            "append failed, records are kept for the next append partition=%s count=%d error=%s",
             self.topic_partition,
             len(held),
             code.name,

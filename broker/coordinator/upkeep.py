@@ -52,4 +52,4 @@ async def _run(name: str, work: Callable[[], Coroutine[None, None, None]]) -> No
         await work()
     except Exception:
         # The next run begins anew.
-        logger.exception("periodic work failed name=%s", name)
+        logger.exception("periodic task failed name=%s", name)

@@ -65,7 +65,7 @@ class Gathered:
             try:
                 part.apply(base_offset)
             except Exception:
-                logger.exception("a gathered write cannot be taken in offset=%d", base_offset)
+                logger.exception("appended record could not be applied offset=%d", base_offset)
             base_offset += len(part.records)
 
     def done(self, code: ErrorCode) -> None:
@@ -74,7 +74,7 @@ class Gathered:
             try:
                 part.done(code)
             except Exception:
-                logger.exception("a gathered write cannot be answered code=%s", code.name)
+                logger.exception("caller of an append could not be answered code=%s", code.name)
 
 
 class Write:

@@ -75,7 +75,8 @@ async def fill_shard(
             except DecodeError as error:
                 shard.stats.skipped_records += 1
                 logger.warning(
-                    "record passed over partition=%d offset=%d error=%s",
+                    "record of __consumer_offsets skipped while loading partition=%d offset=%d "
+                    "error=%s",
                     shard.log.topic_partition.partition,
                     record_offset,
                     error,

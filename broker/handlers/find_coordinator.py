@@ -76,7 +76,7 @@ async def _create_and_answer(
             await services.groups.ensure_topic()
     except ApiError as error:
         # The client is told to ask again; why it failed is for the operator.
-        logger.warning("topic cannot be created topic=%s error=%s", topic, error)
+        logger.warning("internal topic cannot be created topic=%s error=%s", topic, error)
     return _answer(services, context, request)
 
 

@@ -266,7 +266,7 @@ class ProduceHandler:
         elif isinstance(error, ApiError) and error.message:
             response.error_message = error.message
         elif response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR:
-            LOGGER.error("append failed", exc_info=error)
+            LOGGER.error("produce failed unexpectedly", exc_info=error)
         if partition is not None:
             partition.stats.failed_produces += 1
             if response.error_code not in WITHOUT_LOG_START and not isinstance(error, ApiError):

@@ -77,7 +77,7 @@ class DynamicSettings:
         for name in sorted(changed):
             row = BROKER_KEYS[name]
             LOGGER.info(
-                "setting changed key=%s from=%s to=%s",
+                "dynamic config changed key=%s from=%s to=%s",
                 name,
                 row.shown(getattr(before, row.field_name)),
                 row.shown(getattr(after, row.field_name)),
@@ -91,7 +91,7 @@ class DynamicSettings:
         try:
             subscriber(before, after)
         except Exception:  # the setting is committed: it counts for the others all the same
-            LOGGER.exception("setting could not be applied")
+            LOGGER.exception("dynamic config could not be applied")
 
 
 def _differences(

@@ -115,7 +115,9 @@ class NodeDirectories:
                 await self._controller.record_directories({LOST: None})
             except StoreError as error:
                 # The next start sees that it has no partitions.
-                LOGGER.warning("directory not forgotten error=%s", error)
+                LOGGER.warning(
+                    "log directory could not be removed from the metadata store error=%s", error
+                )
 
     # -- who is here -----------------------------------------------------------------------------
 
@@ -256,5 +258,7 @@ def _partitions_in(
     try:
         return directory.partitions(with_topic_ids=with_topic_ids)
     except DiskError as error:
-        LOGGER.warning("log directory not read directory=%s error=%s", directory.path, error)
+        LOGGER.warning(
+            "meta.properties cannot be read directory=%s error=%s", directory.path, error
+        )
         return []

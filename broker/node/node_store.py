@@ -340,7 +340,9 @@ class NodeStore:
                     settings=self._settings,
                     first_producer_id=max(lost, UNKNOWN_PRODUCER_IDS_START),
                 )
-                LOGGER.info("took over log directories topics=%d", topics)
+                LOGGER.info(
+                    "imported existing log directories into a new metadata store topics=%d", topics
+                )
         finally:
             await store.aclose()
         await self._run(self._publish, path)

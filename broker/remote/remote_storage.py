@@ -282,7 +282,10 @@ class RemoteStorage:
             await self._controller.forget_deleted(done)
         except Exception:
             # It is tried again with the next look.
-            LOGGER.exception("deletion notes of topics could not be removed")
+            LOGGER.exception(
+                "topics whose remote segments are deleted could not be removed from the metadata "
+                "store"
+            )
         finally:
             self._forgetting = None
 

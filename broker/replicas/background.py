@@ -129,9 +129,9 @@ class Background:
             try:
                 await duty()
             except DiskError as error:
-                LOGGER.error("background duty failed error=%s", error)
+                LOGGER.error("periodic task failed error=%s", error)
             except Exception:
-                LOGGER.exception("background duty failed")
+                LOGGER.exception("periodic task failed")
             if not self._stopped:
                 self._timer.call_later_ms(pause_ms(), begin)
 

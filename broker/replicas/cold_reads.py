@@ -260,5 +260,5 @@ def _size(result: object) -> int:
 def _expected(failure: BaseException) -> StorageError:
     if isinstance(failure, StorageError):
         return failure
-    LOGGER.error("read failed unexpectedly", exc_info=failure)
+    LOGGER.error("log read failed unexpectedly", exc_info=failure)
     return StorageError(f"read failed: {failure!r}")

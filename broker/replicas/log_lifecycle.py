@@ -205,7 +205,7 @@ class LogLifecycle:
                 by_topic.setdefault(image.topics[name].topic_id, {})[index] = directory_id
         if by_topic:
             done = await self._controller.assign_directories(by_topic)
-            LOGGER.info("places of partitions written down topics=%d", len(done))
+            LOGGER.info("log directory assignments recorded topics=%d", len(done))
 
     async def _begin_epochs(
         self, partitions: Iterable[TopicPartition]
@@ -316,7 +316,8 @@ class LogLifecycle:
                 kept.append(pair)
         if len(kept) < len(missing):
             LOGGER.error(
-                "partitions not served because a log directory is offline or missing partitions=%d",
+                "partitions are offline because their log directory is offline or missing "
+                "partitions=%d",
                 len(missing) - len(kept),
             )
         return kept
@@ -445,7 +446,9 @@ class LogLifecycle:
         try:
             return await self._disk.run(create_all, wanted)
         except StorageError as error:
-            LOGGER.error("logs not created first=%s error=%s", wanted[0][0], error)
+            LOGGER.error(
+                "creating logs failed, trying one by one first=%s error=%s", wanted[0][0], error
+            )
         # One bad directory must not keep the partitions of the others from being created.
         logs = []
         for one in wanted:

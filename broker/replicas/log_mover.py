@@ -214,16 +214,16 @@ class LogMover:
                     finally:
                         self._log_manager.cleaning.resume(move.topic_partition)
         except CopyCancelledError:
-            LOGGER.info("move cancelled partition=%s", move.topic_partition)
+            LOGGER.info("replica move cancelled partition=%s", move.topic_partition)
         except StorageError as error:
             LOGGER.error(
-                "partition not moved partition=%s directory=%s error=%s",
+                "replica move failed partition=%s directory=%s error=%s",
                 move.topic_partition,
                 move.target.path,
                 error,
             )
         except Exception:
-            LOGGER.exception("partition not moved partition=%s", move.topic_partition)
+            LOGGER.exception("replica move failed partition=%s", move.topic_partition)
         finally:
             if self._moves.get(move.topic_partition) is move:
                 del self._moves[move.topic_partition]
@@ -239,7 +239,7 @@ class LogMover:
         log = partition.log
         source = manager.directory_of(log)
         LOGGER.info(
-            "moving partition=%s from=%s to=%s",
+            "moving replica to another log directory partition=%s from=%s to=%s",
             move.topic_partition,
             source.path if source is not None else "",
             move.target.path,
@@ -257,7 +257,11 @@ class LogMover:
             await self._in_thread(manager.drop_copy, copy, move.target)
             raise
         await self._swap(move, partition, copy)
-        LOGGER.info("moved partition=%s to=%s", move.topic_partition, move.target.path)
+        LOGGER.info(
+            "replica moved to another log directory partition=%s to=%s",
+            move.topic_partition,
+            move.target.path,
+        )
 
     def _check(self, move: Move, partition: "Partition") -> None:
         served = self._replicas.get_partition(*move.topic_partition)

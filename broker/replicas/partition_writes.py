@@ -87,9 +87,9 @@ class PartitionWrites:
         moved = log.finish_write(ticket, failure)
         if failure is not None:
             if isinstance(failure, DiskError):
-                LOGGER.error("write failed log=%s error=%s", log.directory, failure)
+                LOGGER.error("write to the log failed log=%s error=%s", log.directory, failure)
             else:
-                LOGGER.error("write failed log=%s", log.directory, exc_info=failure)
+                LOGGER.error("write to the log failed log=%s", log.directory, exc_info=failure)
             error = log.failure or failure
             assert isinstance(error, DiskError)
             self._on_failed(error)

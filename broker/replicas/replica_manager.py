@@ -496,7 +496,11 @@ class ReplicaManager:
         The log is out of service where the disk has failed; else it goes on as soon as it can.
         """
         if partition.log.failure is None and error.is_disk_failure:
-            LOGGER.error("disk failed partition=%s error=%s", partition.topic_partition, error)
+            LOGGER.error(
+                "I/O error, log goes offline partition=%s error=%s",
+                partition.topic_partition,
+                error,
+            )
             partition.log.fail(error)
         self.on_disk_failure(partition.log, error)
 

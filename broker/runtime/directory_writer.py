@@ -194,7 +194,7 @@ class DirectoryWriter:
             self._watching = False
             took_ms, room = taken or (-1.0, None)
             if isinstance(failure, DiskError):
-                LOGGER.error("writeback failed file=%s error=%s", file.path, failure)
+                LOGGER.error("write-back failed file=%s error=%s", file.path, failure)
                 self.on_failed(failure)
             elif took_ms >= 0:
                 pace.watched(written, end - position, took_ms, room)

@@ -132,7 +132,7 @@ def _try(operation: "DelayedOperation") -> bool:
     try:
         return operation.try_complete()
     except Exception:
-        LOGGER.exception("waiting request failed")
+        LOGGER.exception("delayed operation failed")
         return True
 
 

@@ -56,7 +56,7 @@ class LossReport:
         if self._more:
             parts.append(f"and {self._more} more ranges")
         _log.warning(
-            "%s-%d: failOnDataLoss=false leaves out %d offsets: %s",
+            "%s-%d: %d offsets skipped (failOnDataLoss=false): %s",
             self._partition.topic,
             self._partition.partition,
             self.offsets,

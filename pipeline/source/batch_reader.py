@@ -70,7 +70,7 @@ class FilteringBatchReader(BatchReader):
         """
         self._chosen, rest = choose(filters)
         LOG.warning(
-            "pushFilters: Spark keeps what these filters choose for the whole DataFrame; "
-            "load it anew for every other query"
+            "pushFilters: Spark keeps these filters for the whole DataFrame; "
+            "call load() again for a query with other filters"
         )
         return rest

@@ -71,7 +71,7 @@ def _is_left_out(topic: BucketTopic, options: SourceOptions) -> bool:
     )
     if options.fail_on_data_loss:
         raise TopicError(problem)
-    LOG.warning("%s; it is left out (failOnDataLoss=false)", problem)
+    LOG.warning("%s; skipped (failOnDataLoss=false)", problem)
     return True
 
 

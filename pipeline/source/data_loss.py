@@ -63,7 +63,7 @@ class PlanLosses:
         shown = "; ".join(self._sentences[:SENTENCES_MAX])
         more = len(self._sentences) - SENTENCES_MAX
         LOG.warning(
-            "%d offsets are missing and left out (failOnDataLoss=false): %s%s",
+            "%d offsets are lost and skipped (failOnDataLoss=false): %s%s",
             self._lost_offsets,
             shown,
             f"; and {more} more places" if more > 0 else "",

@@ -339,7 +339,9 @@ class LeaderEpochCache:
                 for epoch, start_offset in decode_epochs(data, self.path):
                     self._assign(epochs, epoch, start_offset)
         except CorruptFileError as error:
-            _log.warning("leader epochs start over: %s", error)
+            _log.warning(
+                "leader-epoch-checkpoint cannot be used, starting with an empty one: %s", error
+            )
             self.is_damaged = True
             epochs.clear()
             self._starts.clear()

@@ -213,7 +213,7 @@ class LogDirectory:
             try:
                 self.offsets[name] = read_offsets(self._filesystem, join(self.path, name))
             except CorruptFileError as error:
-                _log.warning("starting without a checkpoint: %s", error)
+                _log.warning("checkpoint cannot be read, starting without it: %s", error)
                 self.offsets[name] = {}
         found = []
         for entry in self._filesystem.list_directory(self.path):
@@ -221,7 +221,9 @@ class LogDirectory:
                 continue
             directory = parse_directory(entry.name)
             if directory is None:
-                _log.warning("ignoring directory=%s", join(self.path, entry.name))
+                _log.warning(
+                    "ignoring what is not a partition's directory=%s", join(self.path, entry.name)
+                )
                 continue
             found.append(directory)
         return found

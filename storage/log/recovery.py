@@ -188,7 +188,7 @@ class LogLoader:
                 log_end_offset = self._find_end()
                 break
             except SuspectBatchError as error:
-                _log.warning("cutting the log: %s", error)
+                _log.warning("truncating the log: %s", error)
                 self._set_aside(
                     [s for s in self._segments if s.base_offset > error.segment.base_offset]
                 )
@@ -203,7 +203,8 @@ class LogLoader:
         segments = self._segments
         if len(segments) and log_end_offset < self._log_start_offset:
             _log.warning(
-                "log %s ends at %d, before its start %d: starting over",
+                "log %s: log end offset %d is below log start offset %d, starting with an empty "
+                "log",
                 self._directory,
                 log_end_offset,
                 self._log_start_offset,
@@ -255,7 +256,7 @@ class LogLoader:
             if name is not None:
                 files.setdefault(name.stage, []).append((name, entry.size))
             elif entry.name.endswith(LOG_SUFFIX):
-                _log.warning("leaving %s alone: no segment's name", self._path(entry.name))
+                _log.warning("ignoring %s: its name is not a segment's", self._path(entry.name))
         live = files.get("", [])
         if len(files) > 1:
             live = self._clear_stages(files)
@@ -266,7 +267,7 @@ class LogLoader:
             if name.kind == SNAPSHOT_SUFFIX:
                 snapshots.append(name.base_offset)
             elif name.base_offset not in sizes:
-                _log.warning("removing %s, whose log file is gone", log_file_name(*name))
+                _log.warning("removing index %s: its .log file is missing", log_file_name(*name))
                 self._filesystem.unlink(self._path(log_file_name(*name)), missing_ok=True)
             elif name.kind == TRANSACTION_INDEX_SUFFIX:
                 with_index.add(name.base_offset)
@@ -317,7 +318,7 @@ class LogLoader:
     def _remove_replaced(self, start: int, end: int, live: dict[LogFileName, int]) -> None:
         for name in list(live):
             if name.kind in SEGMENT_SUFFIXES and start <= name.base_offset < max(end, start + 1):
-                _log.info("removing %s, which was compacted", log_file_name(*name))
+                _log.info("removing segment %s: compaction has replaced it", log_file_name(*name))
                 self._filesystem.unlink(self._path(log_file_name(*name)))
                 del live[name]
 
@@ -329,7 +330,7 @@ class LogLoader:
         """
         live = [segment for segment in reversed(segments) if segment in list(self._segments)]
         for segment in live:
-            _log.warning("removing %s, which the log does not reach", segment.path)
+            _log.warning("removing segment %s: it begins beyond the log end offset", segment.path)
             self._segments.remove(segment)
             segment.delete_files()
             self.producer_state.delete_snapshot(segment.base_offset)
@@ -347,7 +348,9 @@ class LogLoader:
         number = max(self._set_aside_numbers, default=0) + 1
         folder = self._path(folder_name(number))
         for segment in live:
-            _log.warning("moving %s, which the log does not reach, to %s", segment.path, folder)
+            _log.warning(
+                "moving segment %s, which does not continue the log, to %s", segment.path, folder
+            )
             self._segments.remove(segment)
             self.producer_state.delete_snapshot(segment.base_offset)
         self._set_aside_numbers.add(number)
@@ -379,7 +382,7 @@ class LogLoader:
             try:
                 segment.transaction_index.sanity_check(segment.base_offset)
             except CorruptFileError as error:
-                _log.warning("scanning %s: %s", segment.path, error)
+                _log.warning("recovering segment %s from its batches: %s", segment.path, error)
                 if scan_from is None or segment.base_offset < scan_from:
                     scan_from = segment.base_offset
                 break
@@ -387,7 +390,7 @@ class LogLoader:
             next_offset = segments.active.find_end()
             if next_offset is not None:
                 return next_offset
-            _log.warning("%s does not end with a whole batch", segments.active.path)
+            _log.warning("segment %s does not end with a whole record batch", segments.active.path)
             scan_from = segments.active.base_offset
         # The segment before may still have the space it was preallocated with, if the power went
         # while it was being closed.
@@ -485,17 +488,26 @@ class LogLoader:
         if end > following:
             if recovery.jumped_at is not None and recovery.jumped_from <= following:
                 raise SuspectBatchError(segment, recovery.jumped_at)
-            _log.warning("%s reaches beyond %s", segment.path, rest[0].path)
+            _log.warning("segment %s overlaps the next segment %s", segment.path, rest[0].path)
             self._set_aside(rest)
             return
         if recovery.jumped_at is not None:
             recovery.has_gaps = True
         if end < following:
             if self._is_lost(recovery, rest):
-                _log.warning("%s ends before %s begins", segment.path, rest[0].path)
+                _log.warning(
+                    "offsets are missing: segment %s ends before segment %s begins",
+                    segment.path,
+                    rest[0].path,
+                )
                 self._set_aside(rest)
             else:
-                _log.info("%s goes on at %d after a gap from %d", self._directory, following, end)
+                _log.info(
+                    "log %s continues at offset %d after a gap that begins at offset %d",
+                    self._directory,
+                    following,
+                    end,
+                )
 
     def _is_lost(self, recovery: SegmentRecovery, rest: list[Segment]) -> bool:
         """Whether what lacks between two segments was there when the power went; see the module."""

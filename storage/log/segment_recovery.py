@@ -148,7 +148,7 @@ class SegmentRecovery:
         end, next_offset = self._scan(segment, file_size)
         if end < file_size:
             _log.warning(
-                "cutting %s from %d to %d bytes, to offset %d",
+                "truncating segment %s from %d to %d bytes, log end offset %d",
                 segment.path,
                 file_size,
                 end,

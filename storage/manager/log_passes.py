@@ -60,7 +60,7 @@ class LogPasses(LogTable):
         except CleaningFailedError as error:
             delay_ms = self.cleaning.postpone(topic_partition, now_ms)
             _log.error(
-                "compaction failed partition=%s again_in_s=%d error=%s",
+                "compaction failed partition=%s retry_in_s=%d error=%s",
                 topic_partition,
                 delay_ms // 1000,
                 error,
@@ -69,13 +69,20 @@ class LogPasses(LogTable):
         except (DiskError, CorruptFileError, DecodeError) as error:
             if self.cleaning.is_aborted(log):
                 # Its files went away under it, or are another topic's by now.
-                _log.info("compaction ended with its log partition=%s", topic_partition)
+                _log.info(
+                    "compaction stopped, its log was deleted or closed partition=%s",
+                    topic_partition,
+                )
             elif isinstance(error, DiskError):
                 served = self._logs.get(topic_partition)
                 if served is not None:
                     self.fail_log(served, error)
             else:
-                _log.error("cannot compact partition=%s reason=%s", topic_partition, error)
+                _log.error(
+                    "partition is uncleanable, compaction leaves it out partition=%s reason=%s",
+                    topic_partition,
+                    error,
+                )
                 self.cleaning.mark_uncleanable(topic_partition, str(error))
             return None
         finally:

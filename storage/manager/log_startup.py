@@ -215,11 +215,11 @@ class LogStartup(LogTable):
                 self._deleted.append((self._clock.now_ms(), path))
             elif found.state is DirectoryState.FUTURE and found.topic_partition in holders:
                 # A move that was not finished: the log is where it was.
-                _log.info("removing an unfinished copy directory=%s", path)
+                _log.info("removing a future log whose move was not finished directory=%s", path)
                 self._deleted.append((self._clock.now_ms(), path))
             elif found.state is not DirectoryState.CURRENT:
                 self.stray.append(path)
-                _log.warning("leaving directory=%s alone", path)
+                _log.warning("stray partition directory is kept and not served directory=%s", path)
             elif path in strays:
                 self._set_aside(directory, found, "it belongs to no topic")
             elif self._belongs(directory, found, holders):
@@ -262,7 +262,7 @@ class LogStartup(LogTable):
         if self.directory_by_id(assigned) is None and assigned != LOST:
             self.left_alone.append(path)
             _log.error(
-                "partition not served: it belongs to a log directory that is missing "
+                "partition is offline, it belongs to a log directory that is missing "
                 "directory=%s found=%s",
                 format_uuid(assigned),
                 path,
@@ -273,7 +273,8 @@ class LogStartup(LogTable):
             return False
         if assigned != LOST:
             _log.warning(
-                "partition was moved by hand, it belongs where it is from now on partition=%s "
+                "partition was moved by hand, it is assigned to the directory it is in "
+                "partition=%s "
                 "directory=%s",
                 topic_partition,
                 directory.path,
@@ -304,7 +305,7 @@ class LogStartup(LogTable):
         try:
             return read_partition_metadata(self._filesystem, join(path, PARTITION_METADATA))
         except CorruptFileError as error:
-            _log.warning("partition without its topic id: %s", error)
+            _log.warning("partition.metadata cannot be read, the topic id is unknown: %s", error)
             return None
 
     def _set_aside(self, directory: LogDirectory, found: PartitionDirectory, why: str) -> None:
@@ -313,7 +314,7 @@ class LogStartup(LogTable):
         self._filesystem.rename(join(directory.path, found.name), path)
         self._filesystem.sync_directory(directory.path)
         self.stray.append(path)
-        _log.warning("partition set aside, %s directory=%s", why, path)
+        _log.warning("stray partition, %s directory=%s", why, path)
 
     def _load(
         self,

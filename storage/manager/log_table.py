@@ -303,7 +303,7 @@ class LogTable:
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._descriptors_told_ms >= TOLD_AGAIN_MS:
             self._descriptors_told_ms = now_ms
-            _log.warning("out of descriptors, see ulimit -n error=%s", error)
+            _log.warning("out of file descriptors, raise ulimit -n error=%s", error)
 
     def _out_of_room(self, directory: LogDirectory, error: DiskError) -> None:
         """The disk is full: the directory takes no records until `LogRoom.room_pass` finds room."""

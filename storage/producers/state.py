@@ -725,7 +725,7 @@ class ProducerStateManager:
             try:
                 entries = decode_snapshot(self._filesystem.read_bytes(path), path)
             except CorruptFileError as error:
-                _log.warning("dropping a producer snapshot: %s", error)
+                _log.warning("removing a corrupt producer snapshot: %s", error)
                 self.delete_snapshot(offset)
                 continue
             self._load(entry for entry in entries if not self._is_expired(entry, now_ms))

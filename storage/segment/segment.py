@@ -617,7 +617,7 @@ class Segment:
     def rebuild_indexes(self, reason: Exception | None = None) -> None:
         """Make the offset and the time index anew from the batch headers."""
         if reason is not None:
-            _log.warning("rebuilding the indexes of %s: %s", self.path, reason)
+            _log.warning("rebuilding the indexes of segment %s: %s", self.path, reason)
         builder = IndexBuilder(self)
         for position, header in self.scan():
             builder.add(

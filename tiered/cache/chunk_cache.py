@@ -231,7 +231,9 @@ class ChunkCache:
             if error.is_descriptor_limit:
                 # Nothing is wrong with the chunk, and another file could not be opened either.
                 raise
-            _log.warning("a chunk is downloaded again: %s", error)
+            _log.warning(
+                "chunk cache: a chunk file cannot be read, downloading it again: %s", error
+            )
             self._lose(chunk)
             return None
         self._chunks.move_to_end(key)
@@ -350,7 +352,7 @@ class ChunkCache:
             if self._chunks.get(key) is not chunk:
                 return None
             if file is None:
-                _log.warning("chunk file %s was damaged and is dropped", path)
+                _log.warning("chunk cache: removing corrupt chunk file %s", path)
                 self.damaged += 1
                 self._forget(chunk)
                 return None
@@ -437,7 +439,7 @@ class ChunkCache:
         except DiskError as error:
             if error.errno not in _NO_ROOM or not self._chunks:
                 raise
-            _log.warning("the chunk cache makes room on a full disk: %s", error)
+            _log.warning("chunk cache: disk is full, evicting chunks: %s", error)
         self._remover.remove(part + ".tmp")
         self._make_room(source.chunk_length(key.chunk))
         await self._remover.wait()

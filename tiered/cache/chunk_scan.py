@@ -90,7 +90,7 @@ class ChunkScan:
             for name in folders:
                 await self.folder(f"{self._directory}/{name}")
         except DiskError as error:
-            _log.warning("the chunk cache begins empty: %s", error)
+            _log.warning("chunk cache: cannot be read, starting empty: %s", error)
         self.done = True
         self._folders.clear()
         self._on_done()
@@ -108,7 +108,7 @@ class ChunkScan:
             for file in await self._run(scan_folder, self._filesystem, path, self._token):
                 self._found(file)
         except DiskError as error:
-            _log.warning("a folder of the chunk cache is left out: %s", error)
+            _log.warning("chunk cache: ignoring a folder that cannot be read: %s", error)
 
 
 class FileRemover:

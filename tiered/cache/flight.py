@@ -177,7 +177,7 @@ class Flight(Generic[K, T]):
             try:
                 waiter()
             except Exception:  # noqa: BLE001  because the others must be called, and it is told
-                _log.exception("a reader of remote storage failed")
+                _log.exception("remote log reader failed after its download")
 
     def join(self, waiter: Callable[[], None], client: Client) -> None:
         """Be called when it lands."""

@@ -136,7 +136,7 @@ class IndexCache:
         try:
             found = await self._run(scan, self._filesystem, self._directory)
         except DiskError as error:
-            _log.warning("the index cache begins empty: %s", error)
+            _log.warning("remote index cache: cannot be read, starting empty: %s", error)
             return
         for id_, stem, size in found:
             self._admit(StoredSet(id_, f"{self._directory}/{stem}", size))
@@ -206,7 +206,9 @@ class IndexCache:
         try:
             indexes = await self._run(load, self._filesystem, stored.path, metadata)
         except (CorruptFileError, DiskError) as error:
-            _log.warning("remote indexes are dropped and fetched again: %s", error)
+            _log.warning(
+                "remote index cache: removing corrupt indexes, fetching them again: %s", error
+            )
             self.drop(metadata.id)
             self.misses += 1
             return None

@@ -136,7 +136,7 @@ class Referrals:
                 else:
                     answer.set_result((name, chunk))
         except (TieredError, DiskError) as error:
-            _log.debug("chunks are not referred to: %s", error)
+            _log.debug("chunks in the object store's directory cannot be used in place: %s", error)
         finally:
             for answer in question.wanted.values():
                 if not answer.done():

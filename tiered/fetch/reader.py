@@ -248,7 +248,7 @@ class Reader:
             except Exception as error:  # noqa: BLE001  because a read's trouble is its answer
                 if read.finished:
                     # Of who was told, or of reading ahead: the answer stands.
-                    _log.exception("after a read of remote storage")
+                    _log.exception("remote log read failed after it was answered")
                     return
                 again = self._may_try_again(read, error)
                 if not again:
@@ -453,7 +453,7 @@ class Reader:
             path = "" if read.view is None else read.view.path
             error = CorruptRemoteDataError(path, -1, str(error))
         elif not isinstance(error, TieredError | StorageError):
-            _log.error("a read of remote storage failed unexpectedly", exc_info=error)
+            _log.error("remote log read failed unexpectedly", exc_info=error)
             error = RemoteStorageError(f"unexpected {type(error).__name__}: {error}")
         read.error = error
         counters = self.topics.get(read.request.partition.topic)

@@ -225,7 +225,7 @@ class Scrubber:
             self.aborted_uploads += report.aborted_uploads
         if report.removed_objects or report.missing_segments or not report.is_ours:
             _log.warning(
-                "bucket of cluster %s: %d objects of nobody %s, %d segments are missing",
+                "bucket of cluster %s: %d orphaned objects %s, %d segments are missing",
                 report.owner,
                 report.removed_objects,
                 "were removed" if removes else "would be removed",

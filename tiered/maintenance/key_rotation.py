@@ -105,6 +105,6 @@ async def _rewrap(
     await store.put(key, replace(manifest, encryption=envelope).to_json())
     log = keys.keys_of(parsed.segment_id, parsed.start_offset).log
     if await store.head(log) is None:
-        _log.info("segment was deleted while its data key was wrapped anew key=%s", key)
+        _log.info("remote segment was deleted while its data key was rewrapped key=%s", key)
         await store.delete([key])
     return "rewrapped"

@@ -192,7 +192,7 @@ class Verifier:
             self._faults.popitem(last=False)
         for fault in faults:
             _log.error(
-                "%s: remote segment %s (offsets %d to %d) is damaged: %s at byte %d: %s",
+                "%s: remote segment %s (offsets %d to %d) is corrupt: %s at byte %d: %s",
                 segment.partition,
                 segment.id,
                 segment.start_offset,

@@ -215,7 +215,11 @@ class MetadataReader:
                 if await self._mend(error):
                     continue
             except SnapshotError as error:
-                LOGGER.error("metadata snapshots malformed, reading the topic instead %s", error)
+                LOGGER.error(
+                    "remote log metadata snapshots are corrupt, reading __remote_log_metadata "
+                    "instead %s",
+                    error,
+                )
                 self._stats.snapshots_ignored += 1
                 self._ignore_snapshots = True
                 self._reset()
@@ -223,14 +227,18 @@ class MetadataReader:
             except (TieredError, StorageError, DecodeError) as error:
                 self._stats.read_failures += 1
                 LOGGER.warning(
-                    "metadata cannot be read, trying again partition=%d retry_ms=%d error=%s",
+                    "remote log metadata cannot be read, trying again "
+                    "partition=__remote_log_metadata-%d retry_ms=%d error=%s",
                     self.partition,
                     delay_ms,
                     error,
                 )
             except Exception:
                 self._stats.read_failures += 1
-                LOGGER.exception("metadata reader failed partition=%d", self.partition)
+                LOGGER.exception(
+                    "remote log metadata reader failed partition=__remote_log_metadata-%d",
+                    self.partition,
+                )
             await self._pause(delay_ms)
             delay_ms = min(2 * delay_ms, self._settings.retry_max_ms)
 
@@ -262,7 +270,8 @@ class MetadataReader:
         self._stats.loading_ms = max(self._stats.loading_ms, took_ms)
         if offsets.end:
             LOGGER.info(
-                "remote log metadata loaded partition=%d events=%d of=%d elapsed_ms=%d",
+                "remote log metadata loaded partition=__remote_log_metadata-%d events=%d of=%d "
+                "elapsed_ms=%d",
                 self.partition,
                 state.next_offset - first,
                 state.next_offset,
@@ -352,7 +361,8 @@ class MetadataReader:
         self._complaints += 1
         if self._complaints <= COMPLAINTS_MAX or self._complaints % 1000 == 0:
             LOGGER.warning(
-                "remote log metadata event ignored partition=%d offset=%d count=%d reason=%s",
+                "remote log metadata event ignored partition=__remote_log_metadata-%d offset=%d "
+                "count=%d reason=%s",
                 self.partition,
                 offset,
                 self._complaints,
@@ -376,7 +386,8 @@ class MetadataReader:
             state.next_offset = offsets.start
         else:
             LOGGER.error(
-                "__remote_log_metadata was cut back, reading it again partition=%d at=%d end=%d",
+                "__remote_log_metadata was truncated, reading it again "
+                "partition=__remote_log_metadata-%d at=%d end=%d",
                 self.partition,
                 error.offset,
                 offsets.end,

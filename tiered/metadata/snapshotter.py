@@ -102,7 +102,7 @@ class Snapshotter:
         """
         self._stats.gaps += 1
         LOGGER.error(
-            "events of remote log metadata are lost partition=%d problem=%s",
+            "remote log metadata events are lost partition=__remote_log_metadata-%d problem=%s",
             state.metadata_partition,
             text,
         )
@@ -133,7 +133,8 @@ class Snapshotter:
         if offsets.start > 0:
             raise error
         LOGGER.warning(
-            "metadata snapshots cannot be read, reading the topic instead partition=%d error=%s",
+            "remote log metadata snapshots cannot be read, reading the topic instead "
+            "partition=__remote_log_metadata-%d error=%s",
             partition,
             error,
         )
@@ -149,7 +150,8 @@ class Snapshotter:
         except (SnapshotError, ObjectNotFoundError) as error:
             self._stats.snapshots_ignored += 1
             LOGGER.warning(
-                "metadata snapshot ignored partition=%d snapshot=%s reason=%s",
+                "remote log metadata snapshot ignored partition=__remote_log_metadata-%d "
+                "snapshot=%s reason=%s",
                 partition,
                 name.file_name,
                 error,
@@ -210,7 +212,8 @@ class Snapshotter:
             except RemoteStorageError as error:
                 self._stats.snapshot_failures += 1
                 LOGGER.warning(
-                    "metadata snapshot not written partition=%d error=%s",
+                    "remote log metadata snapshot not written partition=__remote_log_metadata-%d "
+                    "error=%s",
                     captured.metadata_partition,
                     error,
                 )

@@ -116,9 +116,9 @@ class TopicMetadataManager:
                 await self._check_partitions()
                 break
             except (RemoteStorageError, RemoteStorageNotReadyError) as error:
-                LOGGER.warning("remote log metadata topic not ready, trying again error=%s", error)
+                LOGGER.warning("__remote_log_metadata is not ready, trying again error=%s", error)
             except Exception:
-                LOGGER.exception("remote log metadata topic not ready, trying again")
+                LOGGER.exception("__remote_log_metadata is not ready, trying again")
             self._open_now.clear()
             handle = self._timer.call_later_ms(delay_ms, self._open_now.set)
             try:
@@ -141,7 +141,9 @@ class TopicMetadataManager:
             if first is None or self._accepts_partitions:
                 await self._snapshots.set_partition_count(count)
         except RemoteStorageError as error:
-            LOGGER.warning("nobody knows how many partitions there were at first error=%s", error)
+            LOGGER.warning(
+                "original partition count of __remote_log_metadata is unknown error=%s", error
+            )
             first = None
         if first is None or self._accepts_partitions:
             self.misfit = ""
@@ -192,7 +194,8 @@ class TopicMetadataManager:
 
         def give_up() -> None:
             LOGGER.warning(
-                "last metadata snapshots given up after %d ms", self._settings.stop_max_ms
+                "last remote log metadata snapshots not written within %d ms",
+                self._settings.stop_max_ms,
             )
             for task in last:
                 task.cancel()

@@ -218,7 +218,9 @@ class SegmentCopier:
             raise
         except TieredError as error:
             self._statistics.failed_cleanups += 1
-            _log.warning("objects of a failed copy may be left key=%s: %s", keys.log, error)
+            _log.warning(
+                "copy failed, its objects could not be deleted key=%s: %s", keys.log, error
+            )
 
 
 async def remove_objects(store: ObjectStore, keys: SegmentKeys) -> None:

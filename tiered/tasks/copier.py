@@ -166,7 +166,9 @@ class Copier:
             if not error.rebuildable:
                 raise
             _log.warning(
-                "%s: rebuilding the index before the copy: %s", led.tiered.partition, error
+                "%s: rebuilding a segment's indexes before it is copied: %s",
+                led.tiered.partition,
+                error,
             )
         else:
             return

@@ -170,13 +170,18 @@ class Expirer:
             await work(led, segment)
         except InvalidTransitionError as error:
             # Somebody was faster: what the metadata says next time is what counts.
-            _log.info("%s: %s", led.tiered.partition, error)
+            _log.info("%s: remote segment has changed state: %s", led.tiered.partition, error)
             return False
         except TieredError as error:
             errors.append(error)
             if sum(isinstance(each, _UNAVAILABLE) for each in errors) >= _UNAVAILABLE_MAX:
                 raise
-            _log.warning("%s: segment %s: %s", led.tiered.partition, segment.id, error)
+            _log.warning(
+                "%s: remote segment %s cannot be expired: %s",
+                led.tiered.partition,
+                segment.id,
+                error,
+            )
             return False
         return True
 

@@ -280,8 +280,8 @@ class HistoryKeeper:
         if late:
             self.late_answers += len(late)
             _log.warning(
-                "DeleteRecords is answered before the bucket knows of it: %d partitions, the "
-                "first of them %s",
+                "DeleteRecords answered before varve-history was updated: %d partitions, "
+                "the first %s",
                 len(late),
                 late[0],
             )
@@ -460,11 +460,13 @@ class HistoryKeeper:
         kept.failures += 1
         kept.retry_ms = now_ms + delay_ms
         if not isinstance(error, (TieredError, StorageError)):
-            _log.error("history of %s", kept.led.tiered.partition, exc_info=error)
+            _log.error(
+                "%s: varve-history cannot be written", kept.led.tiered.partition, exc_info=error
+            )
         elif now_ms - self._logged_ms >= LOG_INTERVAL_MS:
             self._logged_ms = now_ms
             _log.warning(
-                "the history of %s could not be written (%d partitions are behind): %s",
+                "%s: varve-history cannot be written (%d partitions are behind): %s",
                 kept.led.tiered.partition,
                 self.behind,
                 error,

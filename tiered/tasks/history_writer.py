@@ -157,7 +157,7 @@ class HistoryWriter:
             await self._turns.go_through(encoding(PartitionHistory(summary, tuple(live)), content))
         except HistoryTooLargeError as error:
             # Retention must not wait for what will never be: readers list.
-            _log.warning("%s: it tells of no segments", error)
+            _log.warning("varve-history is written without segments: %s", error)
             live.clear()
             content.clear()
             await self._turns.go_through(encoding(PartitionHistory(summary, ()), content))
@@ -236,7 +236,11 @@ class HistoryWriter:
         try:
             await self._run_blocking(read)
         except (CorruptFileError, DiskError) as error:
-            _log.warning("%s is read from the bucket instead: %s", path, error)
+            _log.warning(
+                "producer snapshot %s cannot be read, fetching it from remote storage: %s",
+                path,
+                error,
+            )
         if not found:
             # Its segment has left this disk, or has never been there.
             found.append(await self._remote_open_offset(newest))
@@ -250,7 +254,9 @@ class HistoryWriter:
             return first_open_offset(data, what)
         except (CorruptRemoteDataError, CorruptFileError, ObjectNotFoundError) as error:
             # Any transaction may be open there, from any offset on.
-            _log.warning("nothing counts as committed without a broker: %s: %s", what, error)
+            _log.warning(
+                "last stable offset is unknown to readers without a broker: %s: %s", what, error
+            )
             return 0
 
     async def _present(self, led: LedPartition) -> bytes:
@@ -268,7 +274,7 @@ class HistoryWriter:
             content = content_of(data, key)
         except CorruptRemoteDataError as error:
             # Also of a newer version: what this leader knows is what counts now.
-            _log.warning("%s is written over: %s", key, error.problem)
+            _log.warning("%s is overwritten: %s", key, error.problem)
             return NO_OBJECT
         if (
             summary.cluster_id == self._claim.cluster_id
@@ -310,7 +316,7 @@ class HistoryWriter:
             try:
                 summary = decode_summary(data, key)
             except CorruptRemoteDataError as error:
-                _log.warning("%s is written over: %s", key, error.problem)
+                _log.warning("%s is overwritten: %s", key, error.problem)
         if summary.state is HistoryState.DELETING:
             return
         summary = summary._replace(state=HistoryState.DELETING, written_ms=self._clock.now_ms())

@@ -330,7 +330,7 @@ class RemoteLogManager:
         if tasks is None:
             tasks = self._partitions[partition] = PartitionTasks(partition)
         elif tasks.delete_remote:
-            _log.error("%s is being deleted, and cannot be led", partition)
+            _log.error("%s: remote log is being deleted, its tasks are not started", partition)
             return
         tasks.retire()
         self.history.drop(partition)
@@ -541,7 +541,7 @@ class RemoteLogManager:
                     return True
                 led.settle(self._metadata, self._deletion, fresh=True)
             except (TieredError, StorageError) as error:
-                _log.warning("%s cannot be led yet: %s", tasks.partition, error)
+                _log.warning("%s: remote log tasks cannot start yet: %s", tasks.partition, error)
                 return False
             self._admit(tasks.partition)
             tasks.move(PartitionState.LEADING)
@@ -555,7 +555,7 @@ class RemoteLogManager:
         log = led.tiered.log
         if learn_epochs(self._metadata, partition, log):
             _log.warning(
-                "%s: leader epochs learnt from remote segments: %s",
+                "%s: leader epochs restored from remote segments: %s",
                 partition,
                 log.leader_epochs.entries(),
             )

@@ -110,7 +110,7 @@ class RemoteDeletion:
             partition, PartitionDeleteState.DELETE_PARTITION_FINISHED
         )
         self._deletion.forget(partition)
-        _log.info("%s: all of it is gone from remote storage", partition)
+        _log.info("%s: all its segments are deleted from remote storage", partition)
 
     async def purge(self, led: LedPartition) -> None:
         """Remove all segments of a partition whose remote storage was switched off.

@@ -166,9 +166,9 @@ class PeriodicTask:
         delay_ms = self._backoff.next_ms()
         self.last_error = error
         if isinstance(error, (TieredError, StorageError, asyncio.CancelledError)):
-            _log.warning("%s failed, again in %.0f ms: %s", self.name, delay_ms, error)
+            _log.warning("%s failed, retrying in %.0f ms: %s", self.name, delay_ms, error)
         else:
-            _log.error("%s failed, again in %.0f ms", self.name, delay_ms, exc_info=error)
+            _log.error("%s failed, retrying in %.0f ms", self.name, delay_ms, exc_info=error)
         self._arm(delay_ms)
 
 

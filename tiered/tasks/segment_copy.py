@@ -219,11 +219,17 @@ class SegmentCopy:
         if custom is not None and len(custom) > limit:
             problem = f"{len(custom)} bytes of custom metadata are above the limit of {limit}"
             led.stopped_copying = problem
-            _log.error("%s: copying stops: %s", led.tiered.partition, problem)
+            _log.error(
+                "%s: copying to remote storage is blocked: %s", led.tiered.partition, problem
+            )
             raise RemoteStorageError(problem)
 
     async def _roll_back(self, metadata: RemoteLogSegmentMetadata) -> None:
         try:
             await self._deletion.delete(metadata, own=True)
         except TieredError as error:
-            _log.warning("failed copy %s stays for the expiry task: %s", metadata.id, error)
+            _log.warning(
+                "failed copy of remote segment %s is left to the expiration task: %s",
+                metadata.id,
+                error,
+            )

@@ -92,7 +92,11 @@ async def skip_blocked(
             for aborted in segment.transaction_index.entries():
                 empty.append_aborted(aborted)
         except CorruptFileError as error:
-            _log.warning("%s: %s", led.tiered.partition, error)
+            _log.warning(
+                "%s: transaction index of the skipped segment cannot be read: %s",
+                led.tiered.partition,
+                error,
+            )
         empty.finish()
 
     await environment.run_blocking(make_empty)
@@ -102,7 +106,7 @@ async def skip_blocked(
     log.replace_segments(start_offset, [start_offset], keep=True)
     led.blocked = None
     _log.warning(
-        "%s: offsets %d to %d are given up (%s); the segment's files are kept: %s",
+        "%s: offsets %d to %d are skipped (%s); the segment's files are kept as %s",
         led.tiered.partition,
         found.start_offset,
         found.end_offset - 1,

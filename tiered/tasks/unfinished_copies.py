@@ -67,7 +67,7 @@ class UnfinishedCopies:
                 return
             counters.lost_segments += 1
             _log.error(
-                "%s: offsets %d to %d are neither here nor whole in remote storage",
+                "%s: offsets %d to %d are lost: not in the local log, incomplete in remote storage",
                 segment.partition,
                 segment.start_offset,
                 segment.end_offset,

@@ -74,7 +74,7 @@ async def serve(sock: socket.socket, build: BuildTier) -> None:
         logging.getLogger().setLevel(int(hello["log_level"]))
         settings = settings_from_json(hello["settings"])
         for missing in settle(settings.worker_affinity):
-            LOGGER.warning("tier process could not have %s", missing)
+            LOGGER.warning("tier process settings refused by the system: %s", missing)
         tier = BoundedTier(build(settings), settings)
         # What lives now lives as long as the process: the collector need not look at it again.
         gc.collect()
@@ -91,9 +91,9 @@ async def serve(sock: socket.socket, build: BuildTier) -> None:
         signal.SIGTERM, lambda: finishing.append(loop.create_task(service.finish(FINISH_MS)))
     )
     reason = await service.ended()
-    LOGGER.info("tier process ends reason=%s calls=%d", reason, service.calls_under_way)
+    LOGGER.info("tier process stopping reason=%s calls=%d", reason, service.calls_under_way)
     try:
         async with asyncio.timeout(CLOSE_MS / 1000):
             await service.close()
     except TimeoutError:
-        LOGGER.warning("tier process ends with work under way")
+        LOGGER.warning("tier process stopped before all its calls were finished")

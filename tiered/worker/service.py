@@ -169,7 +169,9 @@ class TierService:
             self._send_error(number, TierProcessError(f"the result is too large: {error}"))
         except Exception as error:
             if not is_expected(error):
-                LOGGER.exception("call failed unexpectedly method=%s", message.fields.get("method"))
+                LOGGER.exception(
+                    "tier process call failed unexpectedly method=%s", message.fields.get("method")
+                )
             self._send_error(number, error)
         self._outcomes["failed"] += 1
 
@@ -189,7 +191,7 @@ class TierService:
 
         def check() -> None:
             if self._tasks.get(number) is task:
-                LOGGER.warning("call goes on although it was cancelled call=%d", number)
+                LOGGER.warning("tier process call ignores its cancellation call=%d", number)
                 self._cancel(number)
 
         self._timer.call_later_ms(CANCEL_MS, check)
@@ -212,7 +214,7 @@ class TierService:
             self._connection.send_now(Kind.STATISTICS, number, {"counters": self.statistics()})
         except Exception:
             # What cannot be told must not look as if the process had hung.
-            LOGGER.exception("counters cannot be told")
+            LOGGER.exception("tier process counters cannot be sent")
             self._connection.send_now(Kind.STATISTICS, number, {"counters": {}})
 
     async def finish(self, limit_ms: float) -> None:

@@ -227,13 +227,13 @@ class Session:
 
     def _terminate(self) -> None:
         if not self.reaped:
-            LOGGER.warning("tier process does not end, terminating it pid=%d", self.pid)
+            LOGGER.warning("tier process does not stop, terminating it pid=%d", self.pid)
             self._process.terminate()
             self._timer.call_later_ms(KILL_AFTER_MS, self._kill)
 
     def _kill(self) -> None:
         if not self.reaped:
-            LOGGER.warning("tier process does not end, killing it pid=%d", self.pid)
+            LOGGER.warning("tier process does not stop, killing it pid=%d", self.pid)
             self._process.kill()
 
     def _reap(self) -> None:

@@ -180,7 +180,7 @@ class Supervisor:
             self._begin()
 
     def _reaped(self, session: Session) -> None:
-        LOGGER.info("tier process gone pid=%d exit_status=%s", session.pid, session.exit_status)
+        LOGGER.info("tier process exited pid=%d exit_status=%s", session.pid, session.exit_status)
         if self.state is WorkerState.STOPPING:
             self._finish()
         elif self._restarting is None:

@@ -300,7 +300,7 @@ def effective_settings(settings: BrokerConfig, image: ClusterImage) -> BrokerCon
                 try:
                     values[row.field_name] = row.parse(text)
                 except InvalidConfigError as error:
-                    LOGGER.warning("setting ignored key=%s error=%s", key, error)
+                    LOGGER.warning("dynamic config ignored key=%s error=%s", key, error)
     return settings.replace(**values) if values else settings
 
 

@@ -151,7 +151,9 @@ class Rebalance:
             group.remove(member_id)
         if late:
             logger.info(
-                "members did not rejoin group=%s members=%d", log_value(group.group_id), len(late)
+                "members did not rejoin within the rebalance timeout, removed group=%s members=%d",
+                log_value(group.group_id),
+                len(late),
             )
         if group.members and not group.elect_joined_leader():
             # Only static members are left and none has come: wait for them or for their session
@@ -190,7 +192,12 @@ class Rebalance:
             if code is not ErrorCode.NONE:
                 # The generation before it becomes current again if the broker stops now; its
                 # members then time out. So this is no more than a warning.
-                logger.warning("empty group not recorded group=%s error=%s", name, code.name)
+                logger.warning(
+                    "append to __consumer_offsets failed, empty group not recorded group=%s "
+                    "error=%s",
+                    name,
+                    code.name,
+                )
 
         self._shard.log.append([group_record(group)], lambda _: None, done)
 
@@ -238,7 +245,9 @@ class Rebalance:
         if group.state is _DEAD or member is None or member.has_satisfied_heartbeat:
             return
         logger.info(
-            "session expired group=%s member=%s", log_value(group.group_id), log_value(member_id)
+            "member session expired, removed from the group group=%s member=%s",
+            log_value(group.group_id),
+            log_value(member_id),
         )
         self._stats.expired_members += 1
         answer_and_remove(group, member)

@@ -107,4 +107,4 @@ class Backlog(Generic[Request]):
                 served.serve(requests)
             except Exception:
                 # One shard's trouble keeps neither the others waiting nor the ticks from coming.
-                logger.exception("requests that waited were not served count=%d", len(requests))
+                logger.exception("queued heartbeats failed count=%d", len(requests))

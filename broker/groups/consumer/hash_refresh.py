@@ -75,6 +75,10 @@ class HashRefresh:
         def failed(error: BaseException) -> None:
             work.is_hashing = False
             group.is_metadata_stale = True
-            logger.error("no metadata hash group=%s", log_value(group.group_id), exc_info=error)
+            logger.error(
+                "metadata hash of the subscribed topics could not be computed group=%s",
+                log_value(group.group_id),
+                exc_info=error,
+            )
 
         self._offload.run(lambda: self._hashes.of_names(names, image), done, failed)

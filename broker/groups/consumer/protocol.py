@@ -673,7 +673,7 @@ class ConsumerProtocol:
         if member is None or group.is_dead:
             return
         logger.info(
-            "member is fenced group=%s member=%s reason=%s",
+            "member fenced, removed from the group group=%s member=%s reason=%s",
             log_value(group.group_id),
             log_value(member_id),
             reason,

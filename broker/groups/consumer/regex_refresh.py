@@ -112,7 +112,9 @@ class RegexRefresh:
             # Whoever looked at its topics meanwhile left that to this.
             group.is_metadata_stale = True
             logger.error(
-                "patterns cannot be resolved group=%s", log_value(group.group_id), exc_info=error
+                "subscribed regular expressions could not be resolved group=%s",
+                log_value(group.group_id),
+                exc_info=error,
             )
 
         self._offload.run(lambda: _resolve(asked, self._hashes), done, failed)
@@ -166,10 +168,15 @@ def _resolve(asked: _Asked, hashes: GroupHashes) -> _Found:
             matching = TopicRegex.compile(pattern).resolve(topics)
         except InvalidRegexError as error:
             # It was checked when a member brought it; matching may still be too much work.
-            logger.error("pattern cannot be resolved error=%s", log_value(str(error)))
+            logger.error(
+                "subscribed regular expression could not be resolved error=%s",
+                log_value(str(error)),
+            )
             matching = frozenset()
         if sum(map(len, matching)) > RECORD_SIZE_MAX:
-            logger.error("pattern stands for too many topics topics=%d", len(matching))
+            logger.error(
+                "subscribed regular expression matches too many topics topics=%d", len(matching)
+            )
             matching = frozenset()
         resolved = ResolvedRegularExpression(matching, asked.image.revision, asked.now_ms)
         found[pattern] = resolved, resolved_record(asked.group_id, pattern, resolved)

@@ -223,7 +223,11 @@ class Targets:
 
     def _failed(self, group: ConsumerGroup, error: BaseException) -> None:
         """An assignor must not fail, as topics that do not exist are left out: try again later."""
-        logger.error("no target group=%s", log_value(group.group_id), exc_info=error)
+        logger.error(
+            "target assignment could not be computed group=%s",
+            log_value(group.group_id),
+            exc_info=error,
+        )
         work = group.work
         work.deferred_since_ms = None
         work.assign_not_before_ms = self._clock.monotonic_ms() + max(self._interval_ms, RETRY_MS)
@@ -254,7 +258,8 @@ class Targets:
         changes.set_assignment_epoch(epoch)
         group.work.deferred_since_ms = None
         logger.info(
-            "group has a new target group=%s epoch=%d members=%d changed=%d elapsed_ms=%d",
+            "computed a new target assignment group=%s epoch=%d members=%d changed=%d "
+            "elapsed_ms=%d",
             log_value(group.group_id),
             epoch,
             len(group.members),

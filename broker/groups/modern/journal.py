@@ -192,7 +192,7 @@ class _Change:
         self._is_told = True
         if code is not ErrorCode.NONE:
             logger.warning(
-                "group change not recorded group=%s error=%s",
+                "append to __consumer_offsets failed, group is unchanged group=%s error=%s",
                 log_value(self._group.group_id),
                 code.name,
             )

@@ -95,7 +95,11 @@ class ShareTargets:
         def failed(error: BaseException) -> None:
             # The next heartbeat tries again.
             group.work.is_assigning = False
-            logger.error("no target share group=%s", log_value(group.group_id), exc_info=error)
+            logger.error(
+                "target assignment could not be computed share group=%s",
+                log_value(group.group_id),
+                exc_info=error,
+            )
             self._answer(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
         self._offload.run(lambda: self._run(given), done, failed)

@@ -185,7 +185,7 @@ class SharePartitions:
 
         def initialized(code: ErrorCode) -> None:
             if code is not ErrorCode.NONE:
-                logger.debug("share partition not initialised key=%s error=%s", key, code.name)
+                logger.debug("share-partition not initialized key=%s error=%s", key, code.name)
                 self._forget(key, share_partition)
                 failed(code)
             share_partition.watchers.check()

@@ -334,7 +334,7 @@ class ShareCoordinator:
                     log.delete_records(offset)
                 except StorageError as error:
                     logger.warning(
-                        "share states not pruned partition=%d error=%s",
+                        "records of __share_group_state not pruned partition=%d error=%s",
                         shard.log.topic_partition.partition,
                         error,
                     )

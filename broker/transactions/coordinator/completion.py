@@ -159,7 +159,8 @@ class _Ending:
         if ErrorCode.TRANSACTION_COORDINATOR_FENCED in failed.values():
             # A newer coordinator has taken over and ends it; the resignation is on its way.
             logger.warning(
-                "transaction left to a newer coordinator transactional_id=%s epoch=%d",
+                "coordinator is fenced, a newer one completes the transaction "
+                "transactional_id=%s epoch=%d",
                 self._metadata.transactional_id,
                 self._shard.coordinator_epoch,
             )
@@ -184,7 +185,7 @@ class _Ending:
 
     def _log_skipped(self, topic_partition: TopicPartition, code: ErrorCode) -> None:
         logger.info(
-            "marker not needed transactional_id=%s partition=%s reason=%s",
+            "transaction marker skipped transactional_id=%s partition=%s reason=%s",
             self._metadata.transactional_id,
             topic_partition,
             code.name,
@@ -194,7 +195,7 @@ class _Ending:
         unexpected = {code.name for code in failed.values()} - {code.name for code in _QUIET}
         logger.log(
             logging.ERROR if unexpected else logging.INFO,
-            "markers to be written again transactional_id=%s partitions=%d attempt=%d errors=%s",
+            "retrying transaction markers transactional_id=%s partitions=%d attempt=%d errors=%s",
             self._metadata.transactional_id,
             len(failed),
             self._attempts + 1,

@@ -137,7 +137,10 @@ class Expiry:
         def forgotten(code: ErrorCode) -> None:
             if code is not ErrorCode.NONE:
                 logger.warning(
-                    "transactional ids not expired count=%d error=%s", len(due), code.name
+                    "append to __transaction_state failed, transactional ids not expired "
+                    "count=%d error=%s",
+                    len(due),
+                    code.name,
                 )
                 return
             for metadata in due:

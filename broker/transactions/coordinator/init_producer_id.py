@@ -145,7 +145,9 @@ class InitProducerId:
         try:
             shard.add(metadata)
         except TooManyTransactionalIdsError:
-            logger.warning("too many transactional ids partition=%d", shard.partition_index)
+            logger.warning(
+                "too many transactional ids partition=__transaction_state-%d", shard.partition_index
+            )
             done(ErrorCode.POLICY_VIOLATION, NOBODY)
             return
         # Whoever the client believed to be is long expired: it begins anew.

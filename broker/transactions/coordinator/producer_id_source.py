@@ -43,7 +43,7 @@ class ProducerIdSource:
         except ApiError as error:
             failed(error.code)
         except StoreError as error:
-            logger.warning("no producer id error=%s", error)
+            logger.warning("producer ids could not be allocated error=%s", error)
             failed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         else:
             taken(producer_id)

@@ -129,7 +129,8 @@ class TransactionShard:
             except (DecodeError, ValueError) as error:
                 self._stats.skipped_records += 1
                 logger.error(
-                    "record passed over partition=%s offset=%d error=%s",
+                    "record of __transaction_state skipped while loading partition=%s offset=%d "
+                    "error=%s",
                     self.log.topic_partition,
                     record.offset,
                     error,
@@ -148,7 +149,8 @@ class TransactionShard:
             except Exception:
                 # It stays prepared; all others go on.
                 logger.exception(
-                    "transaction cannot be resumed transactional_id=%s", metadata.transactional_id
+                    "transaction could not be completed after loading transactional_id=%s",
+                    metadata.transactional_id,
                 )
             if not count % RESUMED_PER_SLICE:
                 await asyncio.sleep(0)

@@ -110,7 +110,9 @@ class LocalMarkerWriter:
                 self._write_to(topic_partition, writes)
             except Exception:
                 # Transactions that have nothing to do with each other are written together.
-                logger.exception("markers not written partition=%s", topic_partition)
+                logger.exception(
+                    "transaction markers could not be appended partition=%s", topic_partition
+                )
                 for write in writes:
                     if not write.is_answered(topic_partition):
                         write.answer(topic_partition, ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -234,7 +236,7 @@ def _answer(writes: list[_Write], topic_partition: TopicPartition, code: ErrorCo
             write.answer(topic_partition, code)
         except Exception:
             # All others must hear of theirs: nobody would write these markers again.
-            logger.exception("marker's writer failed partition=%s", topic_partition)
+            logger.exception("caller of a transaction marker failed partition=%s", topic_partition)
 
 
 def _is_there(partition: "Partition", marker: TransactionMarker) -> bool:

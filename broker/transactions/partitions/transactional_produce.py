@@ -311,7 +311,7 @@ class TransactionalProduce:
             )
         except Exception:
             # Neither the producer's next requests nor the coordinator, who calls, may suffer.
-            LOGGER.exception("produce failed")
+            LOGGER.exception("transactional produce failed unexpectedly")
             waiting.connection.close("internal error")
             return
         if waiting.reply is not None and body is not PARKED:

@@ -333,6 +333,6 @@ class _Shaping:
                 shape = shape_of(self._sink, history_of(self._sink), self._small_bytes)
                 self._metrics.shaped(shape)
             except LakeError as error:
-                LOGGER.info("%s; how the table is cut is not measured", error)
+                LOGGER.info("%s; table metrics are not updated", error)
         if self._told is not None:
             self._told(batch)

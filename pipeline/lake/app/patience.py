@@ -74,7 +74,7 @@ class Patience:
         if self._failures > self._retries and now_ms - self._since_ms >= self._give_up_after_ms:
             raise error
         pause_ms = min(PAUSE_MS * 2 ** min(self._failures - 1, 10), PAUSE_MAX_MS)
-        LOGGER.warning("%s; trying again in %.1f s", error, pause_ms / 1000)
+        LOGGER.warning("%s; retrying in %.1f s", error, pause_ms / 1000)
         self._stopped.wait(pause_ms / 1000)
 
     def call(self, attempt: Callable[[], Result]) -> Result | None:

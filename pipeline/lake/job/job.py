@@ -154,7 +154,7 @@ class LakeJob:
                 return self._attempt()
             except CommitConflictError as error:
                 # Ours may be in the table now, or somebody else's: the next look tells.
-                LOGGER.info("%s; looking again", error)
+                LOGGER.info("%s; planning the batch again", error)
         raise ForeignTableError(
             f"{self._sink.name}: {CONFLICTS_MAX} commits in a row were overtaken by others"
         )

@@ -38,7 +38,7 @@ def clean_up(sink: Sink, plan: BatchPlan, committed: Progress) -> None:
                 _remove_files(sink, other)
         shelf.forget(plan.base)
     except TableUnavailableError as error:
-        LOGGER.info("%s; what is left of the batch stays", error)
+        LOGGER.info("%s; left-over objects of the batch are kept for the next batch", error)
 
 
 def _remove_files(sink: Sink, plan: BatchPlan) -> None:

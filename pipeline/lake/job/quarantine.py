@@ -148,7 +148,11 @@ class Replay:
         for key in sorted(self._quarantine.keys(self._quarantine.look())):
             named = range_of(key)
             if named is None or named.topic_id_start != view.progress.topic_id.hex[:8]:
-                LOGGER.warning("%s: %s is of another topic, it stays", self._quarantine.name, key)
+                LOGGER.warning(
+                    "%s: %s belongs to another topic, left in the quarantine",
+                    self._quarantine.name,
+                    key,
+                )
                 continue
             part = self._replay(key, named)
             rows += part.fitted
@@ -165,7 +169,7 @@ class Replay:
             try:
                 return self._attempt(key, named, view, bad)
             except CommitConflictError as error:
-                LOGGER.info("%s; looking again", error)
+                LOGGER.info("%s; reading the table again", error)
         raise ForeignTableError(f"{self._sink.name} is changed all the time by somebody else")
 
     def _attempt(self, key: str, named: NamedRange, view: TableView, bad: TableView) -> _Part:

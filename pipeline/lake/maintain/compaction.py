@@ -165,7 +165,7 @@ class Compaction:
             try:
                 self._sink.replace(view, [file for one in results for file in one.files], replaced)
             except CommitConflictError as error:
-                LOGGER.info("%s; looking again", error)
+                LOGGER.info("%s; reading the table again", error)
                 view = self._sink.look()
             else:
                 return results

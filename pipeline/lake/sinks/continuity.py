@@ -66,7 +66,7 @@ class Continuity:
             and found.batch < known.batch
         ):
             LOGGER.warning(
-                "%s was taken back from batch %d to batch %d: the job goes on from there",
+                "%s was rolled back from batch %d to batch %d: the job resumes from there",
                 *(self._name, known.batch, found.batch),
             )
         self._known = found

@@ -50,7 +50,7 @@ from tiered.format.object_keys import HISTORY_NAME
 LIVES_MAX = 8
 """Of one directory, which grows by two segments with each."""
 
-LATE = "DeleteRecords is answered before"
+LATE = "DeleteRecords answered before varve-history was updated"
 """What a broker logs that gave up telling the bucket first."""
 
 SETTINGS: dict[str, object] = {

@@ -124,7 +124,7 @@ class CredentialsFile:
         if credentials != self._credentials:
             self.changes += 1
             if self._credentials is not None:
-                LOGGER.info("credentials were read again from %s", self._path)
+                LOGGER.info("object store credentials reloaded from %s", self._path)
         self._credentials = credentials
         self._problem = ""
         self._modified_ms = modified_ms

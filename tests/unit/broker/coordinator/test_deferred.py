@@ -81,8 +81,11 @@ def test_one_that_fails_keeps_no_other_from_its_turn(
     c.wait(0, "b")
     c.calls.refuse(0, E.NOT_COORDINATOR)
     assert c.ends[1:] == [("b", E.NOT_COORDINATOR)]
-    assert "deferred call failed partition=0" in caplog.text
-    assert "deferred call not refused code=NOT_COORDINATOR" in caplog.text
+    assert "request that waited for its coordinator failed partition=0" in caplog.text
+    assert (
+        "request that waited for its coordinator could not be refused code=NOT_COORDINATOR"
+        in caplog.text
+    )
 
 
 def test_who_waits_again_waits_for_the_next_shard(c: Calls) -> None:

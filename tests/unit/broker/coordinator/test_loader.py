@@ -121,7 +121,7 @@ async def test_a_damaged_record_is_passed_over_loudly(
     shard, loader = await load(log)
     assert [record[0] for record in shard.replayed] == [b"b"]
     assert (loader.records, loader.skipped_records) == (3, 1)
-    assert "record passed over partition=__harness-0 offset=0" in caplog.text
+    assert "record skipped while loading partition=__harness-0 offset=0" in caplog.text
 
 
 async def test_a_damaged_batch_stops_the_load(log: CoordinatorLog) -> None:

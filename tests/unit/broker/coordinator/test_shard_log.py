@@ -393,8 +393,8 @@ def test_a_callback_that_fails_keeps_nobody_from_being_answered(
     gathering.log.gather([(b"c", b"")], fail, gathering.calls.append)
     gathering.append()
     assert gathering.calls[2:] == [ErrorCode.UNKNOWN_SERVER_ERROR, 3, "NONE"]
-    assert "a gathered write cannot be taken in offset=0" in caplog.text
-    assert "a gathered write cannot be answered code=NONE" in caplog.text
+    assert "appended record could not be applied offset=0" in caplog.text
+    assert "caller of an append could not be answered code=NONE" in caplog.text
 
 
 @pytest.mark.parametrize("names", ["a", "ab"])
@@ -415,7 +415,7 @@ def test_a_log_that_breaks_answers_those_whose_writes_were_gathered(
         broken.setattr(gathering.manager, "append_coordinated", fail)
         gathering.log.flush()
     assert gathering.calls == [(name, "UNKNOWN_SERVER_ERROR") for name in names]
-    assert "gathered records not written partition=__harness-0" in caplog.text
+    assert "append of gathered records failed partition=__harness-0" in caplog.text
     gathering.gather("c")
     gathering.end_turn()
     assert gathering.batches == [["c0"]]

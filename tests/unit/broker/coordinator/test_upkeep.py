@@ -65,5 +65,5 @@ async def test_a_run_that_fails_is_followed_by_the_next(caplog: pytest.LogCaptur
     for _ in range(2):
         timer.advance(100)
         await settle()
-    assert caplog.text.count("periodic work failed name=failing") == 2
+    assert caplog.text.count("periodic task failed name=failing") == 2
     await upkeep.stop()

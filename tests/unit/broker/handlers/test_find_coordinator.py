@@ -139,4 +139,4 @@ def test_topic_of_transactions_that_cannot_be_created(
     assert [one.error_code for one in answer.coordinators] == [
         ErrorCode.COORDINATOR_NOT_AVAILABLE
     ] * 2
-    assert "topic cannot be created topic=__transaction_state" in caplog.text
+    assert "internal topic cannot be created topic=__transaction_state" in caplog.text

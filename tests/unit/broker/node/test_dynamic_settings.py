@@ -86,7 +86,7 @@ async def test_who_fails_does_not_keep_others_from_hearing(
     settings.subscribe([WAIT], heard)
     await alter(controller, ME, remote_fetch_max_wait_ms="100")
     assert heard.calls == [(500, 100)]
-    assert "setting could not be applied" in caplog.text
+    assert "dynamic config could not be applied" in caplog.text
 
 
 async def test_what_cannot_change_cannot_be_subscribed_to() -> None:

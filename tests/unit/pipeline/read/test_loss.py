@@ -24,7 +24,7 @@ def test_what_is_lost_is_said_once_with_counts(caplog: pytest.LogCaptureFixture)
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert record.getMessage() == (
-        "orders.eu-west-3: failOnDataLoss=false leaves out 11 offsets: 10 to 19 (its chunk fails "
+        "orders.eu-west-3: 11 offsets skipped (failOnDataLoss=false): 10 to 19 (its chunk fails "
         "its CRC), 50 to 50 (gone)"
     )
 

@@ -202,7 +202,7 @@ async def test_a_topic_that_is_being_deleted_is_an_error_or_left_out(
         views = driver.look()
         assert views == {}
         assert driver.plan(views, driver.batch_spans(views)).pieces == []
-    assert "it is left out (failOnDataLoss=false)" in caplog.text
+    assert "skipped (failOnDataLoss=false)" in caplog.text
 
 
 async def test_records_that_were_deleted_are_not_read() -> None:

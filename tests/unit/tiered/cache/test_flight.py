@@ -251,7 +251,7 @@ async def test_a_waiter_that_fails_does_not_harm_the_others(
     world.gate.set()
     await settle()
     assert world.told == ["k", "last"]
-    assert "a reader of remote storage failed" in caplog.text
+    assert "remote log reader failed after its download" in caplog.text
 
 
 async def test_closing_stops_everything_and_tells_nobody() -> None:

@@ -432,7 +432,7 @@ async def test_who_is_told_is_told_once_even_if_he_fails(
     await settle()
     assert told == [1]
     assert read.error is None
-    assert "after a read of remote storage" in caplog.text
+    assert "remote log read failed after it was answered" in caplog.text
 
 
 @pytest.mark.parametrize("call", ["fetch_indexes", "fetch_chunk"])

@@ -226,7 +226,7 @@ async def test_its_log_lines_are_the_brokers(
     await tier.close()
     lines = [record for record in caplog.records if record.name == "tiered.worker.entry"]
     assert [line.getMessage() for line in lines] == [
-        "tier process ends reason=the connection was closed calls=0 process=tier"
+        "tier process stopping reason=the connection was closed calls=0 process=tier"
     ]
 
 

@@ -231,7 +231,7 @@ async def test_counters_that_cannot_be_told_do_not_look_like_a_hang(
     broker.tier.statistics = lambda: {"a": object()}  # type: ignore[method-assign]  # no JSON
     broker.ours.send_now(Kind.PING, 5)
     assert (await broker.answer(5)).fields["counters"] == {}
-    assert "counters cannot be told" in caplog.text
+    assert "tier process counters cannot be sent" in caplog.text
 
 
 async def test_result_that_is_too_large_is_an_error(

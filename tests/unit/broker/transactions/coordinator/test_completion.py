@@ -72,7 +72,7 @@ def test_partition_where_nothing_is_left_to_end_is_dropped(
     c.data.failing[B] = code
     c.end(producer)
     assert c.state is S.COMPLETE_COMMIT
-    assert "marker not needed transactional_id=tx partition=t-1" in caplog.text
+    assert "transaction marker skipped transactional_id=tx partition=t-1" in caplog.text
 
 
 def test_partition_that_is_deleted_while_others_are_away(c: Coordinator) -> None:

@@ -169,7 +169,7 @@ def test_one_that_cannot_go_on_holds_up_nobody(
     c.crash()
     states = [c.metadata(name).state for name in ids]
     assert states == [S.PREPARE_COMMIT, S.COMPLETE_COMMIT, S.COMPLETE_COMMIT]
-    assert "cannot be resumed" in caplog.text
+    assert "could not be completed after loading" in caplog.text
     c.close()
 
 

@@ -193,7 +193,7 @@ async def test_one_that_is_told_and_fails_harms_nobody(
     turns.pop()()
     assert outcomes == [{T: ErrorCode.NONE}, {other: ErrorCode.NONE}]
     assert log.log_end_offset == 2
-    assert "marker's writer failed partition=t-0" in caplog.text
+    assert "caller of a transaction marker failed partition=t-0" in caplog.text
 
 
 async def test_one_that_is_told_late_and_fails_harms_nobody(
@@ -213,7 +213,7 @@ async def test_one_that_is_told_late_and_fails_harms_nobody(
     turns.pop()()
     await world.until(lambda: bool(outcomes))
     assert outcomes == [{T: ErrorCode.NONE}]
-    assert "marker's writer failed partition=t-0" in caplog.text
+    assert "caller of a transaction marker failed partition=t-0" in caplog.text
 
 
 async def test_offsets_that_cannot_be_decided(
@@ -232,7 +232,7 @@ async def test_offsets_that_cannot_be_decided(
     monkeypatch.setattr(groups, "end_transaction", fail)
     writer.write(TransactionMarker(PID, 0, True, 3, 0), [OFFSETS, T], outcomes.append)
     assert outcomes == [{OFFSETS: ErrorCode.UNKNOWN_SERVER_ERROR, T: ErrorCode.NONE}]
-    assert f"markers not written partition={OFFSETS}" in caplog.text
+    assert f"transaction markers could not be appended partition={OFFSETS}" in caplog.text
 
 
 async def test_more_than_a_turn_takes(world: World) -> None:
