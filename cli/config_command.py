@@ -13,7 +13,7 @@ from config.load import EffectiveSetting, LoadedConfig, Source
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_settings_arguments(parser)
-    parser.add_argument("--effective", action="store_true", help="every setting, also defaults")
+    parser.add_argument("--effective", action="store_true", help="every setting, defaults included")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
 
 

@@ -64,7 +64,7 @@ def _check_exists(admin: Any, resource: Resource) -> None:
 
 def _describe_arguments(parser: argparse.ArgumentParser) -> None:
     _resource_arguments(parser)
-    parser.add_argument("--all", action="store_true", help="defaults too")
+    parser.add_argument("--all", action="store_true", help="defaults included")
 
 
 def _describe(args: argparse.Namespace, connect: ClientFactory) -> int:
@@ -132,7 +132,7 @@ def _alter_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         dest="deletions",
         metavar="KEY",
-        help="back to the default; may be repeated",
+        help="reset to the default; may be repeated",
     )
 
 

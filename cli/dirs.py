@@ -86,13 +86,16 @@ def _list(settings: "BrokerConfig") -> int:
 
 def _drop(settings: "BrokerConfig", directory_id: "UUID") -> int:
     count = with_stopped_node(settings, lambda node: node.drop(directory_id))
-    print(f"dropped; {counted(count, 'partition')} of it begin anew, empty, at the next start")
+    print(
+        f"dropped; {counted(count, 'partition')} of it start empty, in a new leader epoch, at "
+        "the next start"
+    )
     return 0
 
 
 def _adopt(settings: "BrokerConfig") -> int:
     topics = with_stopped_node(settings, lambda node: node.adopt())
-    print(f"took over {counted(topics, 'topic')}; `varve serve` with the same settings serves them")
+    print(f"imported {counted(topics, 'topic')}; `varve serve` with the same settings serves them")
     return 0
 
 

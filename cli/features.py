@@ -66,13 +66,13 @@ def _describe(args: argparse.Namespace, connect: ClientFactory) -> int:
 
 def _upgrade_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("levels", type=_level, nargs="+", metavar="FEATURE=LEVEL")
-    parser.add_argument("--dry-run", action="store_true", help="say whether it would be done")
+    parser.add_argument("--dry-run", action="store_true", help="only validate the change")
 
 
 def _downgrade_arguments(parser: argparse.ArgumentParser) -> None:
     _upgrade_arguments(parser)
     parser.add_argument(
-        "--unsafe", action="store_true", help="also where metadata would be lost by it"
+        "--unsafe", action="store_true", help="also where the change loses metadata"
     )
 
 

@@ -93,7 +93,7 @@ def _top_level_parser() -> argparse.ArgumentParser:
         "varve",
         usage="varve [--version] COMMAND ...",
         description="A Kafka-protocol broker.",
-        epilog=f"commands:\n{table}\n\n`varve COMMAND --help` tells more.",
+        epilog=f"commands:\n{table}\n\n`varve COMMAND --help` shows more.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="store_true", help="print the version")

@@ -124,15 +124,15 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--new-incarnation",
         action="store_true",
-        help="go on with a topic that was made anew; rows of the one before stay",
+        help="continue with a topic that was deleted and recreated; rows of the old one stay",
     )
     parser.add_argument(
         "--new-quarantine",
         action="store_true",
-        help="go on where the quarantine was dropped or taken back",
+        help="continue although the quarantine was dropped or rolled back",
     )
     parser.add_argument("--once", action="store_true", help="as `batch.every: once`")
-    parser.add_argument("--quiet", action="store_true", help="tell warnings only")
+    parser.add_argument("--quiet", action="store_true", help="log warnings only")
 
 
 def _run_job(args: argparse.Namespace) -> int:
@@ -200,7 +200,7 @@ def _plan(args: argparse.Namespace) -> int:
         print(format_json([one._asdict() for one in ranges]))
         return 0
     if not ranges:
-        print("the table has all that the log has")
+        print("the table is up to date with the log")
         return 0
     rows: list[list[Cell]] = [
         [
@@ -305,7 +305,10 @@ def _replay_quarantine(args: argparse.Namespace) -> int:
     if args.json:
         print(format_json(replayed._asdict()))
         return 0
-    print(f"{config.job_name}: {replayed.rows} rows are in the table, {replayed.left} do not fit")
+    print(
+        f"{config.job_name}: {replayed.rows} rows committed to the table, {replayed.left} still "
+        "do not fit"
+    )
     for reason, count in replayed.reasons.items():
         print(f"{count:>10}  {reason}")
     return 0
@@ -362,7 +365,9 @@ def _reconcile(args: argparse.Namespace) -> int:
 
 
 def _maintain_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="tell what would be done, do none")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would be done, change nothing"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -438,15 +443,17 @@ def _reconcile_keys(
 
 
 ACTIONS = {
-    "run": Action("keep the table behind its topic", _run_arguments, _run_job),
+    "run": Action("keep the table up to date with its topic", _run_arguments, _run_job),
     "plan": Action("show what the next batch would read", _plan_arguments, _plan),
-    "status": Action("show how far the table is", _plan_arguments, _status),
+    "status": Action("show the table's offsets, lag and files", _plan_arguments, _status),
     "replay-quarantine": Action(
-        "try records again that did not fit", _plan_arguments, _replay_quarantine
+        "convert quarantined records again, and commit those that fit",
+        _plan_arguments,
+        _replay_quarantine,
     ),
     "reconcile": Action("compare the table with its log", _plan_arguments, _reconcile),
     "maintain": Action(
-        "put small files together, end old snapshots, remove what nobody has",
+        "compact small files, expire old snapshots, delete orphan files",
         _maintain_arguments,
         _maintain,
     ),

@@ -22,7 +22,7 @@ def add_settings_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         dest="assignments",
-        help="one setting, stronger than the file and the environment; may be repeated",
+        help="one setting; overrides the file and the environment; may be repeated",
     )
 
 

@@ -84,7 +84,7 @@ def _create(args: argparse.Namespace, connect: ClientFactory) -> int:
 
 
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--internal", action="store_true", help="the broker's own topics too")
+    parser.add_argument("--internal", action="store_true", help="internal topics included")
 
 
 def _list(args: argparse.Namespace, connect: ClientFactory) -> int:
@@ -113,7 +113,7 @@ def _list(args: argparse.Namespace, connect: ClientFactory) -> int:
 
 def _describe_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", metavar="NAME", nargs="*", help="default: every topic")
-    parser.add_argument("--internal", action="store_true", help="the broker's own topics too")
+    parser.add_argument("--internal", action="store_true", help="internal topics included")
 
 
 def _describe(args: argparse.Namespace, connect: ClientFactory) -> int:
@@ -155,7 +155,11 @@ def _description_text(topic: TopicDescription) -> str:
 def _alter_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME")
     parser.add_argument(
-        "--partitions", type=positive, required=True, metavar="N", help="as many in total"
+        "--partitions",
+        type=positive,
+        required=True,
+        metavar="N",
+        help="new total number of partitions",
     )
 
 
@@ -206,7 +210,7 @@ def _delete_records_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number,
         required=True,
         metavar="N",
-        help="the first offset that stays",
+        help="new log start offset: records below it are deleted",
     )
 
 

@@ -104,7 +104,7 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
         "--duration-ms",
         type=whole_number,
         metavar="MS",
-        help="only those that have been under way for longer",
+        help="only transactions that have been open for longer",
     )
     parser.add_argument(
         "--pattern", type=_pattern, help="only transactional ids that match the expression"
@@ -217,7 +217,7 @@ def _hanging_arguments(parser: argparse.ArgumentParser) -> None:
         type=topic_partitions,
         action="append",
         metavar="TOPIC[:0,1,2]",
-        help="only there, default everywhere; may be repeated",
+        help="only partitions of this topic (default: all topics); may be repeated",
     )
     parser.add_argument(
         "--max-transaction-timeout",
@@ -272,7 +272,7 @@ def _abort_arguments(parser: argparse.ArgumentParser) -> None:
         "--start-offset",
         type=whole_number,
         metavar="OFFSET",
-        help="where the transaction begins, as find-hanging shows it",
+        help="first offset of the transaction, as find-hanging shows it",
     )
     for name, text in (
         ("producer-id", "whose transaction, instead of its start"),
@@ -369,7 +369,11 @@ ACTIONS = {
     "describe-producers": Action(
         "show the producers of a partition", _partition_arguments, _describe_producers
     ),
-    "find-hanging": Action("find transactions nobody will end", _hanging_arguments, _find_hanging),
+    "find-hanging": Action(
+        "find hanging transactions: open, and unknown to their coordinator",
+        _hanging_arguments,
+        _find_hanging,
+    ),
     "abort": Action("abort a hanging transaction in a partition", _abort_arguments, _abort),
     "terminate": Action("end a transaction and fence its producer", _id_arguments, _terminate),
 }

@@ -59,7 +59,7 @@ class TopicConfig(TieredTopicSettings):
         "compression.gzip.level",
         Integer("level", 1, 9, also=-1, special=((-1, "the library's default"),)),
         default=-1,
-        text="Effort when the broker compresses with gzip itself.",
+        text="Level of gzip where the broker compresses batches itself.",
         source="KIP-390",
         synonyms=("compression.gzip.level",),
         dynamic=True,
@@ -68,7 +68,7 @@ class TopicConfig(TieredTopicSettings):
         "compression.lz4.level",
         Integer("level", 1, 17),
         default=9,
-        text="Effort when the broker compresses with lz4 itself.",
+        text="Level of lz4 where the broker compresses batches itself.",
         source="KIP-390",
         synonyms=("compression.lz4.level",),
         dynamic=True,
@@ -86,7 +86,7 @@ class TopicConfig(TieredTopicSettings):
         "compression.zstd.level",
         Integer("level", -131072, 22),
         default=3,
-        text="Effort when the broker compresses with zstd itself.",
+        text="Level of zstd where the broker compresses batches itself.",
         source="KIP-390",
         synonyms=("compression.zstd.level",),
         dynamic=True,
@@ -165,8 +165,8 @@ class TopicConfig(TieredTopicSettings):
         "max.compaction.lag.ms",
         milliseconds(1),
         default=LONG_MAX,
-        text="A record is offered to compaction at the latest this long after it was written, "
-        "however clean the rest of the log is.",
+        text="Longest time that a record stays ineligible for compaction, however small "
+        "the dirty ratio of its log is.",
         source="KIP-354",
         synonyms=("log.cleaner.max.compaction.lag.ms",),
         dynamic=True,
@@ -204,7 +204,8 @@ class TopicConfig(TieredTopicSettings):
         "message.timestamp.type",
         Choice(("CreateTime", "LogAppendTime")),
         default="CreateTime",
-        text="Whose time a record carries: the producer's, or the broker's at the append.",
+        text="Timestamp that records get: CreateTime is the producer's, LogAppendTime the "
+        "broker's at the append.",
         source="KIP-32",
         synonyms=("log.message.timestamp.type",),
         dynamic=True,
@@ -222,8 +223,8 @@ class TopicConfig(TieredTopicSettings):
         "min.compaction.lag.ms",
         milliseconds(0),
         default=0,
-        text="A record stays out of compaction for this long, so that readers near the end see "
-        "every version of a key.",
+        text="Shortest time that a record stays uncompacted, so that readers near the end "
+        "see every version of a key.",
         source="KIP-58",
         synonyms=("log.cleaner.min.compaction.lag.ms",),
         dynamic=True,
@@ -250,9 +251,9 @@ class TopicConfig(TieredTopicSettings):
         "record.validation",
         Choice(("batch", "full")),
         default="batch",
-        text="How closely a produced batch is looked at. `batch` checks the checksum, sizes, "
-        "counts, times and idempotence from the header; `full` also decompresses and walks every "
-        "record, at a cost per record.",
+        text="How closely a produced batch is validated. `batch` checks the checksum, "
+        "sizes, counts, timestamps and idempotence from the header; `full` also "
+        "decompresses and checks every record, at a cost per record.",
         source="Varve",
         synonyms=("record.validation",),
         dynamic=True,

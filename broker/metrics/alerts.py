@@ -18,13 +18,13 @@ class AlertMetrics:
         """Families of this part."""
         yield gauge(
             "varve_alerts",
-            "What is wrong and waits for an operator, by kind; /readyz says it in words.",
+            "Alerts that wait for an operator, by kind; /readyz has their texts.",
             ("kind",),
             [((kind.value,), count) for kind, count in self._alerts.counts().items()],
         )
         yield counter(
             "varve_alerts_refused",
-            "Alerts that found no room among those held; they are in the log only.",
+            "Alerts dropped because too many are set; they are in the log only.",
             (),
             [((), self._alerts.refused)],
         )

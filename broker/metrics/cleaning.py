@@ -24,16 +24,19 @@ class CleaningMetrics:
             return
         yield gauge(
             "varve_cleaning_processes",
-            "Processes that compact logs, or have been idle for less than a minute.",
+            "Log cleaner processes, those idle for less than a minute included.",
             (),
             [((), cleaners.running)],
         )
         yield counter(
-            "varve_cleaning_processes_started", "Such processes.", (), [((), cleaners.started)]
+            "varve_cleaning_processes_started",
+            "Log cleaner processes started.",
+            (),
+            [((), cleaners.started)],
         )
         yield counter(
             "varve_cleaning_processes_lost",
-            "Such processes that ended in the middle of a run, which is tried again.",
+            "Log cleaner processes that ended in the middle of a run, which is retried.",
             (),
             [((), cleaners.lost)],
         )

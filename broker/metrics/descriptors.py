@@ -33,19 +33,19 @@ class DescriptorMetrics:
         )
         yield gauge(
             "varve_open_files",
-            "Log and cache files that are open, also those that are being sent.",
+            "Open log and cache files, those being sent included.",
             (),
             [((), self._filesystem.open_count)],
         )
         yield gauge(
             "varve_open_files_pooled",
-            "Files of these that are kept open for later.",
+            "Open log and cache files that are kept for later reads.",
             (),
             [((), len(pool))],
         )
         yield counter(
             "varve_open_files_evicted",
-            "Files that were closed to make room for others; each is opened again when needed.",
+            "Files closed to make room for others; each is opened again when needed.",
             (),
             [((), pool.evicted)],
         )

@@ -113,7 +113,7 @@ class GroupMetrics:
         )
         yield gauge(
             "varve_group_coordinator_loading",
-            "1 while offsets partitions are being read back.",
+            "1 while partitions of __consumer_offsets are being loaded.",
             (),
             [((), int(self._groups.is_loading))],
         )

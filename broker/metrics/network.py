@@ -146,7 +146,7 @@ class NetworkMetrics:
         )
         yield histogram(
             "varve_event_loop_lag_seconds",
-            "How late the event loop runs what is due.",
+            "Delay of the event loop behind what is due, in seconds.",
             (),
             BOUNDS_S,
             [((), self._lag.counts, self._lag.total_s)],

@@ -59,14 +59,12 @@ class PartitionMetrics:
         await asyncio.sleep(0)
         size = GaugeMetricFamily("kafka_log_log_size", "Bytes on local disk.", labels=PARTITION)
         start = GaugeMetricFamily(
-            "kafka_log_log_logstartoffset", "First offset a client may read.", labels=PARTITION
+            "kafka_log_log_logstartoffset", "Log start offset.", labels=PARTITION
         )
-        end = GaugeMetricFamily(
-            "kafka_log_log_logendoffset", "Offset the next record gets.", labels=PARTITION
-        )
+        end = GaugeMetricFamily("kafka_log_log_logendoffset", "Log end offset.", labels=PARTITION)
         local_start = GaugeMetricFamily(
             "varve_log_local_log_start_offset",
-            "First offset on local disk; below it remote storage is read.",
+            "Local log start offset; below it remote storage is read.",
             labels=PARTITION,
         )
         segments = GaugeMetricFamily(
@@ -120,39 +118,45 @@ class PartitionMetrics:
         )
         yield gauge(
             "kafka_server_delayedoperationpurgatory_purgatorysize",
-            "Requests that wait.",
+            "Delayed operations waiting in the purgatory.",
             ("delayedOperation",),
             [((p.name,), p.parked) for p in purgatories],
         )
         cold = self._replicas.cold_reads
         yield gauge(
             "varve_cold_reads",
-            "Look-ups and records that threads read from disks for waiting requests.",
+            "Reads of uncached data that wait for a thread of their log directory, or run.",
             ("state",),
             [(("waiting",), cold.waiting), (("running",), cold.running)],
         )
-        yield counter("varve_cold_reads_done", "Such reads that have ended.", (), [((), cold.done)])
+        yield counter(
+            "varve_cold_reads_done",
+            "Reads of uncached data that have ended.",
+            (),
+            [((), cold.done)],
+        )
         yield counter(
             "varve_cold_reads_refused",
-            "Such reads beyond the bound; their requests are answered when their time is up.",
+            "Reads of uncached data refused because too many wait; their requests are "
+            "answered when they expire.",
             (),
             [((), cold.refused)],
         )
         yield counter(
             "kafka_server_delayedoperationpurgatory_expires",
-            "Requests whose time ran out while they waited.",
+            "Delayed operations that expired.",
             ("delayedOperation",),
             [((p.name,), p.expired) for p in purgatories],
         )
         yield counter(
             "varve_polls_held_back",
-            "Fetches that found no room to wait, and were answered soon.",
+            "Fetch requests answered early because the purgatory is full.",
             ("delayedOperation",),
             [((p.name,), p.held_back_total) for p in purgatories],
         )
         yield counter(
             "varve_waking_turns",
-            "How often more requests were to be woken than one turn of the loop has time for.",
+            "Event loop iterations that left delayed operations to the next iteration.",
             (),
             [((), self._replicas.waker.turns)],
         )
@@ -170,20 +174,20 @@ class PartitionMetrics:
         )
         yield counter(
             "kafka_server_fetchsessioncache_incrementalfetchsessionevictions",
-            "Sessions that gave way to others.",
+            "Fetch sessions evicted for others.",
             (),
             [((), self._sessions.evicted)],
         )
         manager = self._log_manager
         yield gauge(
             "kafka_log_logmanager_offlinelogdirectorycount",
-            "Log directories that are out of service.",
+            "Log directories that are offline.",
             (),
             [((), len(manager.offline_directories))],
         )
         yield gauge(
             "varve_recovery_partitions",
-            "Partitions found at the start, and those of them whose logs are open.",
+            "Partitions found at the start, and those whose logs are loaded.",
             ("state",),
             [
                 (("total",), manager.progress.partitions_total),
@@ -192,7 +196,7 @@ class PartitionMetrics:
         )
         yield gauge(
             "varve_recovery_bytes",
-            "Bytes of log to be read again after an unclean stop, and those that have been.",
+            "Bytes of log to recover after an unclean shutdown, and those recovered.",
             ("state",),
             [
                 (("total",), manager.progress.bytes_total),

@@ -77,13 +77,13 @@ class RemoteMetrics:
         waiting = self._replicas.delayed_remote_fetch
         yield counter(
             "kafka_server_delayedremotefetchmetrics_expires",
-            "Fetches of remote offsets whose time ran out.",
+            "Remote fetches that expired.",
             (),
             [((), waiting.expired)],
         )
         yield counter(
             "kafka_server_delayedremotelistoffsetsmetrics_expires",
-            "Look-ups by time whose time ran out.",
+            "Remote ListOffsets requests that expired.",
             (),
             [((), self._lookups.expired)],
         )
@@ -153,7 +153,8 @@ def _of_topics(manager: "RemoteLogManager", reader: "Reader") -> Iterator[Metric
         )
     yield gauge(
         "varve_remote_blocked_partitions",
-        "Partitions of which nothing is copied: a segment that must not be copied, or gave up.",
+        "Partitions whose copying to remote storage is blocked, by a segment that "
+        "must not be copied or after failures.",
         TOPIC,
         [
             ((topic,), sum(one.is_blocked or one.stopped_copying for one in gauges))
@@ -175,13 +176,13 @@ def _of_reader(reader: "Reader") -> Iterator[Metric]:
     queue, quota, chunks, indexes = reader.queue, reader.quota, reader.chunks, reader.indexes
     yield gauge(
         "kafka_log_remote_remotestoragethreadpool_remotelogreadertaskqueuesize",
-        "Queued downloads that a reader is waiting for.",
+        "Downloads from remote storage that wait for a remote log reader.",
         (),
         [((), queue.waiting)],
     )
     yield gauge(
         "kafka_log_remote_remotestoragethreadpool_remotelogreaderavgidlepercent",
-        "Share of the download places that are free, 0 to 1.",
+        "Share of the remote log readers that are idle, 0 to 1.",
         (),
         [((), queue.idle_ratio())],
     )
@@ -200,11 +201,14 @@ def _of_reader(reader: "Reader") -> Iterator[Metric]:
     )
     yield counter(
         "varve_remote_reads_behind_gaps",
-        "Reads that went on behind offsets that neither remote storage nor the local log has.",
+        "Reads that continued behind a gap: offsets that neither remote storage nor "
+        "the local log has.",
         (),
         [((), reader.gaps_passed)],
     )
-    yield gauge("varve_remote_reads_pending", "Reads that wait.", (), [((), len(reader.pending))])
+    yield gauge(
+        "varve_remote_reads_pending", "Remote reads that wait.", (), [((), len(reader.pending))]
+    )
     caches = (("chunk", chunks), ("index", indexes))
     yield gauge(
         "varve_remote_cache_bytes",
@@ -263,7 +267,7 @@ def _of_reader(reader: "Reader") -> Iterator[Metric]:
 def _throttle(what: str, count: int, total_ms: float) -> Iterator[Metric]:
     yield gauge(
         f"kafka_server_remotelogmanager_remote_{what}_throttle_time_avg",
-        "Milliseconds, over all that had to wait.",
+        "Average throttle time in milliseconds.",
         (),
         [((), total_ms / count if count else 0.0)],
     )
@@ -275,36 +279,38 @@ def _throttle(what: str, count: int, total_ms: float) -> Iterator[Metric]:
 def _of_history(history: "HistoryKeeper") -> Iterator[Metric]:
     yield gauge(
         "varve_remote_history_partitions",
-        "Partitions led here whose varve-history this broker keeps in the bucket.",
+        "Partitions led by this broker whose varve-history object it writes.",
         (),
         [((), history.kept)],
     )
     yield gauge(
         "varve_remote_history_partitions_behind",
-        "Partitions whose varve-history is older than what it tells of: readers of the bucket see "
-        "less than there is, or records that DeleteRecords has removed.",
+        "Partitions whose varve-history object is out of date: readers of the bucket "
+        "see less than there is, or records that DeleteRecords has removed.",
         (),
         [((), history.behind)],
     )
     yield gauge(
         "varve_remote_history_oldest_behind_seconds",
-        "For how long the varve-history that lags most has lagged; some tier.history.interval.ms "
-        "are as it should be.",
+        "Age of the oldest overdue varve-history update; a few "
+        "tier.history.interval.ms are normal.",
         (),
         [((), history.oldest_behind_ms / 1000)],
     )
-    yield counter("varve_remote_history_writes", "Histories written.", (), [((), history.writes)])
+    yield counter(
+        "varve_remote_history_writes", "varve-history objects written.", (), [((), history.writes)]
+    )
     yield counter("varve_remote_history_bytes", "Their bytes.", (), [((), history.written_bytes)])
     yield counter(
         "varve_remote_history_failures",
-        "Histories that could not be written; each is tried again. Segments are not removed "
-        "meanwhile.",
+        "Failed writes of varve-history objects; each is retried. Remote segments "
+        "are not deleted meanwhile.",
         (),
         [((), history.failures)],
     )
     yield counter(
         "varve_remote_history_late_answers",
-        "DeleteRecords requests answered before the history object could be updated.",
+        "DeleteRecords requests answered before varve-history was updated.",
         (),
         [((), history.late_answers)],
     )
@@ -321,19 +327,19 @@ def _of_manager(manager: "RemoteLogManager") -> Iterator[Metric]:
     )
     yield gauge(
         "kafka_log_remote_remotelogmanager_remotelogmanagertasksavgidlepercent",
-        "Share of the places for copies that are free, 0 to 1.",
+        "Share of the copier threads that are idle, 0 to 1.",
         (),
         [((), manager.copier_pool.idle_ratio)],
     )
     yield gauge(
         "varve_remote_pool_idle",
-        "Share of a pool's places that are free, 0 to 1.",
+        "Share of a pool's threads that are idle, 0 to 1.",
         ("pool",),
         [((pool.name,), pool.idle_ratio) for pool in pools],
     )
     yield gauge(
         "varve_remote_pool_queued",
-        "Jobs that wait for a place.",
+        "Tasks that wait in a pool's queue.",
         ("pool",),
         [((pool.name,), pool.queued) for pool in pools],
     )
@@ -353,14 +359,16 @@ def _of_manager(manager: "RemoteLogManager") -> Iterator[Metric]:
     )
     yield gauge(
         "varve_remote_copies_stalled",
-        "Copies under way that have moved nothing for tier.stalled.copy.ms.",
+        "Copies without progress for tier.stalled.copy.ms.",
         (),
         [((), manager.stalled_copies)],
     )
-    yield counter("varve_remote_copy_stalls", "Times it happened.", (), [((), manager.stalls)])
+    yield counter(
+        "varve_remote_copy_stalls", "Copies that have stalled.", (), [((), manager.stalls)]
+    )
     yield gauge(
         "varve_remote_doubtful_removals",
-        "Removals of segments that were begun and have not been seen through.",
+        "Deletions of remote segments that were started and are not finished.",
         (),
         [((), manager.doubtful_removals)],
     )
@@ -369,14 +377,15 @@ def _of_manager(manager: "RemoteLogManager") -> Iterator[Metric]:
     missing = scrubber.last.missing_segments if scrubber.last is not None else 0
     yield gauge(
         "varve_remote_missing_segments",
-        "Segments that should be in the bucket and are not, as the last listing saw it.",
+        "Segments that are missing from the bucket, by its last listing.",
         (),
         [((), missing)],
     )
     unknown = scrubber.last.unknown_copies if scrubber.last is not None else 0
     yield gauge(
         "varve_remote_unknown_copies",
-        "Whole copies in the bucket that __remote_log_metadata never heard of: it has lost events.",
+        "Complete segments in the bucket that __remote_log_metadata does not know: "
+        "it has lost events.",
         (),
         [((), unknown)],
     )

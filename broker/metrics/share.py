@@ -61,7 +61,7 @@ class ShareMetrics:
             yield gauge(name, text, (), [((), value)])
         yield counter(
             "varve_share_polls_held_back",
-            "ShareFetch requests that found no room to wait, and were answered soon.",
+            "ShareFetch requests answered early because the purgatory is full.",
             (),
             [((), self._share.purgatory.held_back_total)],
         )

@@ -38,20 +38,20 @@ class TransactionMetrics:
                 oldest_ms = max(oldest_ms, now_ms - metadata.start_timestamp_ms)
         yield gauge(
             f"{TRANSACTIONS}_transactional_ids",
-            "Transactional ids that are coordinated here, by state.",
+            "Transactional ids of this coordinator, by state.",
             ("state",),
             [((state,), count) for state, count in sorted(states.items())],
         )
         yield gauge(
             f"{TRANSACTIONS}_oldest_open_ms",
-            "Age of the oldest transaction that has not ended.",
+            "Age of the oldest ongoing transaction, in milliseconds.",
             (),
             [((), oldest_ms)],
         )
         stats = coordinator.stats
         yield counter(
             f"{TRANSACTIONS}_ended",
-            "Transactions that have ended and have all their markers.",
+            "Completed transactions: all their markers are written.",
             ("result",),
             [(("commit",), stats.commits), (("abort",), stats.aborts)],
         )
@@ -72,7 +72,7 @@ class TransactionMetrics:
         )
         yield gauge(
             f"{TRANSACTIONS}_loading",
-            "1 while partitions of __transaction_state are being read back.",
+            "1 while partitions of __transaction_state are being loaded.",
             (),
             [((), int(coordinator.is_loading))],
         )
@@ -83,7 +83,7 @@ class TransactionMetrics:
             open_partitions += state_of_log.first_unstable_offset is not None
         yield gauge(
             "kafka_server_replicamanager_produceridcount",
-            "Producers that the logs here remember.",
+            "Producer ids known to the logs of this broker.",
             (),
             [((), producers)],
         )

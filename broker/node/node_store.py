@@ -402,7 +402,7 @@ async def _identify_as(store: MetadataStore, store_id: UUID, node_id: int) -> No
         then=[Put(STORE_KEY, encode_store_identity(store_id, node_id))],
     )
     if not result.succeeded:
-        raise StoreError("somebody else has given the metadata store an id in the same moment")
+        raise StoreError("another process has given the metadata store an id in the same moment")
 
 
 def _describe(path: str) -> str:

@@ -105,7 +105,7 @@ def _describe_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all-groups", action="store_true", help="every group")
     parts = parser.add_argument_group("what to show (everything when none is given)")
     parts.add_argument("--state", action="store_true", help="the line about the group itself")
-    parts.add_argument("--members", action="store_true", help="members and what they were given")
+    parts.add_argument("--members", action="store_true", help="members and their assignments")
     parts.add_argument("--offsets", action="store_true", help="committed offsets and lag")
     parser.add_argument(
         "--verbose", action="store_true", help="also epochs, protocols and target assignments"
@@ -275,7 +275,7 @@ def _offset_problem(error_code: int) -> str:
 def _remove_members_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("group", metavar="GROUP")
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--all", action="store_true", help="every member there is")
+    which.add_argument("--all", action="store_true", help="every member")
     which.add_argument(
         "--instance",
         action="append",
@@ -340,8 +340,10 @@ ACTIONS = {
     "delete-offsets": Action(
         "delete offsets of a group", _delete_offsets_arguments, _delete_offsets
     ),
-    "reset-offsets": Action("set where a stopped group will go on reading", reset_arguments, reset),
+    "reset-offsets": Action(
+        "reset the committed offsets of a group without members", reset_arguments, reset
+    ),
     "remove-members": Action(
-        "remove members, as of consumers that hang", _remove_members_arguments, _remove_members
+        "remove members, such as consumers that hang", _remove_members_arguments, _remove_members
     ),
 }

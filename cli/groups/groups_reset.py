@@ -49,13 +49,17 @@ def reset_arguments(parser: argparse.ArgumentParser) -> None:
         "--all-topics", action="store_true", help="every partition the group has an offset of"
     )
     rule = parser.add_mutually_exclusive_group(required=True)
-    rule.add_argument("--to-earliest", action="store_true", help="the first record there is")
-    rule.add_argument("--to-latest", action="store_true", help="behind the last record")
+    rule.add_argument("--to-earliest", action="store_true", help="the log start offset")
+    rule.add_argument("--to-latest", action="store_true", help="the log end offset")
     rule.add_argument(
-        "--to-current", action="store_true", help="what is committed; the end where nothing is"
+        "--to-current",
+        action="store_true",
+        help="the committed offset; the log end offset where there is none",
     )
     rule.add_argument("--to-offset", type=whole_number, metavar="N")
-    rule.add_argument("--shift-by", type=int, metavar="N", help="N records on, or back if below 0")
+    rule.add_argument(
+        "--shift-by", type=int, metavar="N", help="forward by N offsets; backward if N is negative"
+    )
     rule.add_argument(
         "--to-datetime",
         type=datetime_ms,
@@ -63,10 +67,10 @@ def reset_arguments(parser: argparse.ArgumentParser) -> None:
         help="the first record of that time or later: 2026-01-31T12:00:00, in UTC without a zone",
     )
     rule.add_argument(
-        "--by-duration", type=duration_ms, metavar="SPAN", help="so long ago: PT2H30M, P7D"
+        "--by-duration", type=duration_ms, metavar="SPAN", help="this long before now: PT2H30M, P7D"
     )
     rule.add_argument(
-        "--from-file", metavar="FILE", help="what the file says: lines as --export prints them"
+        "--from-file", metavar="FILE", help="offsets from a CSV file, as --export prints them"
     )
     parser.add_argument("--export", action="store_true", help="print the new offsets as CSV")
     doing = parser.add_mutually_exclusive_group()
@@ -82,9 +86,11 @@ def _check_arguments(args: argparse.Namespace) -> None:
         raise CommandError("name groups, or --all-groups", status=2)
     if args.from_file is not None:
         if args.topic or args.all_topics:
-            raise CommandError("--from-file says itself which partitions: no --topic", status=2)
+            raise CommandError(
+                "--from-file names its partitions: leave --topic and --all-topics out", status=2
+            )
     elif not args.topic and not args.all_topics:
-        raise CommandError("which partitions: --topic or --all-topics", status=2)
+        raise CommandError("name partitions with --topic, or --all-topics", status=2)
 
 
 def _rule(args: argparse.Namespace, now_ms: int) -> ResetRule:

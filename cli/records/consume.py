@@ -36,7 +36,7 @@ POLL_RECORDS: Final = 500
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("topic", metavar="TOPIC", type=topic_name)
-    parser.add_argument("--group", metavar="GROUP", help="read as a member of this group")
+    parser.add_argument("--group", metavar="GROUP", help="consume as a member of this group")
     start = parser.add_mutually_exclusive_group()
     start.add_argument(
         "--from-beginning",
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="from the first record (default: what comes from now on); with --group only where "
         "the group has committed nothing",
     )
-    start.add_argument("--offset", type=whole_number, metavar="N", help="from this record on")
+    start.add_argument("--offset", type=whole_number, metavar="N", help="from this offset on")
     start.add_argument(
         "--from-time",
         type=datetime_ms,
@@ -52,9 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="from this time on: 2026-01-31T12:00:00, in UTC without a zone",
     )
     parser.add_argument("--partition", type=whole_number, metavar="P", help="default: all")
-    parser.add_argument("--max-messages", type=positive, metavar="N", help="end after N records")
+    parser.add_argument("--max-messages", type=positive, metavar="N", help="exit after N records")
     parser.add_argument(
-        "--timeout-ms", type=positive, metavar="N", help="end when none comes for so long"
+        "--timeout-ms", type=positive, metavar="N", help="exit after this time without a record"
     )
     parser.add_argument("--format", choices=tuple(FORMATS), default="value")
     add_connection_arguments(parser)

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("topic", metavar="TOPIC", type=topic_name)
     parser.add_argument(
-        "--key-separator", metavar="SEP", help="what stands between key and value in a line"
+        "--key-separator", metavar="SEP", help="separator of key and value in a line"
     )
     parser.add_argument(
         "--header",

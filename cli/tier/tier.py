@@ -203,7 +203,7 @@ def _verify(args: argparse.Namespace, _: ClientFactory) -> int:
     if names_a_bucket(args):
         document = tier_offline.verify_bucket(args)
     elif args.which is None:
-        raise CommandError("which topic? (a bucket alone is verified whole)", MISTAKEN)
+        raise CommandError("name a topic, or a bucket with --bucket or --root", MISTAKEN)
     else:
         document = _ask_partitions(args, "POST", "/tier/verify")
     if args.json:
@@ -235,7 +235,7 @@ def _claim(args: argparse.Namespace, _: ClientFactory) -> int:
 
 
 def _gc_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="only tell what would be removed")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be deleted")
     add_admin_argument(parser)
 
 
@@ -252,9 +252,12 @@ def _gc(args: argparse.Namespace, _: ClientFactory) -> int:
         f"{counted(report['abortedUploads'], 'unfinished upload')}"
     )
     if report["youngObjects"]:
-        print(f"{counted(report['youngObjects'], 'object')} too young (tier.gc.grace.ms)")
+        print(f"{counted(report['youngObjects'], 'object')} younger than tier.gc.grace.ms")
     if report["hiddenObjects"]:
-        print(f"{counted(report['hiddenObjects'], 'object')} of partitions this broker has not")
+        print(
+            f"{counted(report['hiddenObjects'], 'object')} of partitions that this broker does "
+            "not have"
+        )
     for problem in report.get("lost", ()):
         complain(f"nothing was removed: {problem}")
     if report.get("unknownCopies"):
@@ -276,19 +279,24 @@ def _gc(args: argparse.Namespace, _: ClientFactory) -> int:
 def _skip_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("which", metavar="TOPIC-PARTITION", type=topic_and_partition)
     parser.add_argument(
-        "--start", type=int, metavar="OFFSET", help="first offset of the segment that is given up"
+        "--start",
+        type=int,
+        metavar="OFFSET",
+        help="base offset of the corrupt segment that is skipped",
     )
     parser.add_argument(
-        "--execute", action="store_true", help="give it up; else it is only told which it is"
+        "--execute", action="store_true", help="skip it; otherwise it is only shown"
     )
     add_admin_argument(parser)
 
 
 def _skip(args: argparse.Namespace, _: ClientFactory) -> int:
     if "partition" not in args.which:
-        raise CommandError("which partition? (TOPIC-PARTITION)", MISTAKEN)
+        raise CommandError("name a partition: TOPIC-PARTITION", MISTAKEN)
     if args.execute and args.start is None:
-        raise CommandError("--execute wants --start, as it is told without", MISTAKEN)
+        raise CommandError(
+            "--execute needs --start: without --execute its value is shown", MISTAKEN
+        )
     query = dict(args.which)
     if args.execute:
         query["start"] = str(args.start)
@@ -300,7 +308,7 @@ def _skip(args: argparse.Namespace, _: ClientFactory) -> int:
     size = format_size(told["bytes"])
     print(f"{name}: offsets {told['start']} to {told['end'] - 1}, {size}: {told['problem']}")
     if told["done"]:
-        print(f"given up; its files are kept beside the log, as {told['keptAs']}")
+        print(f"skipped; its files are kept beside the log, as {told['keptAs']}")
     else:
         print(f"nothing is changed yet: add --start {told['start']} --execute")
     return 0
@@ -314,29 +322,30 @@ ACTIONS = {
         _verify_arguments,
         _verify,
     ),
-    "skip": Action("give up a corrupt local segment that holds up copying", _skip_arguments, _skip),
+    "skip": Action("skip a corrupt local segment that blocks copying", _skip_arguments, _skip),
     "claim": Action(
-        "let this broker remove things from its bucket: no other of its cluster lives",
+        "take ownership of the bucket, so that this broker deletes from it: no other "
+        "broker of the cluster is alive",
         add_admin_argument,
         _claim,
     ),
     "gc": Action("collect garbage in the object store now", _gc_arguments, _gc),
     "pause": Action(
-        "stop copying to remote storage, or reading from it",
+        "pause copying to remote storage, or reading from it",
         tier_switches.add_arguments,
         tier_switches.pause,
     ),
-    "resume": Action("go on", tier_switches.add_arguments, tier_switches.resume),
+    "resume": Action("resume what was paused", tier_switches.add_arguments, tier_switches.resume),
     "rebuild-metadata": Action(
-        "tell __remote_log_metadata again what the bucket's manifests know",
+        "publish the metadata of the bucket's manifests to __remote_log_metadata again",
         tier_rebuild.add_arguments,
         tier_rebuild.rebuild,
     ),
     "restore": Action(
-        "make a node of what a bucket holds", tier_restore.add_arguments, tier_restore.restore
+        "restore an empty node from a bucket", tier_restore.add_arguments, tier_restore.restore
     ),
     "rotate-keys": Action(
-        "wrap the keys of encrypted segments with the active key pair",
+        "rewrap the data keys of encrypted segments with the active key pair",
         tier_offline.rotate_arguments,
         tier_offline.rotate_keys,
     ),

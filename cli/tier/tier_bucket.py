@@ -37,9 +37,9 @@ def add_bucket_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--bucket", metavar="NAME", help="an S3 bucket")
     which.add_argument("--root", metavar="DIR", help="a directory as object store")
-    parser.add_argument("--endpoint", metavar="URL", help="another S3 than Amazon's")
+    parser.add_argument("--endpoint", metavar="URL", help="endpoint of an S3-compatible store")
     parser.add_argument("--region", metavar="NAME")
-    parser.add_argument("--prefix", metavar="TEXT", help="in front of every key")
+    parser.add_argument("--prefix", metavar="TEXT", help="prefix of every object key")
 
 
 def names_a_bucket(args: argparse.Namespace) -> bool:
@@ -63,7 +63,7 @@ def bucket_settings(args: argparse.Namespace) -> "BrokerConfig":
     args.assignments = ["remote.log.storage.system.enable=true", *args.assignments, *assignments]
     loaded = load_or_report(args)
     if loaded is None:
-        raise CommandError("the object store's settings are mistaken", BAD_SETTINGS)
+        raise CommandError("the settings of the object store are invalid", BAD_SETTINGS)
     return loaded.broker
 
 

@@ -167,7 +167,7 @@ def rotate_keys(args: argparse.Namespace, _: ClientFactory) -> int:
     given = bucket_settings(args)
     settings = tier_settings(given, tier_home(given, LocalFilesystem()))
     if not settings.format.encryption:
-        raise CommandError("encryption is not switched on (rsm.config.encryption.enabled)")
+        raise CommandError("encryption is not enabled (rsm.config.encryption.enabled)")
     rewrapped, active, plain, faults = asyncio.run(_rotate(settings, args.topic))
     if args.json:
         document = {
@@ -180,8 +180,8 @@ def rotate_keys(args: argparse.Namespace, _: ClientFactory) -> int:
         print(format_json(document))
     else:
         print(
-            f"wrapped {counted(rewrapped, 'key')} with {settings.format.key_pair_id}; "
-            f"{active} had it already, {plain} segments are not encrypted"
+            f"rewrapped {counted(rewrapped, 'key')} with {settings.format.key_pair_id}; "
+            f"{active} used it already, {plain} segments are not encrypted"
         )
     for fault in faults:
         complain(f"{fault['key']}: {fault['problem']}")

@@ -13,17 +13,17 @@ from cli.table import counted, format_json, format_size
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--dry-run", action="store_true", help="only tell what would be told")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be published")
     parser.add_argument(
         "--below-log-start",
         action="store_true",
-        help="also segments below the log start offset: they expire then, and are removed",
+        help="also segments below the log start offset, which then expire and are deleted",
     )
     parser.add_argument(
         "--accept-loss",
         action="store_true",
-        help="give up what cannot be told: partitions begin where they have records, and what is "
-        "unknown counts as not there",
+        help="accept that unknown metadata is lost: partitions start at their first known "
+        "record, and unknown segments count as deleted",
     )
     add_admin_argument(parser)
 
@@ -37,14 +37,14 @@ def rebuild(args: argparse.Namespace, _: ClientFactory) -> int:
         print(format_json(report))
         return _status(report, dry_run=args.dry_run)
     print(
-        f"{'would tell of' if args.dry_run else 'told of'} "
+        f"{'would publish' if args.dry_run else 'published'} "
         f"{counted(report['toldSegments'], 'segment')} of "
         f"{counted(report['partitions'], 'partition')}, {format_size(report['toldBytes'])}; "
-        f"{report['knownSegments']} were known"
+        f"{report['knownSegments']} were known already"
     )
     for key, text in _LEFT_ALONE.items():
         if report[key]:
-            print(f"left alone: {counted(report[key], 'segment')} {text}")
+            print(f"skipped: {counted(report[key], 'segment')} {text}")
     for text in report["problems"]:
         complain(text)
     for who, text in sorted(report["heldBack"].items()):
@@ -55,7 +55,7 @@ def rebuild(args: argparse.Namespace, _: ClientFactory) -> int:
 
 
 _LEFT_ALONE = {
-    "hiddenSegments": "of topics that this broker has not, or that are not tiered",
+    "hiddenSegments": "of topics that this broker does not have, or that are not tiered",
     "deletedSegments": "of topics that were deleted here",
     "belowLogStart": "below the log start offset (--below-log-start lets them expire)",
 }

@@ -45,19 +45,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-gaps",
         action="store_true",
-        help="keep what lies before a gap; else a partition begins after its last one, and what "
-        "lies before is left in the object store",
+        help="keep records before a gap; otherwise a partition starts after its last gap, "
+        "and older segments stay in the object store",
     )
     parser.add_argument(
-        "--take-ownership", action="store_true", help="also of a bucket that another cluster claims"
+        "--take-ownership", action="store_true", help="also from a bucket that another cluster owns"
     )
-    parser.add_argument("--dry-run", action="store_true", help="only tell what would be restored")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be restored")
 
 
 def restore(args: argparse.Namespace, _: ClientFactory) -> int:
     """Do it."""
     if not names_a_bucket(args):
-        raise CommandError("which bucket? (--config, --bucket or --root)", MISTAKEN)
+        raise CommandError("name a bucket: --config, --bucket or --root", MISTAKEN)
     if args.log_dirs:
         args.assignments = [*args.assignments, f"log.dirs={args.log_dirs}"]
     settings = bucket_settings(args)
@@ -129,8 +129,8 @@ async def _cluster_id(
             wanted = owner
         elif not content.cluster_ids:
             raise CommandError(
-                "the segments do not tell whose they are (Kafka's tiered storage plugin wrote "
-                "them): set cluster.id",
+                "the segments name no cluster (Kafka's tiered storage plugin wrote them): "
+                "set cluster.id",
                 MISTAKEN,
             )
         else:

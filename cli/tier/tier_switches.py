@@ -57,7 +57,7 @@ def _switch(args: argparse.Namespace, connect: ClientFactory, *, paused: bool) -
     else:
         done = " and ".join({"copy": "copying", "fetch": "reading"}[word] for word in what)
         of = f"of topic {args.topic}" if args.topic else "of all topics"
-        print(f"{done} {of} {'is paused' if paused else 'goes on'}")
+        print(f"{done} {of} {'is paused' if paused else 'resumes'}")
     return 0
 
 

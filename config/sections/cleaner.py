@@ -11,30 +11,30 @@ class CleanerSettings(Settings):
         "log.cleaner.enable",
         Boolean(),
         default=True,
-        text="Run the cleaner. Without it compacted topics, also the one of committed offsets, "
-        "only grow.",
+        text="Run the log cleaner. Without it compacted topics, `__consumer_offsets` "
+        "among them, only grow.",
     )
     log_cleaner_threads: int = config_key(
         "log.cleaner.threads",
         count(0, "threads"),
         default=1,
-        text="Logs that are cleaned at the same time, each by a process of its own, which ends "
-        "when it has been idle for a minute.",
+        text="Logs that are compacted at the same time, each by a process of its own, "
+        "which ends after a minute without work.",
         dynamic=True,
     )
     log_cleaner_io_max_bytes_per_second: float = config_key(
         "log.cleaner.io.max.bytes.per.second",
         Double("bytes per second"),
         default=DOUBLE_MAX,
-        text="Most bytes the cleaner reads and writes in a second, all threads together.",
+        text="Most bytes per second that the log cleaner reads and writes, all threads together.",
         dynamic=True,
     )
     log_cleaner_dedupe_buffer_size: int = config_key(
         "log.cleaner.dedupe.buffer.size",
         size(bits=64),
         default=134_217_728,
-        text="Memory for the offset maps of all cleaner threads: how many different keys one "
-        "pass can take.",
+        text="Memory for the offset maps of all cleaner threads, which decides how many "
+        "different keys one pass can deduplicate.",
         dynamic=True,
     )
     log_cleaner_io_buffer_size: int = config_key(
@@ -48,14 +48,14 @@ class CleanerSettings(Settings):
         "log.cleaner.io.buffer.load.factor",
         Double("share of the slots"),
         default=0.9,
-        text="How full the offset map may become.",
+        text="Load factor of the cleaner's offset maps: how full one may become.",
         dynamic=True,
     )
     log_cleaner_backoff_ms: int = config_key(
         "log.cleaner.backoff.ms",
         milliseconds(0),
         default=15_000,
-        text="How long the cleaner sleeps when no log is dirty enough.",
+        text="How long the log cleaner sleeps when there are no logs to clean.",
         dynamic=True,
     )
     log_cleaner_min_cleanable_ratio: float = config_key(

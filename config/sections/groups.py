@@ -29,8 +29,8 @@ class GroupSettings(Settings):
         text="How long an empty group waits for more members before its first rebalance; 0 is "
         "handy in development.",
         source="KIP-134",
-        difference="Half of it is waited at least, then until a fifth of it has brought nobody "
-        "new. Kafka waits for all of it, and once more when somebody has come.",
+        difference="At least half of it is waited, then until no member has joined for a fifth "
+        "of it. Kafka waits for all of it, and again after each join.",
     )
     group_max_size: int = config_key(
         "group.max.size",
@@ -126,11 +126,12 @@ class GroupSettings(Settings):
         "group.consumer.assignment.interval.ms",
         milliseconds(0, bits=32),
         default=1000,
-        text="Longest time that a new target assignment may wait for further members to join, or "
-        "for the one before to have been worth its cost; 0 computes one at every change.",
+        text="Longest delay of a new target assignment, to let further members join and "
+        "to limit its cost; 0 computes one at every change.",
         source="Varve",
-        difference="Kafka has it from 4.3 on. Members that join wait for their target rather than "
-        "for the next heartbeat, and mostly for 50 ms only, in a new group for 200 ms.",
+        difference="Kafka has it from 4.3 on. A member that joins is answered with its target "
+        "assignment rather than at its next heartbeat; mostly it waits 50 ms, in a "
+        "new group 200 ms.",
     )
     group_consumer_migration_policy: str = config_key(
         "group.consumer.migration.policy",
@@ -165,7 +166,7 @@ class GroupSettings(Settings):
         size(1),
         default=5_242_880,
         text="Bytes read at a time when a coordinator loads its groups.",
-        difference="No effect: the size is chosen by what is there.",
+        difference="No effect: reads are sized by what the log has.",
     )
     offsets_retention_minutes: int = config_key(
         "offsets.retention.minutes",
@@ -178,7 +179,7 @@ class GroupSettings(Settings):
         "offsets.retention.check.interval.ms",
         milliseconds(1),
         default=600_000,
-        text="How often expired offsets are looked for.",
+        text="How often the group coordinator removes expired offsets.",
     )
     offsets_topic_num_partitions: int = config_key(
         "offsets.topic.num.partitions",

@@ -34,9 +34,9 @@ class LogSettings(Settings):
         "metadata.log.dir",
         Text("a directory"),
         default=None,
-        text="Where a new node keeps its metadata store, and where a start on Kafka's directories "
-        "looks for their `__cluster_metadata` log beside `log.dirs`. Unset: the first of "
-        "`log.dirs`. A store that is there already is used wherever among these it lies.",
+        text="Directory of a new node's metadata store; a start on Kafka's directories "
+        "searches it, and `log.dirs`, for their `__cluster_metadata` log. Unset: the "
+        "first of `log.dirs`. An existing store is used wherever among these it lies.",
         difference="Kafka keeps its metadata log there.",
     )
     zookeeper_connect: str | None = config_key(
@@ -111,7 +111,7 @@ class LogSettings(Settings):
         "log.retention.check.interval.ms",
         milliseconds(1),
         default=300_000,
-        text="How often retention looks for segments to drop.",
+        text="How often the broker checks for segments to delete by retention.",
     )
     log_cleanup_policy: tuple[str, ...] = config_key(
         "log.cleanup.policy",
@@ -166,23 +166,24 @@ class LogSettings(Settings):
         "log.flush.scheduler.interval.ms",
         milliseconds(),
         default=LONG_MAX,
-        text="How often the broker looks for logs whose `flush.ms` has passed.",
-        difference="Gives `flush.ms` its default; the broker looks four times a second in any "
+        text="How often the broker checks which logs are due to be flushed by `flush.ms`.",
+        difference="Gives `flush.ms` its default; the broker checks four times a second in any "
         "case.",
     )
     log_flush_offset_checkpoint_interval_ms: int = config_key(
         "log.flush.offset.checkpoint.interval.ms",
         milliseconds(0, bits=32),
         default=60_000,
-        text="How often recovery points are written down. Recovery after a crash starts there.",
-        difference="Written down every five seconds when this is longer, so that a restart after "
-        "a crash reads less again.",
+        text="How often `recovery-point-offset-checkpoint` is written. Recovery after a "
+        "crash starts there.",
+        difference="Written every five seconds when this is longer, so that recovery after a "
+        "crash reads less.",
     )
     log_flush_start_offset_checkpoint_interval_ms: int = config_key(
         "log.flush.start.offset.checkpoint.interval.ms",
         milliseconds(0, bits=32),
         default=60_000,
-        text="How often log start offsets are written down.",
+        text="How often `log-start-offset-checkpoint` is written.",
     )
     log_initial_task_delay_ms: int = config_key(
         "log.initial.task.delay.ms",
@@ -301,7 +302,8 @@ class LogSettings(Settings):
         "producer.id.expiration.ms",
         milliseconds(1, bits=32),
         default=86_400_000,
-        text="Forget an idempotent producer that has not written to a partition for this long.",
+        text="Time without a write to a partition after which the id of an idempotent "
+        "producer expires there.",
         source="KIP-854",
         dynamic=True,
     )
@@ -309,6 +311,6 @@ class LogSettings(Settings):
         "producer.id.expiration.check.interval.ms",
         milliseconds(1, bits=32),
         default=600_000,
-        text="How often forgotten producers are looked for.",
+        text="How often expired producer ids are removed.",
         source="KIP-854",
     )

@@ -9,15 +9,15 @@ from config.listeners import Listener
 
 
 class NetworkSettings(Settings):
-    """Where the broker listens, how it reads and writes, and how many may come."""
+    """Listeners, connections, requests and their limits."""
 
     listeners: tuple[Listener, ...] = config_key(
         "listeners",
         Listeners(),
         default=(Listener("PLAINTEXT", "127.0.0.1", 9092),),
         text="Addresses to listen on. An empty host is every interface.",
-        difference="Kafka's default is every interface; ours is this machine only, until told "
-        "otherwise. The container image listens on every interface.",
+        difference="Kafka's default is every interface; ours is this machine only. The "
+        "container image listens on every interface.",
         dynamic=True,
     )
     advertised_listeners: tuple[Listener, ...] = config_key(
@@ -62,25 +62,25 @@ class NetworkSettings(Settings):
         "num.io.threads",
         count(1, "threads"),
         default=8,
-        text="Requests that may be at work at the same time.",
-        difference="Handlers that may be at work at the same time. They are tasks on the event "
-        "loop: those that wait for the disk borrow a thread of `background.threads`, Produce and "
-        "cached Fetch need none.",
+        text="Request handlers that may run at the same time.",
+        difference="Handlers are tasks on the event loop, not threads: those that wait for the "
+        "disk use a thread of `background.threads`, Produce and cached Fetch need "
+        "none.",
         dynamic=True,
     )
     queued_max_requests: int = config_key(
         "queued.max.requests",
         count(1, "requests"),
         default=500,
-        text="Requests that may wait for a handler. When it is reached no more is read from any "
-        "connection until one has been taken.",
+        text="Requests that may wait in the request channel for a handler. At this limit "
+        "no connection is read until one has been taken.",
     )
     queued_max_request_bytes: int = config_key(
         "queued.max.request.bytes",
         size(bits=64, special=((-1, "no limit"),)),
         default=-1,
-        text="Bytes of requests that have arrived and are not answered yet. When it is reached no "
-        "more is read from any connection until some are.",
+        text="Bytes of requests that have arrived and are not answered yet. At this limit "
+        "no connection is read until some have been answered.",
         difference="Without a limit, unfinished requests may still hold no more than a quarter "
         "of the memory.",
     )
@@ -109,8 +109,8 @@ class NetworkSettings(Settings):
         default=4096,
         text="Connections the system holds for a listener before they are accepted. The system's "
         "own limit (`net.core.somaxconn`) applies too.",
-        difference="Kafka's default is 50: a client that comes as the 51st in a moment waits a "
-        "second for its next attempt.",
+        difference="Kafka's default is 50: the 51st of as many clients that connect at once "
+        "waits a second before its next attempt.",
         source="KIP-764",
     )
     max_connections: int = config_key(
@@ -156,7 +156,7 @@ class NetworkSettings(Settings):
         "request.timeout.ms",
         milliseconds(bits=32),
         default=30_000,
-        text="How long the broker waits for an answer to a request of its own.",
+        text="Timeout of requests that the broker itself sends.",
         difference="No effect on a single node.",
     )
     fetch_max_bytes: int = config_key(

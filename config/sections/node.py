@@ -9,7 +9,7 @@ from config.listeners import Endpoint
 
 
 class NodeSettings(Settings):
-    """Identity, admin port, logs of the program itself."""
+    """Identity, admin port, the broker's own log lines."""
 
     node_id: int = config_key(
         "node.id",
@@ -44,7 +44,8 @@ class NodeSettings(Settings):
         "admin.listener",
         HostPort(),
         default=Endpoint("127.0.0.1", 9644),
-        text="Where `/metrics`, `/healthz` and `/readyz` answer over HTTP. Empty: nowhere.",
+        text="Address of the HTTP server for `/metrics`, `/healthz` and `/readyz`. Empty: "
+        "no such server.",
         source="Varve",
     )
     log_format: Literal["key=value", "json"] = config_key(
@@ -65,7 +66,8 @@ class NodeSettings(Settings):
         "auto.create.topics.enable",
         Boolean(),
         default=True,
-        text="Create a topic when a client that allows it asks for one that is not there.",
+        text="Create a topic automatically when a client that allows it requests one that "
+        "does not exist.",
     )
     delete_topic_enable: bool = config_key(
         "delete.topic.enable",
@@ -77,13 +79,13 @@ class NodeSettings(Settings):
         "num.partitions",
         count(1, "partitions"),
         default=1,
-        text="Partitions of a topic created without saying how many.",
+        text="Number of partitions of topics that are created without one.",
     )
     default_replication_factor: int = config_key(
         "default.replication.factor",
         count(1, "replicas"),
         default=1,
-        text="Replicas of a partition created without saying how many.",
+        text="Replication factor of topics that are created without one.",
     )
     max_request_partition_size_limit: int = config_key(
         "max.request.partition.size.limit",

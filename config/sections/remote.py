@@ -29,8 +29,9 @@ class RemoteLogSettings(Settings):
         "remote.log.storage.system.enable",
         Boolean(),
         default=False,
-        text="Have remote storage at all. Topics with `remote.storage.enable` then have their "
-        "closed segments copied there. It cannot be switched off while such topics exist.",
+        text="Enable tiered storage. Closed segments of topics with "
+        "`remote.storage.enable` are then copied to remote storage. It cannot be "
+        "disabled while such topics exist.",
         source="KIP-405",
     )
     remote_log_storage_manager_class_name: str | None = config_key(
@@ -41,8 +42,9 @@ class RemoteLogSettings(Settings):
             "rsm.config.storage.backend.class (filesystem or s3)",
         ),
         default=None,
-        text="Who copies. Aiven's plugin is accepted: its settings are ours, and so is its layout "
-        "of the bucket.",
+        text="Class of the RemoteStorageManager, which copies and reads segments. Aiven's "
+        "plugin is accepted: its settings are ours, and so is its layout of the "
+        "bucket.",
         source="KIP-405",
         difference=f"{_NO_CLASSES} Unset is the same as Aiven's.",
     )
@@ -50,7 +52,7 @@ class RemoteLogSettings(Settings):
         "remote.log.storage.manager.class.path",
         Text("class path"),
         default=None,
-        text="Where Kafka finds that class.",
+        text="Class path of that class, in Kafka.",
         source="KIP-405",
         difference=_NO_CLASSES,
     )
@@ -58,7 +60,7 @@ class RemoteLogSettings(Settings):
         "remote.log.storage.manager.impl.prefix",
         Text("beginning of names", non_empty=True),
         default=STORAGE_PREFIX,
-        text="How the names of the object store's settings begin.",
+        text="Prefix of the settings of the RemoteStorageManager.",
         source="KIP-405",
         difference=_ANY_PREFIX,
     )
@@ -70,7 +72,7 @@ class RemoteLogSettings(Settings):
             "the metadata's snapshots in the object store",
         ),
         default=METADATA_MANAGER,
-        text="Who knows which segment holds what.",
+        text="Class of the RemoteLogMetadataManager, which knows the segments in remote storage.",
         source="KIP-405",
         difference=_NO_CLASSES,
     )
@@ -78,7 +80,7 @@ class RemoteLogSettings(Settings):
         "remote.log.metadata.manager.class.path",
         Text("class path"),
         default=None,
-        text="Where Kafka finds that class.",
+        text="Class path of that class, in Kafka.",
         source="KIP-405",
         difference=_NO_CLASSES,
     )
@@ -86,7 +88,7 @@ class RemoteLogSettings(Settings):
         "remote.log.metadata.manager.impl.prefix",
         Text("beginning of names", non_empty=True),
         default=METADATA_PREFIX,
-        text="How the names of the metadata manager's settings begin.",
+        text="Prefix of the settings of the RemoteLogMetadataManager.",
         source="KIP-405",
         difference=_ANY_PREFIX,
     )
@@ -102,7 +104,8 @@ class RemoteLogSettings(Settings):
         "remote.log.metadata.custom.metadata.max.bytes",
         size(0),
         default=128,
-        text="Most bytes the object store's side may keep with a segment's metadata.",
+        text="Most bytes of custom metadata that the remote storage manager may add to a "
+        "segment's metadata.",
         source="KIP-405",
     )
     remote_log_index_file_cache_total_size_bytes: int = config_key(
@@ -141,7 +144,7 @@ class RemoteLogSettings(Settings):
         "remote.log.manager.follower.thread.pool.size",
         count(1, "partitions"),
         default=2,
-        text="Partitions that follow a leader and are looked after at the same time.",
+        text="Follower partitions whose remote log tasks run at the same time.",
         source="Kafka",
         dynamic=True,
     )
@@ -149,28 +152,28 @@ class RemoteLogSettings(Settings):
         "remote.log.manager.task.interval.ms",
         milliseconds(1),
         default=30_000,
-        text="How often each partition is looked at: what to copy, what to remove.",
+        text="How often the remote log tasks of each partition run: copying and expiration.",
         source="KIP-405",
     )
     remote_log_manager_task_retry_backoff_ms: int = config_key(
         "remote.log.manager.task.retry.backoff.ms",
         milliseconds(1),
         default=500,
-        text="How long a partition waits after its first failure; doubled with each further one.",
+        text="Wait before the first retry of a remote log task; doubled with each further failure.",
         source="KIP-405",
     )
     remote_log_manager_task_retry_backoff_max_ms: int = config_key(
         "remote.log.manager.task.retry.backoff.max.ms",
         milliseconds(1),
         default=30_000,
-        text="Longest wait after failures.",
+        text="Longest wait between retries of a remote log task.",
         source="KIP-405",
     )
     remote_log_manager_task_retry_jitter: float = config_key(
         "remote.log.manager.task.retry.jitter",
         Double("share of the wait", 0, 0.5),
         default=0.2,
-        text="How much waits are spread at random.",
+        text="Random share by which waits between retries vary.",
         source="KIP-405",
     )
     remote_log_manager_copy_max_bytes_per_second: int = config_key(
@@ -192,7 +195,7 @@ class RemoteLogSettings(Settings):
         "remote.log.manager.copy.quota.window.size.seconds",
         count(1, "seconds"),
         default=1,
-        text="Length of each of them.",
+        text="Length of one such window.",
         source="KIP-956",
     )
     remote_log_manager_fetch_max_bytes_per_second: int = config_key(
@@ -214,14 +217,14 @@ class RemoteLogSettings(Settings):
         "remote.log.manager.fetch.quota.window.size.seconds",
         count(1, "seconds"),
         default=1,
-        text="Length of each of them.",
+        text="Length of one such window.",
         source="KIP-956",
     )
     remote_log_reader_threads: int = config_key(
         "remote.log.reader.threads",
         count(1, "downloads"),
         default=10,
-        text="Downloads for waiting consumers at the same time.",
+        text="Downloads from remote storage that run at the same time for waiting consumers.",
         source="KIP-405",
         dynamic=True,
     )
@@ -229,7 +232,8 @@ class RemoteLogSettings(Settings):
         "remote.log.reader.max.pending.tasks",
         count(1, "downloads"),
         default=100,
-        text="Downloads that wait for one of these; what comes beyond is refused for now.",
+        text="Downloads that may wait for one of the `remote.log.reader.threads`; further "
+        "ones are refused, and the consumer tries again.",
         source="KIP-405",
     )
     remote_fetch_max_wait_ms: int = config_key(
@@ -245,7 +249,7 @@ class RemoteLogSettings(Settings):
         "remote.list.offsets.request.timeout.ms",
         milliseconds(1),
         default=30_000,
-        text="How long a look-up by time in remote storage may take.",
+        text="Timeout of a ListOffsets by timestamp that reads remote storage.",
         source="KIP-1075",
         dynamic=True,
     )

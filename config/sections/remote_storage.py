@@ -69,16 +69,16 @@ class RemoteStorageSettings(Settings):
         "rsm.config.key.prefix",
         Text("text in front of every object's key"),
         default="",
-        text="Lets clusters share a bucket. It is put in front as it is; end it with `/` to have a "
-        "folder.",
+        text="Prefix of every object key, so that clusters can share a bucket. It is used "
+        "as it is; end it with `/` to have a folder.",
         source=_SOURCE,
     )
     rsm_config_chunk_size: int = config_key(
         "rsm.config.chunk.size",
         Integer("bytes", 1, 1_073_741_823),
         default=8 * _MIB,
-        text="Segments are compressed, encrypted, checked, read and cached in pieces of this "
-        "size. Segments that are there keep theirs.",
+        text="Size of the chunks in which segments are compressed, encrypted, verified, "
+        "read and cached. Segments that were copied before keep theirs.",
         source=_SOURCE,
         difference="Has a default.",
     )
@@ -140,9 +140,10 @@ class RemoteStorageSettings(Settings):
         "rsm.config.fetch.chunk.cache.path",
         Text("directory", non_empty=True),
         default=None,
-        text="Where pieces of remote segments are kept that consumers have read, or are about to. "
-        "Unset: `varve-chunk-cache` in the first of `log.dirs`. Elsewhere in a log directory, "
-        "above one, or in the object store's root it is refused.",
+        text="Directory of the chunk cache: chunks of remote segments that were read or "
+        "prefetched. Unset: `varve-chunk-cache` in the first of `log.dirs`. "
+        "Elsewhere in a log directory, above one, or in the object store's root it "
+        "is refused.",
         source=_SOURCE,
         difference="Has a default, and is created.",
     )
@@ -150,7 +151,7 @@ class RemoteStorageSettings(Settings):
         "rsm.config.fetch.chunk.cache.size",
         size(-1, bits=64, special=((-1, "no limit"),)),
         default=1024 * _MIB,
-        text="Most bytes of that cache. Those not used for longest go first.",
+        text="Most bytes of the chunk cache. The least recently used chunks are evicted first.",
         source=_SOURCE,
         difference="Has a default.",
     )
@@ -183,7 +184,7 @@ class RemoteStorageSettings(Settings):
         "rsm.config.storage.s3.endpoint.url",
         Text("URL"),
         default=None,
-        text="Another S3 than Amazon's.",
+        text="Endpoint of an S3-compatible store. Unset: Amazon S3.",
         source=_SOURCE,
     )
     rsm_config_storage_s3_path_style_access_enabled: bool | None = config_key(
@@ -197,15 +198,16 @@ class RemoteStorageSettings(Settings):
         "rsm.config.storage.s3.storage.class",
         Choice(STORAGE_CLASSES),
         default="STANDARD",
-        text="Storage class of new objects. Those that need a restore first cannot be read back.",
+        text="Storage class of new objects. Classes whose objects must be restored before "
+        "a read cannot be used.",
         source=_SOURCE,
     )
     rsm_config_storage_s3_multipart_upload_part_size: int = config_key(
         "rsm.config.storage.s3.multipart.upload.part.size",
         size(5 * _MIB),
         default=8 * _MIB,
-        text="Bytes of each part of an upload. So much memory is taken for every part in flight "
-        "(`tier.s3.parts.in.flight`).",
+        text="Size of the parts of a multipart upload. Every part in flight "
+        "(`tier.s3.parts.in.flight`) takes as much memory.",
         source=_SOURCE,
         difference="Aiven's default is 25 MiB.",
     )
@@ -213,7 +215,7 @@ class RemoteStorageSettings(Settings):
         "rsm.config.storage.s3.api.call.timeout",
         milliseconds(1),
         default=None,
-        text="Longest time for a call with all its attempts. Unset: `tier.store.call.timeout.ms`.",
+        text="Timeout of a call, all attempts included. Unset: `tier.store.call.timeout.ms`.",
         source=_SOURCE,
         difference="There is always a limit.",
     )
@@ -221,7 +223,8 @@ class RemoteStorageSettings(Settings):
         "rsm.config.storage.s3.api.call.attempt.timeout",
         milliseconds(1),
         default=None,
-        text="Longest silence within one attempt. Unset: `tier.store.read.timeout.ms`.",
+        text="Timeout of one attempt: the longest wait for bytes. Unset: "
+        "`tier.store.read.timeout.ms`.",
         source=_SOURCE,
         difference="There is always a limit, on each wait for bytes and not on their sum.",
     )
@@ -236,8 +239,8 @@ class RemoteStorageSettings(Settings):
         "rsm.config.storage.aws.access.key.id",
         Text("access key", non_empty=True),
         default=None,
-        text="Credentials that never change. Better: `tier.s3.credentials.file`, or what the "
-        "environment offers.",
+        text="Static access key. Prefer `tier.s3.credentials.file`, or credentials that "
+        "the environment provides.",
         source=_SOURCE,
         secret=True,
     )
@@ -260,15 +263,16 @@ class RemoteStorageSettings(Settings):
         "tier.s3.credentials.profile",
         Text("name of a profile", non_empty=True),
         default="default",
-        text="Which of that file's profiles.",
+        text="Profile of `tier.s3.credentials.file` that is used.",
         source="Varve",
     )
     tier_s3_checksum: str = config_key(
         "tier.s3.checksum",
         Choice(("none", "md5", "crc32c")),
         default="none",
-        text="What is sent with uploads for the store to check. `none` is understood by all; our "
-        "own checksums are in the manifest in any case.",
+        text="Checksum sent with uploads for the object store to verify. `none` is "
+        "understood by all stores; Varve's own checksums are in the manifest in any "
+        "case.",
         source="Varve",
     )
     tier_s3_parts_in_flight: int = config_key(
@@ -289,22 +293,22 @@ class RemoteStorageSettings(Settings):
         "tier.store.read.timeout.ms",
         milliseconds(1, bits=32),
         default=10_000,
-        text="Longest silence of the object store within a call.",
+        text="Longest wait for bytes of the object store within a call.",
         source="Varve",
     )
     tier_store_call_timeout_ms: int = config_key(
         "tier.store.call.timeout.ms",
         milliseconds(1, bits=32),
         default=60_000,
-        text="Longest time for a call with all its attempts; for every started 64 MiB that it "
-        "moves.",
+        text="Timeout of a call to the object store, all attempts included, for every "
+        "started 64 MiB that it transfers.",
         source="Varve",
     )
     tier_store_attempts: int = config_key(
         "tier.store.attempts",
         Integer("attempts", 1, 20),
         default=3,
-        text="Attempts at each call within its time.",
+        text="Most attempts of a call to the object store, within its timeout.",
         source="Varve",
     )
     tier_store_connections: int = config_key(

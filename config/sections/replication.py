@@ -11,7 +11,7 @@ class ReplicationSettings(Settings):
         "replica.high.watermark.checkpoint.interval.ms",
         milliseconds(),
         default=5000,
-        text="How often high watermarks are written down.",
+        text="How often `replication-offset-checkpoint`, the high watermarks, is written.",
         difference="At least every five seconds.",
     )
     replica_lag_time_max_ms: int = config_key(
@@ -98,13 +98,14 @@ class ReplicationSettings(Settings):
         "auto.leader.rebalance.enable",
         Boolean(),
         default=True,
-        text="Give leadership back to preferred replicas.",
+        text="Move leadership back to preferred replicas.",
         difference="No effect on a single node.",
     )
     leader_imbalance_check_interval_seconds: int = config_key(
         "leader.imbalance.check.interval.seconds",
         count(1, "seconds", bits=64),
         default=300,
-        text="How often preferred leaders are looked for.",
+        text="How often the controller checks whether partitions are led by their "
+        "preferred replicas.",
         difference="No effect on a single node.",
     )

@@ -11,22 +11,23 @@ class ShareSettings(Settings):
         "group.share.delivery.count.limit",
         Integer("deliveries", 2, 10),
         default=5,
-        text="How often a record is delivered to a share group before it is given up.",
+        text="Delivery attempts of a record to a share group; after the last one it is archived.",
         source="KIP-932",
     )
     group_share_partition_max_record_locks: int = config_key(
         "group.share.partition.max.record.locks",
         Integer("records", 100, 10_000),
         default=2000,
-        text="Records of one partition that a share group may have in flight.",
+        text="Records of one share-partition that may be acquired, and not acknowledged, "
+        "at the same time.",
         source="KIP-932",
     )
     group_share_record_lock_duration_ms: int = config_key(
         "group.share.record.lock.duration.ms",
         Integer("milliseconds", 1000, 3_600_000),
         default=30_000,
-        text="How long a consumer of a share group may work on a record before somebody else gets "
-        "it.",
+        text="Duration of the acquisition lock: how long a record belongs to one consumer "
+        "of a share group before it is delivered to another.",
         source="KIP-932",
     )
     group_share_min_record_lock_duration_ms: int = config_key(
@@ -138,14 +139,14 @@ class ShareSettings(Settings):
         "share.coordinator.state.topic.prune.interval.ms",
         milliseconds(1, bits=32),
         default=300_000,
-        text="How often records of `__share_group_state` that no longer count are given up.",
+        text="How often records of `__share_group_state` that are no longer needed are pruned.",
         source="KIP-932",
     )
     share_coordinator_cold_partition_snapshot_interval_ms: int = config_key(
         "share.coordinator.cold.partition.snapshot.interval.ms",
         milliseconds(1, bits=32),
         default=300_000,
-        text="How long a share-partition's state may lie unchanged before a snapshot of it is "
-        "written, so that older records may be given up.",
+        text="Time without a change after which a snapshot of a share-partition's state "
+        "is written, so that older records can be pruned.",
         source="KIP-932",
     )

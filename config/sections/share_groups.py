@@ -68,7 +68,7 @@ class ShareGroupSettings(Settings):
         "group.share.initialize.retry.interval.ms",
         milliseconds(1, bits=32),
         default=30_000,
-        text="When the share coordinator is asked again for share state that it has not begun; "
-        "not before `offsets.commit.timeout.ms`.",
+        text="Delay after which initialization of a group's share state is retried; at "
+        "least `offsets.commit.timeout.ms`.",
         source="KIP-932",
     )

@@ -15,31 +15,32 @@ class TierOwnSettings(Settings):
         "tier.worker",
         Choice(("process", "inline")),
         default="process",
-        text="Where bytes are moved: in a process of its own, so that producers and consumers at "
-        "the end do not feel it, or `inline`, in the broker itself.",
+        text="Where segments are copied and read: `process`, in a process of its own, so "
+        "that clients of local data do not notice it, or `inline`, in the broker "
+        "process.",
         source="Varve",
     )
     tier_cpu_affinity: tuple[str, ...] = config_key(
         "tier.cpu.affinity",
         WordList(what="CPU numbers"),
         default=(),
-        text="CPUs the process may run on. Empty: any.",
+        text="CPUs that the tier process may run on. Empty: any.",
         source="Varve",
     )
     tier_index_cache_path: str | None = config_key(
         "tier.index.cache.path",
         Text("directory", non_empty=True),
         default=None,
-        text="Where indexes of remote segments are kept. Unset: `remote-log-index-cache` in the "
-        "first of `log.dirs`, as in Kafka. Elsewhere in a log directory, above one, or in the "
-        "object store's root it is refused.",
+        text="Directory of the cache of remote segments' indexes. Unset: "
+        "`remote-log-index-cache` in the first of `log.dirs`, as in Kafka. Elsewhere "
+        "in a log directory, above one, or in the object store's root it is refused.",
         source="Varve",
     )
     tier_compression_level: int = config_key(
         "tier.compression.level",
         Integer("level", -7, 22),
         default=3,
-        text="Effort of zstd where `rsm.config.compression.enabled`.",
+        text="zstd level of copied segments, with `rsm.config.compression.enabled`.",
         source="Varve",
     )
     tier_client_fetch_max_bytes_per_second: int = config_key(
@@ -54,17 +55,17 @@ class TierOwnSettings(Settings):
         "tier.abandoned.reads",
         Choice(("finish", "cancel")),
         default="finish",
-        text="What becomes of a download when nobody waits for it any more, since its consumer has "
-        "gone or has not asked again for a second: `finish` puts it into the cache, where whoever "
-        "asks next finds it, `cancel` stops it.",
+        text="What happens to a download that no consumer waits for any more, because it "
+        "has left or has not fetched again for a second: `finish` puts the chunk "
+        "into the cache for later reads, `cancel` stops it.",
         source="Varve",
     )
     tier_copy_paused: bool = config_key(
         "tier.copy.paused",
         Boolean(),
         default=False,
-        text="Copy nothing, of no topic. Local segments stay meanwhile, and nothing is left out "
-        "later.",
+        text="Pause copying to remote storage, for all topics. Local segments are kept "
+        "meanwhile, and copying resumes where it stopped.",
         source="Varve",
         dynamic=True,
     )
@@ -72,7 +73,8 @@ class TierOwnSettings(Settings):
         "tier.fetch.paused",
         Boolean(),
         default=False,
-        text="Read nothing from remote storage. Consumers that need it wait, with empty answers.",
+        text="Pause reading from remote storage, for all topics. Consumers that need it "
+        "get empty responses meanwhile.",
         source="Varve",
         dynamic=True,
     )
@@ -88,7 +90,8 @@ class TierOwnSettings(Settings):
         "tier.gc.grace.ms",
         milliseconds(0),
         default=3_600_000,
-        text="Objects that no metadata owns, and unfinished uploads, are left alone for so long.",
+        text="Age below which garbage collection leaves alone objects without metadata, "
+        "and unfinished uploads.",
         source="Varve",
         dynamic=True,
     )
@@ -96,7 +99,7 @@ class TierOwnSettings(Settings):
         "tier.gc.interval.ms",
         milliseconds(1000),
         default=3_600_000,
-        text="How often the object store is listed for such objects.",
+        text="How often garbage collection lists the object store.",
         source="Varve",
         dynamic=True,
     )
@@ -128,7 +131,7 @@ class TierOwnSettings(Settings):
         "tier.stalled.copy.ms",
         milliseconds(1),
         default=60_000,
-        text="A copy that has moved nothing for so long counts as stalled in the metrics.",
+        text="Time without progress after which a copy counts as stalled in the metrics.",
         source="Varve",
         dynamic=True,
     )

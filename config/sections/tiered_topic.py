@@ -55,8 +55,9 @@ class TieredTopicSettings(Settings):
         "tier.copy.paused",
         Boolean(),
         default=False,
-        text="Copy nothing of this topic for now. Local segments stay meanwhile, and nothing is "
-        "left out later. The broker setting of this name pauses all topics.",
+        text="Pause copying of this topic to remote storage. Local segments are kept "
+        "meanwhile, and copying resumes where it stopped. The broker setting of this "
+        "name pauses all topics.",
         source="Varve",
         dynamic=True,
     )
@@ -64,8 +65,9 @@ class TieredTopicSettings(Settings):
         "tier.fetch.paused",
         Boolean(),
         default=False,
-        text="Read nothing of this topic from remote storage for now; consumers that need it wait. "
-        "The broker setting of this name pauses all topics.",
+        text="Pause reading of this topic from remote storage. Consumers that need it get "
+        "empty responses meanwhile. The broker setting of this name pauses all "
+        "topics.",
         source="Varve",
         dynamic=True,
     )

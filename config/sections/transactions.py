@@ -19,8 +19,8 @@ class TransactionSettings(Settings):
         "transactional.id.expiration.ms",
         milliseconds(1, bits=32),
         default=604_800_000,
-        text="Forget a transactional id that has not been used for this long; one with an open "
-        "transaction stays.",
+        text="Time without use after which a transactional id expires; one with an open "
+        "transaction does not.",
         source="KIP-98",
     )
     transaction_state_log_num_partitions: int = config_key(
@@ -65,15 +65,15 @@ class TransactionSettings(Settings):
         "transaction.abort.timed.out.transaction.cleanup.interval.ms",
         milliseconds(1, bits=32),
         default=10_000,
-        text="How often transactions past their timeout are looked for, and aborted. So much "
-        "longer than its timeout may a transaction live.",
+        text="How often transactions that have exceeded their timeout are aborted. A "
+        "transaction may outlive its timeout by this much.",
         source="KIP-98",
     )
     transaction_remove_expired_transaction_cleanup_interval_ms: int = config_key(
         "transaction.remove.expired.transaction.cleanup.interval.ms",
         milliseconds(1, bits=32),
         default=3_600_000,
-        text="How often expired transactional ids are looked for.",
+        text="How often expired transactional ids are removed.",
         source="KIP-98",
     )
     transaction_partition_verification_enable: bool = config_key(

@@ -58,7 +58,7 @@ class BrokerView:
             if options.topic_id not in (None, facts.topic_id) and facts.topic_id != NIL:
                 raise TopicError(
                     f"topic {name} has the id {format_uuid(facts.topic_id)} {self._where}, which "
-                    "is not topicId: it was deleted and made anew, and tier=bucket reads what is "
+                    "is not topicId: it was deleted and recreated, and tier=bucket reads what is "
                     "left of the other"
                 )
         return topics

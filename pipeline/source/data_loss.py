@@ -48,7 +48,7 @@ class PlanLosses:
             ReadError: Losses are errors.
         """
         if self._fail:
-            raise ReadError(f"{sentence} (failOnDataLoss=false goes on without it)")
+            raise ReadError(f"{sentence} (failOnDataLoss=false skips it)")
         self._sentences.append(sentence)
 
     @property

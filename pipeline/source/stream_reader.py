@@ -147,7 +147,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         remade = remade_topics(self._views, views)
         if remade:
             raise TopicError(
-                f"topic {', '.join(remade)} was deleted and made anew while the query ran: its "
+                f"topic {', '.join(remade)} was deleted and recreated while the query ran: its "
                 "offsets are those of other records; begin a query with a new checkpoint"
             )
         self._views = views

@@ -248,7 +248,7 @@ class LogState:
         self._check_failure()
         if self.refusal is not None:
             raise LogDirectoryFullError(
-                f"log takes no records until there is room: {self.refusal}",
+                f"log directory is full, nothing is appended until there is room: {self.refusal}",
                 self.directory,
                 self.refusal.errno,
             )
@@ -256,7 +256,7 @@ class LogState:
     def _check_failure(self) -> None:
         if self.failure is not None:
             raise LogDirectoryOfflineError(
-                f"log is offline since: {self.failure}", self.directory, self.failure.errno
+                f"log is offline: {self.failure}", self.directory, self.failure.errno
             )
 
     @property

@@ -156,7 +156,7 @@ class LogManager(LogRoom, LogMoves, LogPasses):
                 return
         log.close(clean=False)
         raise LogDirectoryOfflineError(
-            f"partition {log.topic_partition} was made in a log directory that is offline",
+            f"partition {log.topic_partition} was created in a log directory that is offline",
             directory.path,
         )
 
@@ -184,14 +184,14 @@ class LogManager(LogRoom, LogMoves, LogPasses):
             directory = self.directory_by_id(assigned)
             if directory is None:
                 raise LogDirectoryOfflineError(
-                    f"partition {topic_partition} belongs to a log directory that is not here",
+                    f"partition {topic_partition} belongs to a log directory that is missing",
                     format_uuid(assigned),
                 )
             candidates = [directory]
         else:
             candidates = self._online()
         if not candidates:
-            raise LogDirectoryOfflineError("no log directory is left", "log.dirs")
+            raise LogDirectoryOfflineError("all log directories are offline", "log.dirs")
         full = candidates[0].full_error
         candidates = [directory for directory in candidates if not directory.is_full]
         if not candidates:

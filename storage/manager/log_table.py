@@ -348,7 +348,9 @@ class LogTable:
     def _check_any_online(self) -> None:
         if not self._online():
             reasons = "; ".join(d.offline_reason or "" for d in self.directories)
-            raise LogDirectoryOfflineError(f"no log directory works ({reasons})", "log.dirs")
+            raise LogDirectoryOfflineError(
+                f"all log directories are offline ({reasons})", "log.dirs"
+            )
 
 
 class _Failing:

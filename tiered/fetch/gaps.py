@@ -74,12 +74,15 @@ def offset_after_gap(
         if unfinished.state is SegmentState.DELETE_SEGMENT_STARTED:
             raise RemoteOffsetNotFoundError(partition, epoch, offset)
         raise RemoteStorageError(
-            f"{partition}: whether copy {unfinished.id} of offset {offset} is good is not known yet"
+            f"{partition}: it is not known yet whether segment {unfinished.id} with offset "
+            f"{offset} "
+            "is complete"
         )
     if all(manager.highest_offset(partition, known) is None for known, _ in epochs.entries()):
         raise RemoteStorageError(
-            f"{partition}: no copy was ever told of, and offset {offset} is not local: the remote "
-            "log's metadata is lost"
+            f"{partition}: offset {offset} is neither local nor known to the remote log's "
+            "metadata: "
+            "that metadata is lost"
         )
     following = find_following(manager, partition, log, offset)
     local = log.local_log_start_offset

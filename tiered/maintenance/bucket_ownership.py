@@ -212,8 +212,12 @@ class Claim:
             await self.check()
         if not self.is_settled:
             raise RemoteStorageNotReadyError(
-                "nothing is removed from the bucket: "
-                + ("its claim is new" if self.state is ClaimState.TAKEN else "it is not ours")
+                "nothing is deleted from the bucket: "
+                + (
+                    "its claim is new"
+                    if self.state is ClaimState.TAKEN
+                    else "another cluster owns it"
+                )
             )
 
     async def require_ours(self) -> None:
@@ -228,7 +232,9 @@ class Claim:
         if not self._looks:
             await self.check()
         if not self.is_ours:
-            raise RemoteStorageNotReadyError("nothing is told in the bucket: it is not ours")
+            raise RemoteStorageNotReadyError(
+                "nothing is written to the bucket: another cluster owns it"
+            )
 
     async def take(self) -> None:
         """An operator says that this broker goes on, and no other of this cluster.

@@ -173,7 +173,7 @@ class MetadataReader:
             RemoteStorageNotReadyError: The metadata partition is not served here (any more).
         """
         if self._read_back.telling >= TELLING_MAX:
-            raise RemoteStorageError(f"{TELLING_MAX} events are being told already")
+            raise RemoteStorageError(f"{TELLING_MAX} events are being published already")
         self._read_back.begin()
         try:
             first = await self._log.append(self.partition, *values)

@@ -404,7 +404,7 @@ class RemoteLogManager:
         """
         tasks = self._partitions.get(partition)
         if tasks is None or tasks.led is None or tasks.copy is None:
-            raise RemoteStorageError(f"{partition} is not led here")
+            raise RemoteStorageError(f"{partition} is not led by this broker")
         if start_offset is None:
             return blocked_segment(tasks.led)[1]
         if tasks.copy.is_busy:

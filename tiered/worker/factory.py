@@ -27,4 +27,4 @@ def open_tier(settings: TierSettings, *, timer: Timer, clock: Clock) -> Tier:
             from tiered.worker.inline import InlineTier
 
             return InlineTier(build_tier(settings), settings)
-    raise ValueError(f"no such place for the tier's work: {settings.worker!r}")
+    raise ValueError(f"unknown tier.worker: {settings.worker!r}")

@@ -176,7 +176,7 @@ class _Database:
             (stage.revision, stage.base_revision),
         ).rowcount
         if moved != 1:
-            raise StoreUnavailableError("somebody else has written to the metadata store")
+            raise StoreUnavailableError("another process has written to the metadata store")
         connection.executemany(
             "DELETE FROM keys WHERE key = ?",
             [(key.encode(),) for key, item in stage.changes.items() if item is None],

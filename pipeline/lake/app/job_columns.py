@@ -59,7 +59,7 @@ class JobColumns:
             return self._columns.spec(table)
         except InferenceError as error:
             raise ForeignTableError(
-                f"no schema is given, and the first records tell none: {error}; "
+                f"no schema is given, and none can be inferred from the first records: {error}; "
                 "name a file with it in value.schema or key.schema"
             ) from error
         except (SchemaMissingError, ValueError) as error:

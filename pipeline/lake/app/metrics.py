@@ -29,30 +29,36 @@ class JobMetrics:
             return Counter(f"varve_pipeline_{name}", text, labels, registry=self.registry)
 
         self._job = job
-        self._lag_records = gauge("lag_records", "Offsets of the log that the table lacks.")
-        self._lag_bytes = gauge("lag_bytes", "Their bytes, as far as segments tell.")
-        self._lag_seconds = gauge("lag_seconds", "From the table's newest record to the log's.")
+        self._lag_records = gauge(
+            "lag_records", "Records (offsets) of the log that the table lacks."
+        )
+        self._lag_bytes = gauge(
+            "lag_bytes", "Bytes of the records that the table lacks, estimated from segment sizes."
+        )
+        self._lag_seconds = gauge(
+            "lag_seconds", "Seconds from the table's newest record to the log's."
+        )
         self._offset = gauge("offset", "Next offset of the table.")
         self._rows = counter("rows_total", "Rows committed.").labels(job)
         self._quarantined = counter(
             "quarantined_total", "Records committed to the quarantine."
         ).labels(job)
-        self._upserted = counter("upserted_total", "Rows upserted, of tables by key.").labels(job)
-        self._deleted = counter("deleted_total", "Rows deleted, of tables by key.").labels(job)
+        self._upserted = counter("upserted_total", "Rows upserted, for keyed tables.").labels(job)
+        self._deleted = counter("deleted_total", "Rows deleted, for keyed tables.").labels(job)
         self._files = counter("files_total", "Files committed.").labels(job)
         self._bytes = counter("read_bytes_total", "Bytes of keys and values read.").labels(job)
         self._batches = counter("batches_total", "Batches committed.").labels(job)
         self._failures = counter("failures_total", "Attempts that failed.").labels(job)
         self._work = Histogram(
             "varve_pipeline_work_seconds",
-            "From the look at the table to the commit.",
+            "Seconds from planning a batch to its commit.",
             labels,
             registry=self.registry,
             buckets=WORK_BUCKETS,
         ).labels(job)
         self._commit = Histogram(
             "varve_pipeline_commit_seconds",
-            "Of a batch's commits.",
+            "Seconds that the commits of a batch take.",
             labels,
             registry=self.registry,
             buckets=COMMIT_BUCKETS,
@@ -65,9 +71,9 @@ class JobMetrics:
 
         self._table_files = of_table("files", "Files of the table.")
         self._table_small = of_table(
-            "small_files", "Of them, those that `varve pipeline maintain` would put together."
+            "small_files", "Small files of the table, which `varve pipeline maintain` compacts."
         )
-        self._table_bytes = of_table("bytes", "Of the table's files.")
+        self._table_bytes = of_table("bytes", "Bytes of the table's files.")
         self._table_states = of_table(
             "states", "Versions, snapshots or commits of the table that can be read."
         )

@@ -99,7 +99,7 @@ def decode_plan(data: bytes) -> BatchPlan:
         found = json.loads(data)
         if found["version"] != VERSION:
             raise ForeignTableError(
-                f"a stored plan has version {found['version']}, this job knows {VERSION}"
+                f"a stored plan has version {found['version']}, this release knows {VERSION}"
             )
         tasks = tuple(TaskRange(*map(int, task)) for task in found["tasks"])
         if any(task.partition < 0 or not 0 <= task.start < task.end for task in tasks):
@@ -135,7 +135,7 @@ class PlanShelf:
             return plan
         stored = self._read(key)
         if stored is None:
-            raise CommitConflictError(f"{key} was there and is gone: somebody has committed it")
+            raise CommitConflictError(f"{key} is gone: another job has committed it")
         return stored
 
     def _read(self, key: str) -> BatchPlan | None:

@@ -79,7 +79,7 @@ def decode_progress(text: str) -> Progress:
         version = found["version"]
         if version != VERSION:
             raise ForeignTableError(
-                f"the table's offsets are in version {version}, this job knows {VERSION}"
+                f"the table's offsets are in version {version}, this release knows {VERSION}"
             )
         offsets = {int(partition): int(offset) for partition, offset in found["offsets"].items()}
         if min(offsets.values(), default=0) < 0 or min(offsets, default=0) < 0:

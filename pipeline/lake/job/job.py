@@ -176,7 +176,10 @@ class LakeJob:
                 break
             spec = self._evolved = self._columns.evolved(spec, result.behind)
         else:
-            raise ForeignTableError(f"{self._sink.name}: its columns are never enough")
+            raise ForeignTableError(
+                f"{self._sink.name}: its columns still do not hold the records after several "
+                "schema changes"
+            )
         if self.keyed is None:
             change = TableChange(result.files, (), None, progress.advanced(plan.ends()), 0, 0)
         else:
@@ -217,7 +220,7 @@ class LakeJob:
                 view = again
             else:
                 return
-        raise CommitConflictError(f"{self._sink.name} is changed all the time by somebody else")
+        raise CommitConflictError(f"{self._sink.name} is changed all the time by another writer")
 
     def _work(
         self,

@@ -149,7 +149,7 @@ class TableOpener:
         self._sink.create(Converter(spec).row_schema, begun)
         made = self._sink.look()
         if made.progress is None or self._continued(made, topic) is None:
-            raise CommitConflictError(f"{self._sink.name} was made by somebody else")
+            raise CommitConflictError(f"{self._sink.name} was created by another writer")
         if is_anew:
             self._first.forget(topic)
         return made

@@ -170,7 +170,7 @@ class Replay:
                 return self._attempt(key, named, view, bad)
             except CommitConflictError as error:
                 LOGGER.info("%s; reading the table again", error)
-        raise ForeignTableError(f"{self._sink.name} is changed all the time by somebody else")
+        raise ForeignTableError(f"{self._sink.name} is changed all the time by another writer")
 
     def _attempt(self, key: str, named: NamedRange, view: TableView, bad: TableView) -> _Part:
         progress = view.progress
@@ -183,7 +183,10 @@ class Replay:
                 break
             spec = self._columns.evolved(spec, part.behind)
         else:
-            raise ForeignTableError(f"{self._sink.name}: its columns are never enough")
+            raise ForeignTableError(
+                f"{self._sink.name}: its columns still do not hold the records after several "
+                "schema changes"
+            )
         schema = Converter(spec).row_schema
         if part.rows:
             self._sink.commit(view, schema, part.rows, progress)

@@ -82,7 +82,7 @@ class BatchQuarantine:
         if has < table.quarantine and not anew:
             raise ForeignTableError(
                 f"{self._sink.name} has batch {has} as its last, and had {table.quarantine} when "
-                "the table was committed: it was dropped or taken back, and records that were put "
+                "the table was committed: it was dropped or rolled back, and records that were put "
                 "aside are not in it. Restore it; with --new-quarantine the job goes on without "
                 "them, and `reconcile` tells which they are"
             )
@@ -101,7 +101,7 @@ class BatchQuarantine:
         view = self._sink.look()
         known = view.progress
         if known is None or known.topic_id != plan.base.topic_id:
-            raise CommitConflictError(f"{self._sink.name} is being made by somebody else")
+            raise CommitConflictError(f"{self._sink.name} is being created by another writer")
         skipped = {
             task: offsets_of(self._sink, view, known.topic_id, task.partition, task.start, task.end)
             for task in plan.tasks

@@ -79,7 +79,7 @@ def decode_state(data: bytes) -> KeyedState:
         found = json.loads(data)
         if found["version"] != VERSION:
             raise ForeignTableError(
-                f"the state of a table by key has version {found['version']}, this job knows "
+                f"the state of a table by key has version {found['version']}, this release knows "
                 f"{VERSION}"
             )
         return KeyedState(

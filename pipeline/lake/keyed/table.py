@@ -102,7 +102,8 @@ class KeyedTable:
                 )
         if found.identity != spec.identity:
             raise ForeignTableError(
-                f"{self._sink.name} knows its rows by the column {found.identity}, with key.format "
+                f"{self._sink.name} identifies its rows by the column {found.identity}, with "
+                "key.format "
                 f"as it is now it would be {spec.identity}: set it back, or name a new table in "
                 "sink.table"
             )

@@ -170,7 +170,7 @@ class Compaction:
             else:
                 return results
         self._discard(results, view)
-        raise CommitConflictError(f"{self._sink.name} is changed all the time by somebody else")
+        raise CommitConflictError(f"{self._sink.name} is changed all the time by another writer")
 
     def _discard(self, results: Sequence[Rewritten], view: TableView) -> None:
         """Remove files that the table refused; nobody else knows their names."""

@@ -100,7 +100,7 @@ class IcebergHistory:
             with suppress(CommitConflictError), refusals(self._sink.name):
                 table.maintenance.expire_snapshots().by_ids(left).commit()
                 return
-        raise CommitConflictError(f"{self._sink.name} is changed all the time by somebody else")
+        raise CommitConflictError(f"{self._sink.name} is changed all the time by another writer")
 
     def _put_together(self, view: TableView) -> None:
         """Properties, and a snapshot with fewer manifests if there are many; a conflict: later."""

@@ -131,8 +131,8 @@ def check_columns(name: str, view: TableView) -> None:
     there = set() if view.schema is None else set(view.schema.names)
     if lost := [column for column in COORDINATES.names if column not in there]:
         raise ForeignTableError(
-            f"{name} lacks {', '.join(lost)}, which a job has written and every row needs: dropped "
-            "or renamed by somebody. Take that back (rename it, or roll the table back)"
+            f"{name} lacks {', '.join(lost)}, which a job has written and every row needs: they "
+            "were dropped or renamed. Take that back (rename it, or roll the table back)"
         )
 
 

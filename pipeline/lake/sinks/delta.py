@@ -113,7 +113,7 @@ class DeltaSink:
             again = self._open()
             if again is not None and again.version() == table.version():
                 return view
-        raise TableUnavailableError(f"{self.name} is committed to faster than it is looked at")
+        raise TableUnavailableError(f"{self.name} is committed to faster than it can be read")
 
     def _open(self, version: int | None = None) -> Any:
         from deltalake import DeltaTable
@@ -261,14 +261,14 @@ class DeltaSink:
             refuse_leftovers(self.name, self.store, "", "its _delta_log is lost")
         except ForeignTableError:
             if self._open() is not None:
-                raise CommitConflictError(f"{self.name} was made by somebody else") from None
+                raise CommitConflictError(f"{self.name} was created by another writer") from None
             raise
 
     def _check_parting(self, table: Any) -> None:
         wanted = [field.name for field in self._partition_by]
         if list(table.metadata().partition_columns) != wanted:
             raise ForeignTableError(
-                f"{self.name} is parted by {list(table.metadata().partition_columns)}, "
+                f"{self.name} is partitioned by {list(table.metadata().partition_columns)}, "
                 f"the job says {wanted}"
             )
 

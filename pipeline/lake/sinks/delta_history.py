@@ -67,7 +67,7 @@ def told_by(table: Any, store: TableStore, at_version: Callable[[int], Any]) -> 
     if restored_to >= 0 and not is_whole:
         raise ForeignTableError(
             f"{table.table_uri} was restored to version {restored_to}, and the log has no commit "
-            "of a job from before that any more, so nobody knows its offsets; RESTORE it to one "
+            "of a job from before that any more, so its offsets are unknown; RESTORE it to one "
             f"of the versions whose history has {KEY}"
         )
     return Told(None, restored_to)
@@ -128,6 +128,6 @@ def _target(
             return candidate
     raise ForeignTableError(
         f"{table.table_uri} was restored at version {number} to a time of which the log tells "
-        "nothing any more, so nobody knows its offsets; RESTORE it to one of the versions that "
+        "nothing any more, so its offsets are unknown; RESTORE it to one of the versions that "
         "its history has"
     )

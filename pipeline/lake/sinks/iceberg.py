@@ -158,7 +158,7 @@ class IcebergSink:
             return None
         if int(table.properties.get(SEQUENCE, "0")) > current:
             raise ForeignTableError(
-                f"{self.name} was rolled back to a state of which no snapshot tells the offsets; "
+                f"{self.name} was rolled back to a state of which no snapshot has the offsets; "
                 f"set its property {KEY} to those it has"
             )
         return decode_progress(kept)
@@ -172,7 +172,7 @@ class IcebergSink:
         if source is None or source.summary is None or source.summary.get(KEY) is not None:
             raise ForeignTableError(
                 f"{self.name}: snapshot {picked} was cherry-picked, whose rows a job has committed "
-                "or may have: the table's offsets do not tell of them. Roll the table back to a "
+                "or may have: the table's offsets do not cover them. Roll the table back to a "
                 f"snapshot with {KEY} in its summary; the job fills in what is missing"
             )
 
@@ -233,7 +233,9 @@ class IcebergSink:
                         self._identifier, schema, properties=PROPERTIES
                     )
                 except TableAlreadyExistsError as error:
-                    raise CommitConflictError(f"{self.name} was made by somebody else") from error
+                    raise CommitConflictError(
+                        f"{self.name} was created by another writer"
+                    ) from error
         known = self._progress(table)
         if known is not None and known.topic_id == progress.topic_id:
             return
@@ -257,7 +259,7 @@ class IcebergSink:
         except ForeignTableError:
             again = self._load()
             if again is not None and self._progress(again) is not None:
-                raise CommitConflictError(f"{self.name} was made by somebody else") from None
+                raise CommitConflictError(f"{self.name} was created by another writer") from None
             raise
 
     def _part(self, transaction: Any, table: Any, known: Progress | None) -> None:
@@ -274,7 +276,7 @@ class IcebergSink:
         if found == wanted:
             return
         if found or known is not None:
-            raise ForeignTableError(f"{self.name} is parted by {found}, the job says {wanted}")
+            raise ForeignTableError(f"{self.name} is partitioned by {found}, the job says {wanted}")
         transforms = {
             "year": YearTransform,
             "month": MonthTransform,
@@ -299,7 +301,9 @@ class IcebergSink:
         table = view.state.table
         if _head(table) != view.state.snapshot_id:
             # The library's table has followed a commit that was made with this look.
-            raise CommitConflictError(f"{self.name}: this look has been committed on")
+            raise CommitConflictError(
+                f"{self.name}: another commit was made on the state it was read at"
+            )
         self._check_clock(table)
         self._check_parting(table)
         with self._told(), table.transaction() as transaction:
@@ -316,7 +320,9 @@ class IcebergSink:
         assert view.progress is not None
         table = view.state.table
         if _head(table) != view.state.snapshot_id:
-            raise CommitConflictError(f"{self.name}: this look has been committed on")
+            raise CommitConflictError(
+                f"{self.name}: another commit was made on the state it was read at"
+            )
         self._check_clock(table)
         with refusals(self.name), table.transaction() as transaction:
             self._add_snapshot(transaction, table, files, view.progress, remove, same_rows=True)
@@ -325,7 +331,7 @@ class IcebergSink:
         found = [field.name for field in table.spec().fields]
         wanted = [field.name for field in self._partition_by]
         if found != wanted:
-            raise ForeignTableError(f"{self.name} is parted by {found}, the job says {wanted}")
+            raise ForeignTableError(f"{self.name} is partitioned by {found}, the job says {wanted}")
 
     def _check_clock(self, table: Any) -> None:
         behind_ms = table.metadata.last_updated_ms - self._clock.now_ms()

@@ -97,7 +97,7 @@ class ParquetSink:
             parted = [name for name, _ in file.values]
             if parted != self._parted:
                 raise ForeignTableError(
-                    f"{self.name} is parted by {parted}, the job says {self._parted}"
+                    f"{self.name} is partitioned by {parted}, the job says {self._parted}"
                 )
         there = {file.key for file in self.store.list("") if not file.key.startswith("_")}
         if gone := state.files.keys() - there:
@@ -131,7 +131,7 @@ class ParquetSink:
             refuse_leftovers(self.name, self.store, "", "its _varve/ is lost")
         except ForeignTableError:
             if read_table(self.store).progress is not None:
-                raise CommitConflictError(f"{self.name} was made by somebody else") from None
+                raise CommitConflictError(f"{self.name} was created by another writer") from None
             raise
 
     def commit(
@@ -160,7 +160,7 @@ class ParquetSink:
             "remove": list(remove),
         }
         if not self.store.put_if_absent(_commit_key(number), json.dumps(commit).encode()):
-            raise CommitConflictError(f"{self.name}: somebody else made commit {number}")
+            raise CommitConflictError(f"{self.name}: another writer made commit {number}")
         self._check_fence(number)
         after = ParquetState(number, _applied(state.files, files, remove))
         self._known = TableView(progress, schema, after)
@@ -314,7 +314,7 @@ def _read_json(store: TableStore, key: str) -> Mapping[str, Any]:
         found = json.loads(data)
         if found["version"] != VERSION:
             raise ForeignTableError(
-                f"{store.uri}: {key} has version {found['version']}, this job knows {VERSION}"
+                f"{store.uri}: {key} has version {found['version']}, this release knows {VERSION}"
             )
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged(store, key, error) from error

@@ -270,7 +270,8 @@ class BrokerClient:
             facts.topic_id != partition.topic_id
         ):
             raise TopicGoneError(
-                f"topic {partition.topic} was made anew: its id is {facts.topic_id}, not "
+                f"topic {partition.topic} was deleted and recreated: its id is {facts.topic_id}, "
+                "not "
                 f"{partition.topic_id}"
             )
 

@@ -159,7 +159,7 @@ class BrokerRows:
             at += size
         if at and next_offset <= self.next_offset:
             # Or it would be asked for again and again.
-            raise self._damaged(0, f"batches up to offset {next_offset - 1} came, which were known")
+            raise self._damaged(0, f"batches up to offset {next_offset - 1} came again")
         return _Batches(records[:at], next_offset, needed)
 
     def _decoded(self, found: _Batches, fetched: FetchedBatches) -> Iterator[Any]:

@@ -89,7 +89,7 @@ class LargeChunkStream:
                 with closing(self._slices(chunk, memory, wanted)) as slices:
                     for number, size in slices:
                         if sums is not None and crc32c(memory[:size]) != sums[number]:
-                            raise ValueError("it came otherwise than a moment ago")
+                            raise ValueError("two reads of it differ")
                         if number < wanted:
                             continue
                         at = number * self._slice_bytes

@@ -226,7 +226,7 @@ def test_a_topic_that_was_made_anew_is_lost(
         rows_of(node, BrokerPiece(orders, -1, 0, 5))
     admin.create_topics([NewTopic(orders.topic, 1, 1)])[orders.topic].result(TIMEOUT_S)
     produce(node, orders.topic, 5)
-    with pytest.raises(LostOffsetsError, match="was made anew"):
+    with pytest.raises(LostOffsetsError, match="was deleted and recreated"):
         rows_of(node, BrokerPiece(orders, -1, 0, 5))
     with pytest.raises(TopicGoneError):
         client.check_incarnation(orders)

@@ -155,7 +155,7 @@ def test_a_column_that_somebody_dropped_comes_back_with_new_rows(tmp_path: Path)
 
 def test_another_parting_stops_the_job(kind: str, tmp_path: Path) -> None:
     run(lake_job(kind, tmp_path, FakeLog(LOG)))
-    with pytest.raises(ForeignTableError, match=r"is parted by \[\], the job says"):
+    with pytest.raises(ForeignTableError, match=r"is partitioned by \[\], the job says"):
         run(lake_job(kind, tmp_path, FakeLog(LONGER), partition_by=["day(timestamp)"]))
     run(lake_job(kind, tmp_path, FakeLog(LONGER)))
     assert coordinates(read_table(kind, tmp_path)) == good(LONGER)

@@ -20,4 +20,4 @@ def test_not_while_a_broker_runs(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "another process" in capsys.readouterr().err
     lock.release()
     assert main(["dirs", "adopt", f"--set=log.dirs={tmp_path}"]) == 0
-    assert "took over 1 topic;" in capsys.readouterr().out
+    assert "imported 1 topic;" in capsys.readouterr().out

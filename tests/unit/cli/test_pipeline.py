@@ -65,7 +65,7 @@ def test_a_job_runs_and_tells_where_it_is(varve: Any, job: str, tmp_path: Path) 
     assert [p["lagRecords"] for p in after["partitions"]] == [0]
     assert (after["table"]["files"], after["table"]["small_files"]) == (1, 1)
     assert "1 files, " in varve("status", job).out
-    assert varve("plan", job).out == "the table has all that the log has\n"
+    assert varve("plan", job).out == "the table is up to date with the log\n"
 
 
 def test_a_table_is_kept_in_shape(varve: Any, job: str, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_quarantined_records_are_tried_again(varve: Any, job: str, tmp_path: Pat
     held = read_table("delta", tmp_path, "orders_quarantine").num_rows
     assert held > 100
     again = varve("replay-quarantine", job)
-    assert f"0 rows are in the table, {held} do not fit" in again.out
+    assert f"0 rows committed to the table, {held} still do not fit" in again.out
     assert "does not begin with a zero byte and a schema id" in again.out
     Path(job).write_text(right)
     replayed = varve("replay-quarantine", job, "--json").document

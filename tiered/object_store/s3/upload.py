@@ -160,7 +160,7 @@ class MultipartUpload:
             )
         except NoSuchUploadError as error:
             if not await self._is_stored():
-                raise StoreUnavailableError(f"{error}: somebody has aborted it") from error
+                raise StoreUnavailableError(f"{error}: another process has aborted it") from error
 
     async def _stop_and_abort(self) -> None:
         for task in self._sending:

@@ -221,8 +221,8 @@ def test_gc_complains_of_what_is_missing_or_not_ours(admin: FakeAdmin, shell: An
     }
     done = shell("gc")
     assert done.status == 1
-    assert "1 object too young" in done.out
-    assert "4 objects of partitions this broker has not" in done.out
+    assert "1 object younger than" in done.out
+    assert "4 objects of partitions that this broker does not have" in done.out
     assert "2 segments missing" in done.err
     assert "claimed by cluster other" in done.err
     assert shell("gc", "--json").status == 1

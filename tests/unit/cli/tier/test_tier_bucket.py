@@ -43,7 +43,7 @@ def test_it_can_be_told_whether_a_bucket_is_meant() -> None:
 
 def test_mistakes_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     """All of them; then one line."""
-    with pytest.raises(CommandError, match="mistaken") as caught:
+    with pytest.raises(CommandError, match="are invalid") as caught:
         bucket_settings(parsed("--bucket", "b", "--endpoint", "h"))
     assert caught.value.status == 2
     assert "is no URL" in capsys.readouterr().err

@@ -169,7 +169,7 @@ def test_keys_are_rotated_and_the_old_pair_can_go(shell: Type, tmp_path: Path) -
     both = [*root, *old, *new, *ring("new", "old", "new")]
     assert shell("verify", *root, *new, *ring("new", "new")).status == 1
     assert shell("rotate-keys", *both).out == (
-        "wrapped 2 keys with new; 0 had it already, 0 segments are not encrypted\n"
+        "rewrapped 2 keys with new; 0 used it already, 0 segments are not encrypted\n"
     )
     assert shell("rotate-keys", *both, "--topic", "orders.eu-west", "--json").document == {
         "keyPair": "new",
@@ -188,4 +188,4 @@ def test_rotation_without_the_old_pair_is_told(shell: Type, tmp_path: Path) -> N
     done = shell("rotate-keys", *root, *keys(tmp_path, "new"), *ring("new", "new"))
     assert done.status == 1
     assert "the old key pair is still needed" in done.err
-    assert "encryption is not switched on" in shell("rotate-keys", *root).err
+    assert "encryption is not enabled" in shell("rotate-keys", *root).err

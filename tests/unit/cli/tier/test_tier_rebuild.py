@@ -27,9 +27,9 @@ def test_rebuilding_metadata_tells_what_was_told(admin: FakeAdmin, shell: Any) -
     done = shell("rebuild-metadata")
     assert (done.status, done.out) == (
         0,
-        "told of 3 segments of 1 partition, 3.0 KiB; 2 were known\n",
+        "published 3 segments of 1 partition, 3.0 KiB; 2 were known already\n",
     )
-    assert "would tell of 3" in shell("rebuild-metadata", "--dry-run").out
+    assert "would publish 3" in shell("rebuild-metadata", "--dry-run").out
     shell("rebuild-metadata", "--accept-loss", "--below-log-start")
     assert [(method, query) for method, _, query in admin.asked] == [
         ("POST", {}),
@@ -44,8 +44,8 @@ def test_rebuilding_metadata_complains_of_what_is_lost_still(admin: FakeAdmin, s
     admin.answers["/tier/rebuild-metadata"] = REBUILT | left
     done = shell("rebuild-metadata")
     assert done.status == 0
-    assert "left alone: 4 segments of topics that this broker has not" in done.out
-    assert "left alone: 1 segment below the log start offset" in done.out
+    assert "skipped: 4 segments of topics that this broker does not have" in done.out
+    assert "skipped: 1 segment below the log start offset" in done.out
     admin.answers["/tier/rebuild-metadata"] = REBUILT | {
         "problems": ["k: damaged"],
         "problemCount": 1,

@@ -32,7 +32,7 @@ def test_a_topic_is_paused_and_goes_on(cluster: FakeCluster, shell: Any) -> None
     done = shell("pause", "--topic", "t")
     assert done == (0, "copying and reading of topic t is paused\n", "")
     assert own(cluster.topics["t"].configs) == BOTH
-    assert shell("resume", "--topic", "t", "--copy").out == "copying of topic t goes on\n"
+    assert shell("resume", "--topic", "t", "--copy").out == "copying of topic t resumes\n"
     assert own(cluster.topics["t"].configs) == {"tier.fetch.paused": "true"}
     shell("resume", "--topic", "t")
     assert own(cluster.topics["t"].configs) == {}

@@ -147,7 +147,7 @@ async def test_file_somebody_else_has_written_is_not_overwritten(tmp_path: Path)
     path = tmp_path / "metadata.db"
     one, two = await open_store(path), await open_store(path)
     await one.txn(then=[Put("a", b"1")])
-    with pytest.raises(StoreUnavailableError, match="somebody else"):
+    with pytest.raises(StoreUnavailableError, match="another process"):
         await two.txn(then=[Put("a", b"2")])
     await two.aclose()
     await one.aclose()

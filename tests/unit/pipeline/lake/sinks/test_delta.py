@@ -53,7 +53,7 @@ def test_other_partition_columns_are_refused(tmp_path: Path) -> None:
     sink = open_sink("delta", tmp_path)
     sink.create(SCHEMA, BEGUN)
     other = open_sink("delta", tmp_path, partition_by=["partition"])
-    with pytest.raises(ForeignTableError, match="is parted by"):
+    with pytest.raises(ForeignTableError, match="is partitioned by"):
         other.commit(other.look(), SCHEMA, (), BEGUN.advanced({0: 1}))
 
 

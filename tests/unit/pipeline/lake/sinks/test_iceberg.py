@@ -117,5 +117,5 @@ def test_a_table_that_nobody_keeps_is_taken_on(tmp_path: Path) -> None:
 def test_another_parting_is_refused(tmp_path: Path) -> None:
     with_commits(tmp_path, 1)
     other = open_sink("iceberg", tmp_path, partition_by=["day(timestamp)"])
-    with pytest.raises(ForeignTableError, match="is parted by"):
+    with pytest.raises(ForeignTableError, match="is partitioned by"):
         other.create(SCHEMA, BEGUN._replace(topic_id=UUID(int=8)))

@@ -350,7 +350,7 @@ def test_another_incarnation_is_another_topic(world: World) -> None:
     name = world.name("others")
     world.client.check_incarnation(name)
     world.client.check_incarnation(name._replace(topic_id=NIL_UUID))
-    with pytest.raises(TopicGoneError, match="was made anew"):
+    with pytest.raises(TopicGoneError, match="was deleted and recreated"):
         world.client.check_incarnation(name._replace(topic_id=UUID(int=99)))
     del world.cluster.topics["others"]
     with pytest.raises(TopicGoneError, match="does not exist any more"):

@@ -233,7 +233,7 @@ def test_a_topic_that_was_made_anew_is_another(world: World) -> None:
     world.write("t", count=10)
     reader = reader_of(world, 0, 10)
     world.cluster.topics["t"].topic_id = UUID(int=999)
-    with pytest.raises(LostOffsetsError, match="was made anew"):
+    with pytest.raises(LostOffsetsError, match="was deleted and recreated"):
         list(reader.rows())
 
 
@@ -296,7 +296,7 @@ def test_batches_that_were_known_are_not_asked_for_for_ever(world: World) -> Non
         told.records = old
 
     world.cluster._fetch_one = stale  # type: ignore[method-assign]  # a broker with a fault
-    with pytest.raises(DamagedDataError, match="which were known"):
+    with pytest.raises(DamagedDataError, match="came again"):
         offsets_of(world, 0, 3)
 
 

@@ -167,7 +167,7 @@ def test_what_is_lost_is_left_out_with_one_warning(
     rows = world.leader.rows(0, world.leader.end, read_committed=False)
     assert found == rows[:20] + rows[40:]
     assert len(caplog.records) == 1
-    assert "leaves out 20 offsets: 20 to 39" in caplog.text
+    assert "20 offsets skipped (failOnDataLoss=false): 20 to 39" in caplog.text
 
 
 def test_a_partition_that_is_gone_is_lost(world: World) -> None:
