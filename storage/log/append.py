@@ -17,8 +17,10 @@ from typing import Final
 
 from config.topic import TopicConfig
 from protocol.records.batch import (
+    BATCH_LENGTH_FIELD,
     CONTROL_BIT,
     LOG_OVERHEAD,
+    PRODUCER_ID_FIELD,
     TRANSACTIONAL_BIT,
     BatchHeader,
 )
@@ -161,11 +163,11 @@ class LogAppends(LogWriteBehind):
         """Write one batch that the validator has seen, or queue it."""
         queue = self.write_queue
         first_offset = self.log_end_offset if queue is None else queue.next_offset
-        last_offset = first_offset + fields[6]
-        producer_id = fields[9]
+        _, length, _, _, _, attributes, delta, _, max_timestamp, producer_id, _, _, _ = fields
+        last_offset = first_offset + delta
         marker: tuple[int, int] | None = None
         if producer_id >= 0:
-            if fields[5] & CONTROL_BIT:
+            if attributes & CONTROL_BIT:
                 marker = read_control(records)
             duplicate = self._check_producer(fields, origin, marker, terms)
             if duplicate is not None:
@@ -176,8 +178,7 @@ class LogAppends(LogWriteBehind):
                     self.log_start_offset,
                     True,
                 )
-        size = fields[1] + LOG_OVERHEAD
-        max_timestamp = fields[8]
+        size = length + LOG_OVERHEAD
         segment = self._segments.active
         first_timestamp = segment.known_first_timestamp
         pace = self._pace
@@ -209,7 +210,7 @@ class LogAppends(LogWriteBehind):
             return self._append_one_behind(
                 records, fields, first_offset, leader_epoch, origin, append_time_ms, marker, memory
             )
-        _patch(records, 0, first_offset, fields[1], leader_epoch)
+        _patch(records, 0, first_offset, length, leader_epoch)
         began_s = pace.now_s()
         try:
             segment.append(records, size, last_offset, max_timestamp)
@@ -243,17 +244,18 @@ class LogAppends(LogWriteBehind):
         memory: BorrowedMemory | None,
     ) -> AppendInfo:
         """Queue one batch that its producer's state allows."""
-        size = fields[1] + LOG_OVERHEAD
-        last_offset = first_offset + fields[6]
+        _, length, _, _, _, _, delta, _, max_timestamp, producer_id, _, _, _ = fields
+        size = length + LOG_OVERHEAD
+        last_offset = first_offset + delta
         if origin is _CLIENT:
             self._check_room(size)
         epochs = self._begin_epoch_behind(leader_epoch, first_offset)
-        _patch(records, 0, first_offset, fields[1], leader_epoch)
+        _patch(records, 0, first_offset, length, leader_epoch)
         write = self._queue_write(
-            records, first_offset, [BatchAppend(size, last_offset, fields[8])], memory
+            records, first_offset, [BatchAppend(size, last_offset, max_timestamp)], memory
         )
         write.epochs = epochs
-        if fields[9] >= 0:
+        if producer_id >= 0:
             aborted = self._update_producer(fields, first_offset, marker)
             if aborted is not None:
                 write.aborted = [aborted]
@@ -278,7 +280,7 @@ class LogAppends(LogWriteBehind):
         terms: TransactionTerms | None,
         memory: BorrowedMemory | None,
     ) -> AppendInfo:
-        if any(fields[9] >= 0 for fields in headers):
+        if any(fields[PRODUCER_ID_FIELD] >= 0 for fields in headers):
             return self._append_one_by_one(
                 records, headers, leader_epoch, origin, append_time_ms, terms, memory
             )
@@ -287,11 +289,11 @@ class LogAppends(LogWriteBehind):
         first_offset = offset = self.next_offset
         position = 0
         batches = []
-        for fields in headers:
-            _patch(records, position, offset, fields[1], leader_epoch)
-            size = fields[1] + LOG_OVERHEAD
-            batches.append(BatchAppend(size, offset + fields[6], fields[8]))
-            offset += fields[6] + 1
+        for _, length, _, _, _, _, delta, _, max_timestamp, _, _, _, _ in headers:
+            _patch(records, position, offset, length, leader_epoch)
+            size = length + LOG_OVERHEAD
+            batches.append(BatchAppend(size, offset + delta, max_timestamp))
+            offset += delta + 1
             position += size
         self._write_several(records, first_offset, batches, leader_epoch, memory)
         self.producer_state.map_end_offset = offset
@@ -314,7 +316,7 @@ class LogAppends(LogWriteBehind):
         infos = []
         position = 0
         for fields in headers:
-            end = position + fields[1] + LOG_OVERHEAD
+            end = position + fields[BATCH_LENGTH_FIELD] + LOG_OVERHEAD
             batch = records[position:end]
             infos.append(
                 self._append_one(batch, fields, leader_epoch, origin, append_time_ms, terms, memory)
@@ -335,14 +337,14 @@ class LogAppends(LogWriteBehind):
         marker: tuple[int, int] | None,
         terms: TransactionTerms | None,
     ) -> DuplicateInfo | None:
-        base_sequence = fields[11]
+        _, _, _, _, _, attributes, delta, _, _, producer_id, epoch, base_sequence, _ = fields
         return self.producer_state.check(
-            fields[9],
-            fields[10],
+            producer_id,
+            epoch,
             base_sequence,
-            -1 if base_sequence < 0 else (base_sequence + fields[6]) & _SEQUENCE_MASK,
-            fields[5] & TRANSACTIONAL_BIT != 0,
-            fields[5] & CONTROL_BIT != 0,
+            -1 if base_sequence < 0 else (base_sequence + delta) & _SEQUENCE_MASK,
+            attributes & TRANSACTIONAL_BIT != 0,
+            attributes & CONTROL_BIT != 0,
             origin,
             marker[1] if marker is not None else -1,
             terms,
@@ -353,25 +355,39 @@ class LogAppends(LogWriteBehind):
     ) -> AbortedTxn | None:
         """A batch of a producer has its place: what is to go into the transaction index."""
         state = self.producer_state
-        base_sequence = fields[11]
-        last_offset = first_offset + fields[6]
-        if not fields[5] & CONTROL_BIT:
+        (
+            _,
+            _,
+            _,
+            _,
+            _,
+            attributes,
+            delta,
+            _,
+            max_timestamp,
+            producer_id,
+            epoch,
+            base_sequence,
+            _,
+        ) = fields
+        last_offset = first_offset + delta
+        if not attributes & CONTROL_BIT:
             state.append(
-                fields[9],
-                fields[10],
+                producer_id,
+                epoch,
                 base_sequence,
-                -1 if base_sequence < 0 else (base_sequence + fields[6]) & _SEQUENCE_MASK,
+                -1 if base_sequence < 0 else (base_sequence + delta) & _SEQUENCE_MASK,
                 first_offset,
                 last_offset,
-                fields[8],
-                fields[5] & TRANSACTIONAL_BIT != 0,
+                max_timestamp,
+                attributes & TRANSACTIONAL_BIT != 0,
             )
             return None
         state.map_end_offset = last_offset + 1
         if marker is None:
             return None
         completed = state.append_control(
-            fields[9], fields[10], marker[0], marker[1], first_offset, fields[8]
+            producer_id, epoch, marker[0], marker[1], first_offset, max_timestamp
         )
         if completed is None:
             return None
@@ -403,27 +419,30 @@ class LogAppends(LogWriteBehind):
         """
         self._check_refusal()
         self.write_queued()
-        headers = _FOLLOWER_VALIDATOR.check(records, 0, AppendOrigin.REPLICATION, True)
+        checked = _FOLLOWER_VALIDATOR.check(records, 0, AppendOrigin.REPLICATION, True)
+        headers = [BatchHeader._make(fields) for fields in checked]
+        first_offset = headers[0].base_offset
         batches = []
         expected = self.log_end_offset
-        for fields in headers:
-            if fields[0] < expected:
-                raise OffsetOutOfRangeError(fields[0], self.log_start_offset, self.log_end_offset)
-            expected = fields[0] + fields[6] + 1
-            batches.append(BatchAppend(fields[1] + LOG_OVERHEAD, fields[0] + fields[6], fields[8]))
-        for fields in headers:
-            if fields[2] > self._latest_leader_epoch:
-                self._assign_leader_epoch(fields[2], fields[0])
-        segment = self._write_here(records, headers[0][0], batches)
+        for header in headers:
+            if header.base_offset < expected:
+                raise OffsetOutOfRangeError(
+                    header.base_offset, self.log_start_offset, self.log_end_offset
+                )
+            expected = header.next_offset
+            batches.append(BatchAppend(header.size, header.last_offset, header.max_timestamp))
+        for header in headers:
+            if header.leader_epoch > self._latest_leader_epoch:
+                self._assign_leader_epoch(header.leader_epoch, header.base_offset)
+        segment = self._write_here(records, first_offset, batches)
         position = 0
-        for fields in headers:
-            end = position + fields[1] + LOG_OVERHEAD
-            if fields[9] >= 0:
-                header = BatchHeader._make(fields)
+        for header in headers:
+            end = position + header.size
+            if header.producer_id >= 0:
                 replay_batch(self.producer_state, segment, header, records[position:end])
             position = end
         self.producer_state.map_end_offset = expected
-        return AppendInfo(headers[0][0], expected - 1, -1, self.log_start_offset, False)
+        return AppendInfo(first_offset, expected - 1, -1, self.log_start_offset, False)
 
     def _goes_behind(self, size: int, leader_epoch: int) -> bool:
         pace = self._pace

@@ -182,17 +182,31 @@ class SegmentRecovery:
                 needed = HEADER_SIZE
                 while filled - at >= HEADER_SIZE:
                     fields = _unpack(view, at)
-                    needed = fields[1] + LOG_OVERHEAD
+                    (
+                        base_offset,
+                        length,
+                        leader_epoch,
+                        magic,
+                        crc,
+                        _,
+                        last_offset_delta,
+                        _,
+                        max_timestamp,
+                        producer_id,
+                        _,
+                        _,
+                        _,
+                    ) = fields
+                    needed = length + LOG_OVERHEAD
                     end = at + needed
-                    if fields[3] != MAGIC or needed < HEADER_SIZE:
+                    if magic != MAGIC or needed < HEADER_SIZE:
                         return position + at, next_offset
                     if end > filled:
                         break
-                    if crc32c(view[at + CRC_START : end]) != fields[4]:
+                    if crc32c(view[at + CRC_START : end]) != crc:
                         return position + at, next_offset
-                    base_offset = fields[0]
-                    last_offset = base_offset + fields[6]
-                    if fields[6] < 0:
+                    last_offset = base_offset + last_offset_delta
+                    if last_offset_delta < 0:
                         return position + at, next_offset
                     if not base_of_segment <= base_offset <= last_offset <= last_of_segment:
                         if position + at == 0:
@@ -207,11 +221,11 @@ class SegmentRecovery:
                         jumped_at = None
                     if base_offset != expected:
                         jumped_at, jumped_from = position + at, expected
-                    if fields[2] != last_epoch:
-                        last_epoch = fields[2]
+                    if leader_epoch != last_epoch:
+                        last_epoch = leader_epoch
                         self._see_epoch(last_epoch, base_offset)
-                    builder.add(position + at, needed, last_offset, fields[8])
-                    if fields[9] >= 0:
+                    builder.add(position + at, needed, last_offset, max_timestamp)
+                    if producer_id >= 0:
                         self._replay(segment, fields, view[at:end])
                     expected = next_offset = last_offset + 1
                     at = end

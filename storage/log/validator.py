@@ -26,6 +26,9 @@ from typing import Final, TypeAlias
 from config.topic import TopicConfig
 from protocol.errors import DecodeError
 from protocol.records.batch import (
+    ATTRIBUTES_FIELD,
+    BASE_TIMESTAMP_FIELD,
+    BATCH_LENGTH_FIELD,
     CODEC_MASK,
     CONTROL_BIT,
     CRC_START,
@@ -34,6 +37,7 @@ from protocol.records.batch import (
     LOG_OVERHEAD,
     MAGIC,
     MAGIC_POSITION,
+    MAX_TIMESTAMP_FIELD,
     TIMESTAMP_TYPE_BIT,
     BatchHeader,
     crc32c,
@@ -196,11 +200,11 @@ class BatchValidator:
         fields: HeaderFields = _unpack(records)
         size = len(records)
         if (
-            fields[1] + LOG_OVERHEAD == size
+            fields[BATCH_LENGTH_FIELD] + LOG_OVERHEAD == size
             and size <= self._max_message_bytes
             and size <= self._segment_bytes
-            and fields[8] <= now_ms + self._after_max_ms
-            and fields[7] >= now_ms - self._before_max_ms
+            and fields[MAX_TIMESTAMP_FIELD] <= now_ms + self._after_max_ms
+            and fields[BASE_TIMESTAMP_FIELD] >= now_ms - self._before_max_ms
             and not self.log_append_time
         ):
             return fields
@@ -292,7 +296,7 @@ class BatchValidator:
         position = 0
         checks_time = not self.log_append_time
         for fields in headers:
-            end = position + fields[1] + LOG_OVERHEAD
+            end = position + fields[BATCH_LENGTH_FIELD] + LOG_OVERHEAD
             try:
                 found = check_records(
                     records[position:end],
@@ -310,13 +314,13 @@ class BatchValidator:
             position = end
 
     def _differs(self, fields: HeaderFields) -> bool:
-        return fields[5] & CODEC_MASK != self._codec
+        return fields[ATTRIBUTES_FIELD] & CODEC_MASK != self._codec
 
     def _rewrite(self, records: memoryview, headers: list[HeaderFields]) -> bytearray:
         output = bytearray()
         position = 0
         for fields in headers:
-            end = position + fields[1] + LOG_OVERHEAD
+            end = position + fields[BATCH_LENGTH_FIELD] + LOG_OVERHEAD
             batch = records[position:end]
             try:
                 output += rebuild_batch(
@@ -355,8 +359,9 @@ def headers_of(records: memoryview) -> list[HeaderFields]:
         if len(records) - position < HEADER_SIZE:
             raise _cut_off(records, position)
         fields: HeaderFields = _unpack(records, position)
-        end = position + fields[1] + LOG_OVERHEAD
-        if fields[3] != MAGIC or fields[1] + LOG_OVERHEAD < HEADER_SIZE or end > len(records):
+        _, length, _, magic, *_ = fields
+        end = position + length + LOG_OVERHEAD
+        if magic != MAGIC or length + LOG_OVERHEAD < HEADER_SIZE or end > len(records):
             raise _cut_off(records, position)
         headers.append(fields)
         position = end
