@@ -24,9 +24,10 @@ from broker.coordinator.upkeep import Upkeep
 from broker.groups.classic.join_attempt import JoinAttempt
 from broker.groups.classic.protocol import ClassicProtocol, Left
 from broker.groups.consumer.backlog import Backlog
-from broker.groups.consumer.protocol import Client, ConsumerProtocol, Heartbeat
+from broker.groups.consumer.protocol import ConsumerProtocol, Heartbeat
 from broker.groups.consumer.validation import check_heartbeat
 from broker.groups.migration.members import connect
+from broker.groups.modern.member import Client
 from broker.groups.modern.offload import ThreadOffload
 from broker.groups.offsets.offset_manager import FetchedOffset, OffsetCommit, OffsetManager
 from broker.groups.offsets.transactional import TransactionalOffsetCommit, TransactionalOffsets

@@ -17,8 +17,9 @@ from broker.coordinator.slices import Slices
 from broker.groups.classic.classic_group import ClassicGroup, ClassicMember
 from broker.groups.classic.classic_group_state import ClassicGroupState
 from broker.groups.classic.protocol import ClassicProtocol
-from broker.groups.consumer.replay import GroupReplay, decode
+from broker.groups.consumer.replay import ConsumerGroupReplay, decode
 from broker.groups.share.replay import ShareGroupReplay
+from broker.groups.state.group import Group
 from broker.groups.state.group_shard import GroupShard
 from broker.groups.state.offset_store import GroupTopicPartition, OffsetAndMetadata
 from protocol.errors import DecodeError
@@ -49,7 +50,7 @@ async def fill_shard(
     shard: GroupShard, protocol: ClassicProtocol, log: LatestRecords, slices: Slices
 ) -> None:
     """Decode what was read into groups and offsets; a record that is damaged is passed over."""
-    consumer_groups = GroupReplay()
+    consumer_groups = ConsumerGroupReplay()
     share_groups = ShareGroupReplay()
     offsets: list[tuple[OffsetCommitKey, OffsetAndMetadata, int | None]] = []
     sources: list[tuple[int | None, dict[bytes, LatestRecord]]] = [(None, log.latest)]
@@ -87,7 +88,8 @@ async def fill_shard(
     for _ in chain(consumer_groups.finish(), share_groups.finish()):
         if slices.is_due():
             await slices.pause()
-    for group in chain(consumer_groups.groups.values(), share_groups.groups.values()):
+    modern: list[Group] = [*consumer_groups.groups.values(), *share_groups.groups.values()]
+    for group in modern:
         if group.group_id in shard.groups:
             # Two kinds of record cannot be alive; the other one may be a damaged tombstone's.
             shard.stats.skipped_records += 1

@@ -15,7 +15,8 @@ from uuid import UUID
 from broker.controller.authorized_operations import GROUP_OPERATIONS
 from broker.controller.images.cluster_image import TopicImage
 from broker.groups.consumer.consumer_group import ConsumerGroup
-from broker.groups.consumer.member import Assignment, ConsumerGroupMember
+from broker.groups.consumer.member import ConsumerGroupMember
+from broker.groups.modern.assignment import Assignment
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages import consumer_group_describe as messages

@@ -14,7 +14,8 @@ from uuid import UUID
 import pytest
 
 from broker.groups.consumer.assignors.builtin import BUILTIN_ASSIGNORS
-from broker.groups.modern.assignor import Assignment, MemberSpec, TopicSpec
+from broker.groups.modern.assignment import Assignment
+from broker.groups.modern.assignor import MemberSpec, TopicSpec
 from storage.types.uuid_text import format_uuid
 from tests.differential.kafka_classes import Ask, kafka_program
 

@@ -1,21 +1,13 @@
 """A consumer group (KIP-848): the broker assigns, members reconcile.
 
-Three numbers tell where a group stands:
-
-    group epoch        grows when members, subscriptions or topics change
-    assignment epoch   group epoch that the target assignment was computed for
-    member epochs      of the target that each member has been moved to
+States, from the epochs of `broker.groups.modern.modern_group`:
 
     Empty        no members
     Assigning    assignment epoch < group epoch
     Reconciling  some member is not yet where the target wants it
     Stable       everybody is
 
-Only state and the rules that hold within it; requests, timers and the log are the business of
-`consumer_protocol`. Each method changes the group as one record of the log does, whether the
-record is being written (`changes`) or read back (`replay`).
-
-Source: Kafka, ModernGroup.java, ConsumerGroup.java.
+Source: Kafka, ConsumerGroup.java.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,19 +16,16 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from broker.coordinator.outcome import Done, KeyValue
-from broker.groups.consumer.member import (
-    LEAVE_EPOCH,
-    NO_PARTITIONS,
-    Assignment,
-    ConsumerGroupMember,
-)
+from broker.groups.consumer.member import ConsumerGroupMember
+from broker.groups.consumer.records import CONSUMER_GROUP_RECORDS, ConsumerGroupRecords
 from broker.groups.consumer.timers import MemberTimers
-from broker.groups.state.group import Group, GroupType
+from broker.groups.modern.member import LEAVE_EPOCH
+from broker.groups.modern.modern_group import ModernGroup, ModernGroupWork, change_count
+from broker.groups.state.group import GroupType
 from broker.runtime.deadline import Deadline
 from broker.runtime.timer import TimerHandle
 from protocol.error_codes import ErrorCode
-from protocol.internal import consumer_group_records as records
+from protocol.internal import consumer_group_records as layouts
 from protocol.internal.consumer_offsets import NO_TIMESTAMP
 from protocol.internal.consumer_subscription import PROTOCOL_TYPE
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
@@ -61,14 +50,11 @@ class ResolvedRegularExpression(NamedTuple):
 _NO_TOPICS: frozenset[str] = frozenset()
 
 
-class ConsumerGroup(Group):
-    """A group whose members are assigned partitions by the broker.
+class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
+    """A modern group whose partitions have one owner each.
 
     Attributes:
-        members: By member id.
         static_members: Member id by instance id.
-        target: What each member shall own in the end.
-        name_counts: How many members subscribe to a topic by its name.
         regex_topic_counts: How many patterns of the group stand for a topic.
         regex_counts: How many members subscribe by a pattern.
         resolved: What the group's patterns stand for.
@@ -76,46 +62,29 @@ class ConsumerGroup(Group):
         classic_member_count: Members that speak the classic protocol.
         classic_protocol_counts: How many of these know a classic protocol.
         has_partition_metadata_record: Kafka before 4.1 wrote a record that is to be deleted.
-        is_metadata_stale: Topics may have changed since the metadata hash was computed.
         timers: By member id.
     """
 
     __slots__ = (
-        "assignment_epoch",
         "assignor_counts",
         "classic_member_count",
         "classic_protocol_counts",
-        "group_epoch",
-        "group_id",
         "has_partition_metadata_record",
-        "is_dead",
-        "is_metadata_stale",
-        "members",
-        "metadata_hash",
-        "name_counts",
         "partition_epochs",
         "regex_counts",
         "regex_topic_counts",
         "resolved",
         "static_members",
-        "target",
         "timers",
-        "topics_version",
-        "type",
-        "work",
     )
 
+    work: "GroupWork"
+
     def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
+        super().__init__(group_id, GroupWork())
         self.type = GroupType.CONSUMER
-        self.group_epoch = 0
-        self.assignment_epoch = 0
-        self.metadata_hash = 0
-        self.members: dict[str, ConsumerGroupMember] = {}
         self.static_members: dict[str, str] = {}
-        self.target: dict[str, Assignment] = {}
         self.partition_epochs: dict[UUID, dict[int, int]] = {}
-        self.name_counts: dict[str, int] = {}
         self.regex_topic_counts: dict[str, int] = {}
         self.regex_counts: dict[str, int] = {}
         self.resolved: dict[str, ResolvedRegularExpression] = {}
@@ -123,13 +92,12 @@ class ConsumerGroup(Group):
         self.classic_member_count = 0
         self.classic_protocol_counts: dict[str, int] = {}
         self.has_partition_metadata_record = False
-        self.is_metadata_stale = True
-        self.is_dead = False
-        # Grows when a topic comes into or goes out of the subscriptions.
-        self.topics_version = 0
         self.timers: dict[str, MemberTimers] = {}
-        # What is under way for it; see `work`.
-        self.work = GroupWork()
+
+    @property
+    @override
+    def records(self) -> ConsumerGroupRecords:
+        return CONSUMER_GROUP_RECORDS
 
     # -- what it is --
 
@@ -154,39 +122,19 @@ class ConsumerGroup(Group):
         """Always that of consumers."""
         return PROTOCOL_TYPE
 
-    @property
     @override
-    def member_count(self) -> int:
-        """Members, also static ones that are away for a moment."""
-        return len(self.members)
-
-    @property
-    @override
-    def is_empty(self) -> bool:
-        """Whether it has no members."""
-        return not self.members
-
-    @property
-    @override
-    def is_expecting_members(self) -> bool:
-        """Never: a member is one from its first heartbeat on."""
-        return False
-
-    @property
-    @override
-    def generation_or_epoch(self) -> int:
-        """The group epoch."""
-        return self.group_epoch
-
-    @override
-    def die(self, now_ms: int) -> None:
-        """Go to state Dead and stop every timer."""
-        self.is_dead = True
+    def _stop_timers(self) -> None:
         for timers in self.timers.values():
             timers.cancel()
         self.timers.clear()
         if self.work.assign_timer is not None:
             self.work.assign_timer.cancel()
+
+    @override
+    def _stop_member_timers(self, member_id: str) -> None:
+        timers = self.timers.pop(member_id, None)
+        if timers is not None:
+            timers.cancel()
 
     # -- subscriptions --
 
@@ -195,6 +143,7 @@ class ConsumerGroup(Group):
         """Whether a member reads the topic, by name or by pattern."""
         return topic in self.name_counts or topic in self.regex_topic_counts
 
+    @override
     def subscribed_topics(self) -> Iterator[str]:
         """Every topic once that a member subscribed to, whether it exists or not."""
         yield from self.name_counts
@@ -213,47 +162,25 @@ class ConsumerGroup(Group):
 
     # -- changes, one for each kind of record --
 
-    def update_member(self, member: ConsumerGroupMember) -> None:
-        """Take a member in, or take over what has changed about it."""
-        old = self.members.get(member.member_id)
-        self.members[member.member_id] = member
-        if old is None or old.subscribed_topic_names is not member.subscribed_topic_names:
-            for topic in member.subscribed_topic_names:
-                self._count_topic(self.name_counts, topic, 1)
-            if old is not None:
-                for topic in old.subscribed_topic_names:
-                    self._count_topic(self.name_counts, topic, -1)
-        self._count(self.regex_counts, old, member, _regexes)
-        self._count(self.assignor_counts, old, member, _assignors)
-        if (old is not None and old.classic) or member.classic:
-            self._count(self.classic_protocol_counts, old, member, _classic_protocols)
-            self.classic_member_count += (member.classic is not None) - (
-                old is not None and old.classic is not None
-            )
+    @override
+    def _member_changed(
+        self, old: ConsumerGroupMember | None, new: ConsumerGroupMember | None
+    ) -> None:
+        self._count(self.regex_counts, old, new, _regexes)
+        self._count(self.assignor_counts, old, new, _assignors)
+        is_classic = new is not None and new.classic is not None
+        was_classic = old is not None and old.classic is not None
+        if is_classic or was_classic:
+            self._count(self.classic_protocol_counts, old, new, _classic_protocols)
+            self.classic_member_count += is_classic - was_classic
         if old is not None:
             self._release(old)
-        self._own(member)
-        if old is not None and old.instance_id != member.instance_id:
+        if new is not None:
+            self._own(new)
+        if old is not None and (new is None or old.instance_id != new.instance_id):
             self._forget_instance(old)
-        if member.instance_id is not None:
-            self.static_members[member.instance_id] = member.member_id
-
-    def remove_member(self, member_id: str) -> None:
-        """Let a member go, its timers with it."""
-        timers = self.timers.pop(member_id, None)
-        if timers is not None:
-            timers.cancel()
-        old = self.members.pop(member_id, None)
-        if old is None:
-            return
-        for topic in old.subscribed_topic_names:
-            self._count_topic(self.name_counts, topic, -1)
-        self._count(self.regex_counts, old, None, _regexes)
-        self._count(self.assignor_counts, old, None, _assignors)
-        self._count(self.classic_protocol_counts, old, None, _classic_protocols)
-        self.classic_member_count -= old.classic is not None
-        self._release(old)
-        self._forget_instance(old)
+        if new is not None and new.instance_id is not None:
+            self.static_members[new.instance_id] = new.member_id
 
     def _forget_instance(self, old: ConsumerGroupMember) -> None:
         instance_id = old.instance_id
@@ -276,7 +203,7 @@ class ConsumerGroup(Group):
             for topic in added:
                 counts[topic] = counts.get(topic, 0) + 1
         for topic in removed:
-            _change(counts, topic, -1)
+            change_count(counts, topic, -1)
         if added or removed:
             self.topics_version += 1
 
@@ -367,27 +294,14 @@ class ConsumerGroup(Group):
         return [timers.session for timers in self.timers.values()]
 
     @override
-    def tombstones(self) -> list[KeyValue]:
-        """Everything that may be in the log of the group, in the order in which Kafka reads it."""
-        group_id = self.group_id
-        keys: list[records.ConsumerGroupKey] = [
-            *(records.ConsumerGroupCurrentMemberAssignmentKey(group_id, m) for m in self.members),
-            *(records.ConsumerGroupTargetAssignmentMemberKey(group_id, m) for m in self.target),
-            records.ConsumerGroupTargetAssignmentMetadataKey(group_id),
-            *(records.ConsumerGroupMemberMetadataKey(group_id, m) for m in self.members),
-            *(records.ConsumerGroupRegularExpressionKey(group_id, r) for r in self.resolved),
-            records.ConsumerGroupPartitionMetadataKey(group_id),
-            records.ConsumerGroupMetadataKey(group_id),
+    def _further_keys(self) -> list[bytes]:
+        keys: list[layouts.ConsumerGroupKey] = [
+            *(layouts.ConsumerGroupRegularExpressionKey(self.group_id, r) for r in self.resolved),
+            layouts.ConsumerGroupPartitionMetadataKey(self.group_id),
         ]
-        return [(records.encode_consumer_group_key(key), None) for key in keys]
+        return [layouts.encode_consumer_group_key(key) for key in keys]
 
     # -- counting --
-
-    def _count_topic(self, counts: dict[str, int], topic: str, change: int) -> None:
-        was_subscribed = self.is_subscribed_to(topic)
-        _change(counts, topic, change)
-        if was_subscribed is not self.is_subscribed_to(topic):
-            self.topics_version += 1
 
     @staticmethod
     def _count(
@@ -398,14 +312,10 @@ class ConsumerGroup(Group):
     ) -> None:
         if new is not None:
             for name in names(new):
-                _change(counts, name, 1)
+                change_count(counts, name, 1)
         if old is not None:
             for name in names(old):
-                _change(counts, name, -1)
-
-    def target_of(self, member_id: str) -> Assignment:
-        """What a member shall own; nothing when no target has been computed with it."""
-        return self.target.get(member_id, NO_PARTITIONS)
+                change_count(counts, name, -1)
 
 
 def topics_of(
@@ -428,35 +338,30 @@ class Parked(NamedTuple):
     reply: Callable[[ConsumerGroupHeartbeatResponse], None]
 
 
-class GroupWork:
-    """What is under way for a group and not in the log; a new coordinator begins without it.
+class GroupWork(ModernGroupWork):
+    """What is under way for a consumer group and not in the log.
 
     Attributes:
-        unwritten: Writes that are not yet committed.
-        behind_writes: Answers that must not be seen before these are.
-        is_assigning: A target assignment is being computed.
         is_resolving: The group's patterns are being resolved.
         is_hashing: The metadata hash of its many topics is being computed.
+        assign_timer: Computes the target at `assign_due_ms`.
+        assign_not_before_ms: When the next target may be computed at the earliest.
+        deferred_since_ms: When the first request for the next target came; None: there is none.
+        parked: Heartbeats and JoinGroups that wait for a target.
     """
 
     __slots__ = (
         "assign_due_ms",
         "assign_not_before_ms",
         "assign_timer",
-        "behind_writes",
         "deferred_since_ms",
-        "is_assigning",
         "is_hashing",
         "is_resolving",
-        "metadata_hash",
         "parked",
-        "unwritten",
     )
 
     def __init__(self) -> None:
-        self.unwritten = 0
-        self.behind_writes: list[Done] = []
-        self.is_assigning = False
+        super().__init__()
         self.is_resolving = False
         self.is_hashing = False
         self.assign_not_before_ms = 0.0
@@ -464,7 +369,6 @@ class GroupWork:
         self.assign_due_ms = 0.0
         self.assign_timer: TimerHandle | None = None
         self.parked: list[Parked] = []
-        self.metadata_hash: tuple[tuple[int, int, int], int] | None = None
 
 
 def _check_epoch(member: ConsumerGroupMember, epoch: int) -> ErrorCode:
@@ -473,14 +377,6 @@ def _check_epoch(member: ConsumerGroupMember, epoch: int) -> ErrorCode:
     if member.classic is not None:
         return ErrorCode.ILLEGAL_GENERATION
     return ErrorCode.STALE_MEMBER_EPOCH
-
-
-def _change(counts: dict[str, int], name: str, change: int) -> None:
-    count = counts.get(name, 0) + change
-    if count:
-        counts[name] = count
-    else:
-        counts.pop(name, None)
 
 
 def _regexes(member: ConsumerGroupMember) -> tuple[str, ...]:

@@ -13,27 +13,16 @@ See `reconciliation` for the steps.
 Source: Kafka, ConsumerGroupMember.java, MemberState.java.
 """
 
-from collections.abc import Mapping
 from enum import IntEnum
-from typing import Final, NamedTuple, TypeAlias
-from uuid import UUID
+from typing import Final, NamedTuple
 
+from broker.groups.modern.assignment import NO_PARTITIONS, Assignment, sorted_assignment
+from broker.groups.modern.member import JOIN_EPOCH
 from protocol.internal.consumer_group_records import (
     ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,
 )
-
-Assignment: TypeAlias = Mapping[UUID, tuple[int, ...]]
-"""Partitions of topics, by topic id; ascending, and no topic without partitions. Never changed."""
-
-NO_PARTITIONS: Final[Assignment] = {}
-
-JOIN_EPOCH: Final = 0
-"""What a member sends to join, or to join again when it was fenced."""
-
-LEAVE_EPOCH: Final = -1
-"""What a member sends to leave for good; also the epoch of a partition that nobody owns."""
 
 STATIC_LEAVE_EPOCH: Final = -2
 """What a static member sends when it means to come back."""
@@ -149,12 +138,3 @@ class ConsumerGroupMember(NamedTuple):
             assigned=sorted_assignment(value.assigned_partitions),
             pending_revocation=sorted_assignment(value.partitions_pending_revocation),
         )
-
-
-def sorted_assignment(assignment: Assignment) -> Assignment:
-    """The same partitions in the form used here; Kafka writes them in any order."""
-    return {
-        topic_id: tuple(sorted(set(partitions)))
-        for topic_id, partitions in assignment.items()
-        if partitions
-    }

@@ -29,20 +29,15 @@ from broker.groups.consumer.backlog import Backlog
 from broker.groups.consumer.changes import Changes
 from broker.groups.consumer.consumer_group import ConsumerGroup, Parked
 from broker.groups.consumer.hash_refresh import HashRefresh
-from broker.groups.consumer.member import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    STATIC_LEAVE_EPOCH,
-    Assignment,
-    ConsumerGroupMember,
-    MemberState,
-)
+from broker.groups.consumer.member import STATIC_LEAVE_EPOCH, ConsumerGroupMember, MemberState
 from broker.groups.consumer.reconciliation import Owned, owns_only, reconcile
 from broker.groups.consumer.regex_refresh import RegexRefresh
 from broker.groups.consumer.targets import Targets
 from broker.groups.consumer.timers import MemberTimers
+from broker.groups.modern.assignment import Assignment
 from broker.groups.modern.group_hashes import GroupHashes
 from broker.groups.modern.journal import Journal
+from broker.groups.modern.member import JOIN_EPOCH, LEAVE_EPOCH, Client
 from broker.groups.modern.offload import Offload
 from broker.groups.regex.topic_regex import InvalidRegexError, TopicRegex
 from broker.groups.state.group import Group, GroupType
@@ -66,13 +61,6 @@ from storage.environment.randomness import Randomness
 logger = logging.getLogger(__name__)
 
 HeartbeatReply = Callable[[ConsumerGroupHeartbeatResponse], None]
-
-
-class Client(NamedTuple):
-    """Who sends a heartbeat."""
-
-    client_id: str
-    client_host: str
 
 
 class Heartbeat(NamedTuple):

@@ -22,7 +22,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 from uuid import UUID
 
-from broker.groups.consumer.member import Assignment, ConsumerGroupMember, MemberState
+from broker.groups.consumer.member import ConsumerGroupMember, MemberState
+from broker.groups.modern.assignment import Assignment
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 

@@ -130,7 +130,7 @@ class RegexRefresh:
             has_changed = has_changed or (
                 group.resolved.get(regex, _EMPTY).topics != resolved.topics
             )
-            changes.take_resolved(regex, resolved, record)
+            changes.set_resolved(regex, resolved, record)
         if is_whole:
             # Nothing else has changed what it subscribes to: so this is the hash of that.
             group.work.metadata_hash = (self._hashes.key(group, asked.image), found.metadata_hash)

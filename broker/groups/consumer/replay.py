@@ -1,16 +1,15 @@
-"""Makes consumer groups of what the log says last about each of their keys.
-
-The order in which keys come does not matter. A member that is only half there, because a record
-was damaged, is left out: it is told to join again.
+"""Consumer groups from the newest records of their keys; see `broker.groups.modern.replay`.
 
 Source: Kafka, GroupMetadataManager.java (replay).
 """
 
-from collections.abc import Iterator
 from typing import TypeAlias
 
+from typing_extensions import override
+
 from broker.groups.consumer.consumer_group import ConsumerGroup, ResolvedRegularExpression
-from broker.groups.consumer.member import ConsumerGroupMember, sorted_assignment
+from broker.groups.consumer.member import ConsumerGroupMember
+from broker.groups.modern.replay import ModernGroupReplay
 from protocol.internal import consumer_group_records as r
 
 DecodedValue: TypeAlias = (
@@ -25,57 +24,52 @@ DecodedValue: TypeAlias = (
 """What the log says of a consumer group; None: nothing that is still of use."""
 
 
-class GroupReplay:
-    """Collects consumer groups; `groups` are complete when `finish` is exhausted."""
-
-    def __init__(self) -> None:
-        self.groups: dict[str, ConsumerGroup] = {}
-        self._metadata: dict[tuple[str, str], r.ConsumerGroupMemberMetadataValue] = {}
-        self._current: dict[tuple[str, str], r.ConsumerGroupCurrentMemberAssignmentValue] = {}
+class ConsumerGroupReplay(
+    ModernGroupReplay[
+        ConsumerGroup,
+        r.ConsumerGroupMemberMetadataValue,
+        r.ConsumerGroupCurrentMemberAssignmentValue,
+    ]
+):
+    """Collects consumer groups."""
 
     def add(self, key: r.ConsumerGroupKey, value: DecodedValue) -> None:
-        """Take in one record; the value is what `decode` made of it."""
+        """Replay one record; the value is what `decode` made of it."""
         group_id = key.group
         if isinstance(value, r.ConsumerGroupMetadataValue):
-            group = self._group(group_id)
-            group.group_epoch = value.epoch
-            group.metadata_hash = value.metadata_hash
+            self.add_epoch(group_id, value.epoch, value.metadata_hash)
         elif isinstance(key, r.ConsumerGroupMemberMetadataKey):
             assert isinstance(value, r.ConsumerGroupMemberMetadataValue)
-            self._metadata[group_id, key.member_id] = value
-            self._group(group_id)
+            self.add_metadata(group_id, key.member_id, value)
         elif isinstance(key, r.ConsumerGroupCurrentMemberAssignmentKey):
             assert isinstance(value, r.ConsumerGroupCurrentMemberAssignmentValue)
-            self._current[group_id, key.member_id] = value
+            self.add_current(group_id, key.member_id, value)
         elif isinstance(value, r.ConsumerGroupTargetAssignmentMetadataValue):
-            self._group(group_id).assignment_epoch = value.assignment_epoch
+            self.add_target_epoch(group_id, value)
         elif isinstance(key, r.ConsumerGroupTargetAssignmentMemberKey):
             assert isinstance(value, r.ConsumerGroupTargetAssignmentMemberValue)
-            self._group(group_id).target[key.member_id] = sorted_assignment(value.partitions)
+            self.add_target(group_id, key.member_id, value)
         elif isinstance(key, r.ConsumerGroupRegularExpressionKey):
             assert isinstance(value, ResolvedRegularExpression)
-            self._group(group_id).update_resolved(key.pattern, value)
+            self.group(group_id).update_resolved(key.pattern, value)
         else:
             # Kafka before 4.1 kept what topics were like; the next change deletes it.
-            self._group(group_id).has_partition_metadata_record = True
+            self.group(group_id).has_partition_metadata_record = True
 
-    def _group(self, group_id: str) -> ConsumerGroup:
-        group = self.groups.get(group_id)
-        if group is None:
-            group = self.groups[group_id] = ConsumerGroup(group_id)
-        return group
+    @override
+    def _new_group(self, group_id: str) -> ConsumerGroup:
+        return ConsumerGroup(group_id)
 
-    def finish(self) -> Iterator[None]:
-        """Put the members into their groups, one at a time."""
-        for (group_id, member_id), metadata in self._metadata.items():
-            member = ConsumerGroupMember(member_id).with_metadata(metadata)
-            current = self._current.get((group_id, member_id))
-            if current is not None:
-                member = member.with_current(current)
-            self.groups[group_id].update_member(member)
-            yield
-        self._metadata.clear()
-        self._current.clear()
+    @override
+    def _add_member(
+        self,
+        group: ConsumerGroup,
+        member_id: str,
+        metadata: r.ConsumerGroupMemberMetadataValue,
+        current: r.ConsumerGroupCurrentMemberAssignmentValue | None,
+    ) -> None:
+        member = ConsumerGroupMember(member_id).with_metadata(metadata)
+        group.update_member(member if current is None else member.with_current(current))
 
 
 def decode(key: r.ConsumerGroupKey, value: bytes) -> DecodedValue:

@@ -23,17 +23,19 @@ from typing import NamedTuple
 from uuid import UUID
 
 from broker.controller.images.cluster_image import ClusterImage
-from broker.coordinator.outcome import KeyValue
-from broker.groups.consumer.changes import Changes, target_record
+from broker.groups.consumer.changes import Changes
 from broker.groups.consumer.consumer_group import (
     ConsumerGroup,
     ResolvedRegularExpression,
     topics_of,
 )
-from broker.groups.consumer.member import NO_PARTITIONS, Assignment, ConsumerGroupMember
+from broker.groups.consumer.member import ConsumerGroupMember
+from broker.groups.consumer.records import CONSUMER_GROUP_RECORDS
+from broker.groups.modern.assignment import NO_PARTITIONS, Assignment
 from broker.groups.modern.assignor import Assignor, MemberSpec, TopicSpec
 from broker.groups.modern.journal import Journal
 from broker.groups.modern.offload import Offload
+from broker.groups.modern.targets import ChangedTarget, SubscribedTopics, changed_targets
 from broker.runtime.log_value import log_value
 from broker.runtime.timer import Timer
 from storage.environment.clock import Clock
@@ -69,20 +71,11 @@ class _Snapshot(NamedTuple):
     image: ClusterImage
 
 
-class _Changed(NamedTuple):
-    """A member that gets another target, and the record that says so."""
-
-    member_id: str
-    instance_id: str | None
-    assignment: Assignment
-    record: KeyValue
-
-
 class _Output(NamedTuple):
     """What has changed; large targets come with their records in batches."""
 
     epoch: int
-    changed: list[_Changed]
+    changed: list[ChangedTarget]
     targets: dict[str, Assignment]
     batches: list[bytearray]
 
@@ -188,7 +181,7 @@ class Targets:
                 self._failed(group, error)
                 return False
             for one in changed:
-                changes.take_target(one.member_id, one.assignment, one.record)
+                changes.add_target(*one)
             self._finish(group, changes, given.epoch, len(changed), started_ms)
             return True
         work.is_assigning = True
@@ -197,7 +190,7 @@ class Targets:
             work.is_assigning = False
             if not group.is_dead:
                 late = Changes(group)
-                self._take(group, late, output)
+                self._take(group, late, given, output)
                 self._finish(group, late, output.epoch, len(output.changed), started_ms)
                 now_ms = self._clock.monotonic_ms()
                 work.assign_not_before_ms = now_ms + min(
@@ -235,10 +228,12 @@ class Targets:
             # Whoever waits for it is parked, or will be when this returns.
             self._defer(group, max(self._interval_ms, RETRY_MS))
 
-    def _take(self, group: ConsumerGroup, changes: Changes, output: _Output) -> None:
+    def _take(
+        self, group: ConsumerGroup, changes: Changes, given: _Snapshot, output: _Output
+    ) -> None:
         """Take over a large target: all at once, whoever has left meanwhile is taken out again."""
         self._journal.write_prepared(group, output.batches)
-        changes.take_prepared_targets(output.targets)
+        changes.add_written_targets(output.targets)
         gone = output.targets.keys() - group.members.keys()
         if not gone:
             return
@@ -247,7 +242,7 @@ class Targets:
                 continue
             changes.remove_target(one.member_id)
             # As a static member it may be back by now.
-            instance_id = one.instance_id
+            instance_id = given.members[one.member_id].instance_id
             successor = group.static_members.get(instance_id) if instance_id is not None else None
             if successor is not None:
                 changes.set_target(successor, one.assignment)
@@ -298,31 +293,26 @@ def _is_small(group: ConsumerGroup, given: _Snapshot) -> bool:
 
 def _specs(given: _Snapshot) -> tuple[dict[str, MemberSpec], dict[UUID, TopicSpec]]:
     """The group as an assignor sees it."""
-    known = given.image.topics
-    topics: dict[UUID, TopicSpec] = {}
-    ids_of: dict[frozenset[str], frozenset[UUID]] = {}
-    members: dict[str, MemberSpec] = {}
-    for member_id, member in given.members.items():
-        names = topics_of(member, given.resolved)
-        ids = ids_of.get(names)
-        if ids is None:
-            found = [known[name] for name in names if name in known]
-            for topic in found:
-                topics[topic.topic_id] = TopicSpec(topic.name, len(topic.partitions))
-            ids = ids_of[names] = frozenset(topic.topic_id for topic in found)
-        assignment = given.target.get(member_id, NO_PARTITIONS)
-        members[member_id] = MemberSpec(member.instance_id, member.rack_id, ids, assignment)
+    subscribed = SubscribedTopics(given.image)
+    members = {
+        member_id: MemberSpec(
+            member.instance_id,
+            member.rack_id,
+            subscribed.ids_of(topics_of(member, given.resolved)),
+            given.target.get(member_id, NO_PARTITIONS),
+        )
+        for member_id, member in given.members.items()
+    }
+    topics = {
+        topic_id: TopicSpec(topic.name, len(topic.partitions))
+        for topic_id, topic in subscribed.topics.items()
+    }
     return members, topics
 
 
-def _run(given: _Snapshot) -> list[_Changed]:
+def _run(given: _Snapshot) -> list[ChangedTarget]:
     """Compute a target and the records of what it changes; touches nothing else."""
     members, topics = _specs(given)
     assigned = given.assignor.assign(members, topics)
-    changed = []
-    for member_id, spec in members.items():
-        assignment = assigned.get(member_id, NO_PARTITIONS)
-        if member_id not in given.target or assignment != spec.assignment:
-            record = target_record(given.group_id, member_id, assignment)
-            changed.append(_Changed(member_id, spec.instance_id, assignment, record))
-    return changed
+    after = {member_id: assigned.get(member_id, NO_PARTITIONS) for member_id in members}
+    return changed_targets(given.group_id, given.target, after, CONSUMER_GROUP_RECORDS)

@@ -35,7 +35,8 @@ from broker.controller.images.cluster_image import ClusterImage
 from broker.groups.classic.classic_group import ClassicGroup, ClassicMember, Protocols
 from broker.groups.classic.classic_group_state import ClassicGroupState
 from broker.groups.consumer.consumer_group import ConsumerGroup
-from broker.groups.consumer.member import Assignment, ConsumerGroupMember
+from broker.groups.consumer.member import ConsumerGroupMember
+from broker.groups.modern.assignment import Assignment
 from broker.runtime.deadline import Deadline
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode

@@ -24,7 +24,7 @@ from broker.groups.classic.join_attempt import JoinAttempt
 from broker.groups.classic.protocol import ClassicProtocol, Left
 from broker.groups.consumer.changes import Changes
 from broker.groups.consumer.consumer_group import ConsumerGroup
-from broker.groups.consumer.member import JOIN_EPOCH, ConsumerGroupMember, MemberState
+from broker.groups.consumer.member import ConsumerGroupMember, MemberState
 from broker.groups.consumer.protocol import ConsumerProtocol
 from broker.groups.migration.conversion import (
     assignment_bytes,
@@ -33,6 +33,7 @@ from broker.groups.migration.conversion import (
     fits_into_record,
 )
 from broker.groups.migration.steps import GroupMigration
+from broker.groups.modern.member import JOIN_EPOCH
 from broker.groups.state.group import Group
 from broker.groups.state.group_shard import GroupShard
 from broker.runtime.errors import ApiError

@@ -12,10 +12,7 @@ from collections.abc import Mapping, Set
 from typing import NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
-Assignment: TypeAlias = Mapping[UUID, tuple[int, ...]]
-"""Partitions of topics, by topic id; ascending, and no topic without partitions."""
-
-NO_PARTITIONS: Assignment = {}
+from broker.groups.modern.assignment import NO_PARTITIONS, Assignment
 
 
 class AssignorError(Exception):

@@ -4,38 +4,13 @@ A group is asked for its hash whenever a member joins or leaves; its topics chan
 """
 
 from collections.abc import Iterable
-from typing import Protocol
 
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.groups.modern.metadata_hash import group_hash, topic_hash
+from broker.groups.modern.modern_group import AnyModernGroup, HashKey
 
 TOPICS_MAX = 100_000
 """Topics whose hash is kept."""
-
-
-HashKey = tuple[int, int, int]
-"""What a hash was computed from: version of the subscriptions, revisions of topics and brokers."""
-
-
-class Hashed(Protocol):
-    """Keeps the hash that was computed last, and from what."""
-
-    metadata_hash: tuple[HashKey, int] | None
-
-
-class Subscribed(Protocol):
-    """A group, consumer or share; `topics_version` grows when a topic comes or goes."""
-
-    topics_version: int
-
-    @property
-    def work(self) -> Hashed:
-        """Where the hash is kept."""
-        ...
-
-    def subscribed_topics(self) -> Iterable[str]:
-        """Every topic once that a member subscribed to."""
-        ...
 
 
 class GroupHashes:
@@ -46,16 +21,16 @@ class GroupHashes:
         self._topics: dict[str, tuple[TopicImage, int, int]] = {}
 
     @staticmethod
-    def key(group: Subscribed, image: ClusterImage) -> HashKey:
+    def key(group: AnyModernGroup, image: ClusterImage) -> HashKey:
         """What a hash computed now would be computed from."""
         return (group.topics_version, image.revision, image.broker_revision)
 
-    def known(self, group: Subscribed, image: ClusterImage) -> int | None:
+    def known(self, group: AnyModernGroup, image: ClusterImage) -> int | None:
         """The hash of what the group subscribed to, if it was computed already."""
         known = group.work.metadata_hash
         return known[1] if known is not None and known[0] == self.key(group, image) else None
 
-    def of(self, group: Subscribed, image: ClusterImage) -> int:
+    def of(self, group: AnyModernGroup, image: ClusterImage) -> int:
         """The hash of what the group subscribed to, as the image has it."""
         known = self.known(group, image)
         if known is not None:

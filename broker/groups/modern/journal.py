@@ -9,10 +9,10 @@ Source: Kafka, CoordinatorRuntime.java (deferred events).
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
 
 from broker.coordinator.outcome import Done, KeyValue
 from broker.coordinator.shard_log import ShardLog
+from broker.groups.modern.modern_group import AnyModernGroup
 from broker.runtime.log_value import log_value
 from protocol.error_codes import ErrorCode
 
@@ -25,29 +25,6 @@ GATHERED_SIZE_MAX = 128 * 1024
 """Bytes of changes that share a batch; a larger one has its own."""
 
 
-class Unwritten(Protocol):
-    """What of a group is not committed yet.
-
-    Attributes:
-        unwritten: Writes that are on their way.
-        behind_writes: Answers that must not be seen before these are committed.
-    """
-
-    unwritten: int
-    behind_writes: list[Done]
-
-
-class Journaled(Protocol):
-    """A group whose changes are made when they are written, not when they are committed."""
-
-    group_id: str
-
-    @property
-    def work(self) -> Unwritten:
-        """What is under way for it."""
-        ...
-
-
 class Journal:
     """Writes of one shard's groups."""
 
@@ -57,7 +34,7 @@ class Journal:
         self._give_up = give_up
         self._gathered: list[_Change] | None = None
 
-    def write(self, group: Journaled, records: Sequence[KeyValue], done: Done) -> None:
+    def write(self, group: AnyModernGroup, records: Sequence[KeyValue], done: Done) -> None:
         """Append records, all of which describe changes already made; `done` once committed."""
         work = group.work
         if not records:
@@ -78,7 +55,7 @@ class Journal:
             self._append([_Change(group, batch, 0, _nobody, self._give_up)])
         self._append([_Change(group, batches[-1], 0, done, self._give_up)])
 
-    def write_whole(self, group: Journaled, records: Sequence[KeyValue], done: Done) -> bool:
+    def write_whole(self, group: AnyModernGroup, records: Sequence[KeyValue], done: Done) -> bool:
         """Append records as one batch, all or none of which a crash leaves.
 
         Returns:
@@ -94,7 +71,7 @@ class Journal:
             group.work.unwritten -= 1
         return is_taken
 
-    def write_prepared(self, group: Journaled, batches: Sequence[bytearray]) -> None:
+    def write_prepared(self, group: AnyModernGroup, batches: Sequence[bytearray]) -> None:
         """Append batches; what is written next is answered behind them."""
         self._append_gathered()
         group.work.unwritten += len(batches)
@@ -164,7 +141,7 @@ class _Change:
 
     def __init__(
         self,
-        group: Journaled,
+        group: AnyModernGroup,
         records: Sequence[KeyValue],
         size: int,
         done: Done,

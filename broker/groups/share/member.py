@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from broker.groups.consumer.member import NO_PARTITIONS, Assignment, sorted_assignment
+from broker.groups.modern.assignment import NO_PARTITIONS, Assignment, sorted_assignment
 from protocol.internal.share_group_records import (
     ShareGroupCurrentMemberAssignmentValue,
     ShareGroupMemberMetadataValue,

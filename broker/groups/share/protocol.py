@@ -25,10 +25,10 @@ from uuid import UUID
 from broker.controller.configs.group_settings import ShareGroupSettings
 from broker.controller.images.cluster_image import ClusterImage
 from broker.coordinator.persister import UNINITIALIZED_OFFSET, SharePersister
-from broker.groups.consumer.member import JOIN_EPOCH, LEAVE_EPOCH, Assignment
-from broker.groups.consumer.protocol import Client
+from broker.groups.modern.assignment import Assignment
 from broker.groups.modern.group_hashes import GroupHashes
 from broker.groups.modern.journal import Journal
+from broker.groups.modern.member import JOIN_EPOCH, LEAVE_EPOCH, Client
 from broker.groups.modern.offload import Offload, ThreadOffload
 from broker.groups.share.administration import ShareGroupAdministration
 from broker.groups.share.changes import ShareChanges

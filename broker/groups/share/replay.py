@@ -1,30 +1,26 @@
-"""Makes share groups of what the log says last about each of their keys.
-
-The order in which keys come does not matter. A member that is only half there, because a record
-was damaged, is left out: it is told to join again.
+"""Share groups from the newest records of their keys; see `broker.groups.modern.replay`.
 
 Source: Kafka, GroupMetadataManager.java (replay).
 """
 
-from collections.abc import Iterator
+from typing_extensions import override
 
-from broker.groups.consumer.member import sorted_assignment
+from broker.groups.modern.replay import ModernGroupReplay
 from broker.groups.share.kept_state import KeptState
 from broker.groups.share.member import ShareGroupMember
 from broker.groups.share.share_group import ShareGroup
 from protocol.internal import share_group_records as r
 
 
-class ShareGroupReplay:
-    """Collects share groups; `groups` are complete when `finish` is exhausted."""
-
-    def __init__(self) -> None:
-        self.groups: dict[str, ShareGroup] = {}
-        self._metadata: dict[tuple[str, str], r.ShareGroupMemberMetadataValue] = {}
-        self._current: dict[tuple[str, str], r.ShareGroupCurrentMemberAssignmentValue] = {}
+class ShareGroupReplay(
+    ModernGroupReplay[
+        ShareGroup, r.ShareGroupMemberMetadataValue, r.ShareGroupCurrentMemberAssignmentValue
+    ]
+):
+    """Collects share groups."""
 
     def add(self, key: r.ShareGroupKey, value: bytes) -> None:
-        """Take in one record.
+        """Replay one record.
 
         Raises:
             DecodeError: The value is damaged.
@@ -32,42 +28,38 @@ class ShareGroupReplay:
         group_id = key.group
         if isinstance(key, r.ShareGroupMetadataKey):
             metadata = r.decode_share_group_metadata_value(value)
-            group = self._group(group_id)
-            group.group_epoch = metadata.epoch
-            group.metadata_hash = metadata.metadata_hash
+            self.add_epoch(group_id, metadata.epoch, metadata.metadata_hash)
         elif isinstance(key, r.ShareGroupMemberMetadataKey):
-            self._metadata[group_id, key.member_id] = r.decode_share_group_member_metadata_value(
-                value
+            self.add_metadata(
+                group_id, key.member_id, r.decode_share_group_member_metadata_value(value)
             )
-            self._group(group_id)
         elif isinstance(key, r.ShareGroupCurrentMemberAssignmentKey):
-            self._current[group_id, key.member_id] = (
-                r.decode_share_group_current_member_assignment_value(value)
+            self.add_current(
+                group_id, key.member_id, r.decode_share_group_current_member_assignment_value(value)
             )
         elif isinstance(key, r.ShareGroupTargetAssignmentMetadataKey):
-            epoch = r.decode_share_group_target_assignment_metadata_value(value)
-            self._group(group_id).assignment_epoch = epoch.assignment_epoch
+            self.add_target_epoch(
+                group_id, r.decode_share_group_target_assignment_metadata_value(value)
+            )
         elif isinstance(key, r.ShareGroupTargetAssignmentMemberKey):
-            target = r.decode_share_group_target_assignment_member_value(value)
-            self._group(group_id).target[key.member_id] = sorted_assignment(target.partitions)
+            self.add_target(
+                group_id, key.member_id, r.decode_share_group_target_assignment_member_value(value)
+            )
         else:
             kept = r.decode_share_group_state_partition_metadata_value(value)
-            self._group(group_id).update_kept(KeptState.of(kept))
+            self.group(group_id).update_kept(KeptState.of(kept))
 
-    def _group(self, group_id: str) -> ShareGroup:
-        group = self.groups.get(group_id)
-        if group is None:
-            group = self.groups[group_id] = ShareGroup(group_id)
-        return group
+    @override
+    def _new_group(self, group_id: str) -> ShareGroup:
+        return ShareGroup(group_id)
 
-    def finish(self) -> Iterator[None]:
-        """Put the members into their groups, one at a time."""
-        for (group_id, member_id), metadata in self._metadata.items():
-            member = ShareGroupMember(member_id).with_metadata(metadata)
-            current = self._current.get((group_id, member_id))
-            if current is not None:
-                member = member.with_current(current)
-            self.groups[group_id].update_member(member)
-            yield
-        self._metadata.clear()
-        self._current.clear()
+    @override
+    def _add_member(
+        self,
+        group: ShareGroup,
+        member_id: str,
+        metadata: r.ShareGroupMemberMetadataValue,
+        current: r.ShareGroupCurrentMemberAssignmentValue | None,
+    ) -> None:
+        member = ShareGroupMember(member_id).with_metadata(metadata)
+        group.update_member(member if current is None else member.with_current(current))

@@ -18,7 +18,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 from uuid import UUID
 
-from broker.groups.consumer.member import NO_PARTITIONS, Assignment
+from broker.groups.modern.assignment import NO_PARTITIONS, Assignment
 from broker.groups.modern.assignor import topic_order
 
 Place = tuple[UUID, int]

@@ -17,11 +17,12 @@ from typing import NamedTuple
 from uuid import UUID
 
 from broker.controller.images.cluster_image import ClusterImage
-from broker.coordinator.outcome import KeyValue
-from broker.groups.consumer.member import Assignment
+from broker.groups.modern.assignment import NO_PARTITIONS, Assignment
 from broker.groups.modern.journal import Journal
 from broker.groups.modern.offload import Offload
-from broker.groups.share.changes import ShareChanges, target_record
+from broker.groups.modern.targets import ChangedTarget, SubscribedTopics, changed_targets
+from broker.groups.share.changes import ShareChanges
+from broker.groups.share.records import SHARE_GROUP_RECORDS
 from broker.groups.share.share_group import ShareGroup
 from broker.groups.share.simple_assignor import ShareMemberSpec, SimpleAssignor
 from broker.runtime.batches import PER_TURN
@@ -49,9 +50,6 @@ class _Given(NamedTuple):
     target: dict[str, Assignment]
     initialized: dict[UUID, tuple[int, ...]]
     image: ClusterImage
-
-
-_Changed = tuple[str, Assignment, KeyValue]
 
 
 class ShareTargets:
@@ -82,7 +80,7 @@ class ShareTargets:
             return True
         group.work.is_assigning = True
 
-        def done(changed: list[_Changed]) -> None:
+        def done(changed: list[ChangedTarget]) -> None:
             group.work.is_assigning = False
             if group.is_dead:
                 self._answer(group, ErrorCode.NOT_COORDINATOR)
@@ -140,23 +138,17 @@ class ShareTargets:
             self._image(),
         )
 
-    def _run(self, given: _Given) -> list[_Changed]:
+    def _run(self, given: _Given) -> list[ChangedTarget]:
         """What changes, and the records that say so; touches nothing else."""
-        topics = given.image.topics
-        ids_of: dict[frozenset[str], frozenset[UUID]] = {}
-        specs: dict[str, ShareMemberSpec] = {}
-        for member_id, names in given.names.items():
-            ids = ids_of.get(names)
-            if ids is None:
-                found = (topics.get(name) for name in names)
-                ids = frozenset(topic.topic_id for topic in found if topic is not None)
-                ids_of[names] = ids
-            specs[member_id] = ShareMemberSpec(ids, given.target.get(member_id, {}))
-        return [
-            (member_id, assignment, target_record(given.group_id, member_id, assignment))
-            for member_id, assignment in self._assignor.assign(specs, given.initialized).items()
-            if member_id not in given.target or given.target[member_id] != assignment
-        ]
+        subscribed = SubscribedTopics(given.image)
+        specs = {
+            member_id: ShareMemberSpec(
+                subscribed.ids_of(names), given.target.get(member_id, NO_PARTITIONS)
+            )
+            for member_id, names in given.names.items()
+        }
+        after = self._assignor.assign(specs, given.initialized)
+        return changed_targets(given.group_id, given.target, after, SHARE_GROUP_RECORDS)
 
 
 def _is_small(given: _Given) -> bool:
@@ -164,10 +156,10 @@ def _is_small(given: _Given) -> bool:
     return len(given.names) + partitions <= INLINE_SIZE_MAX
 
 
-def _take(changes: ShareChanges, epoch: int, changed: list[_Changed]) -> None:
+def _take(changes: ShareChanges, epoch: int, changed: list[ChangedTarget]) -> None:
     members = changes.group.members
-    for member_id, assignment, record in changed:
+    for one in changed:
         # It may have left since.
-        if member_id in members:
-            changes.take_target(member_id, assignment, record)
+        if one.member_id in members:
+            changes.add_target(*one)
     changes.set_assignment_epoch(epoch)

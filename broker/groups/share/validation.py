@@ -4,10 +4,13 @@ Source: Kafka, GroupCoordinatorService.java (throwIfShareGroupHeartbeatRequestIs
 KafkaApis.scala (isMemberIdValid).
 """
 
-from broker.groups.consumer.member import JOIN_EPOCH, LEAVE_EPOCH
-from broker.groups.consumer.validation import NAME_LENGTH_MAX, SUBSCRIPTION_SIZE_MAX
-from broker.runtime.errors import ApiError
-from protocol.error_codes import ErrorCode
+from broker.groups.modern.member import JOIN_EPOCH, LEAVE_EPOCH
+from broker.groups.modern.validation import (
+    SUBSCRIPTION_SIZE_MAX,
+    check_lengths,
+    check_not_empty,
+    invalid_request,
+)
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 MEMBER_ID_LENGTH_MAX = 36
@@ -21,27 +24,16 @@ def check_share_heartbeat(request: ShareGroupHeartbeatRequest) -> None:
         ApiError: INVALID_REQUEST, with Kafka's words.
     """
     if not 0 < len(request.member_id) <= MEMBER_ID_LENGTH_MAX:
-        raise _invalid("Invalid member id in the request.")
-    _not_empty(request.member_id, "MemberId can't be empty.")
-    _not_empty(request.group_id, "GroupId can't be empty.")
-    _not_empty(request.rack_id, "RackId can't be empty.")
+        raise invalid_request("Invalid member id in the request.")
+    check_not_empty("MemberId", request.member_id)
+    check_not_empty("GroupId", request.group_id)
+    check_not_empty("RackId", request.rack_id)
     names = request.subscribed_topic_names
     if request.member_epoch == JOIN_EPOCH:
         if not names:
-            raise _invalid("SubscribedTopicNames must be set in first request.")
+            raise invalid_request("SubscribedTopicNames must be set in first request.")
     elif request.member_epoch < LEAVE_EPOCH:
-        raise _invalid("MemberEpoch is invalid.")
-    for name, value in (("GroupId", request.group_id), ("RackId", request.rack_id)):
-        if value is not None and len(value) > NAME_LENGTH_MAX:
-            raise _invalid(f"{name} is too long.")
+        raise invalid_request("MemberEpoch is invalid.")
+    check_lengths((("GroupId", request.group_id), ("RackId", request.rack_id)))
     if names is not None and sum(map(len, names)) > SUBSCRIPTION_SIZE_MAX:
-        raise _invalid("SubscribedTopicNames are too long.")
-
-
-def _not_empty(value: str | None, message: str) -> None:
-    if value is not None and not value.strip():
-        raise _invalid(message)
-
-
-def _invalid(message: str) -> ApiError:
-    return ApiError(ErrorCode.INVALID_REQUEST, message)
+        raise invalid_request("SubscribedTopicNames are too long.")

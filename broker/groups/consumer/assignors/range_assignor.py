@@ -15,12 +15,8 @@ Source: Kafka, RangeAssignor.java.
 
 from uuid import UUID
 
-from broker.groups.modern.assignor import (
-    Assignment,
-    Members,
-    Topics,
-    partition_count,
-)
+from broker.groups.modern.assignment import Assignment
+from broker.groups.modern.assignor import Members, Topics, partition_count
 
 
 class RangeAssignor:

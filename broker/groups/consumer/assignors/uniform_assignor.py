@@ -5,7 +5,8 @@ Source: Kafka, UniformAssignor.java.
 
 from broker.groups.consumer.assignors.uniform_heterogeneous import assign_heterogeneous
 from broker.groups.consumer.assignors.uniform_homogeneous import assign_homogeneous
-from broker.groups.modern.assignor import Assignment, Members, Topics
+from broker.groups.modern.assignment import Assignment
+from broker.groups.modern.assignor import Members, Topics
 
 
 class UniformAssignor:

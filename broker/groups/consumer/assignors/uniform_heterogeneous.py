@@ -24,13 +24,8 @@ Source: Kafka, UniformHeterogeneousAssignmentBuilder.java.
 
 from uuid import UUID
 
-from broker.groups.modern.assignor import (
-    Assignment,
-    Members,
-    Topics,
-    partition_count,
-    topic_order,
-)
+from broker.groups.modern.assignment import Assignment
+from broker.groups.modern.assignor import Members, Topics, partition_count, topic_order
 
 ROUNDS_MAX = 16
 """Each round about halves what is uneven; with equal subscriptions one is enough."""

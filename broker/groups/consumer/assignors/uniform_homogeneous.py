@@ -16,13 +16,8 @@ Source: Kafka, UniformHomogeneousAssignmentBuilder.java.
 from collections.abc import Set
 from uuid import UUID
 
-from broker.groups.modern.assignor import (
-    Assignment,
-    Members,
-    Topics,
-    partition_count,
-    topic_order,
-)
+from broker.groups.modern.assignment import Assignment
+from broker.groups.modern.assignor import Members, Topics, partition_count, topic_order
 
 
 def assign_homogeneous(

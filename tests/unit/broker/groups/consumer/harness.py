@@ -12,9 +12,11 @@ from uuid import UUID
 from broker.controller.configs.group_settings import ConsumerGroupSettings
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.groups.consumer.consumer_group import ConsumerGroup
-from broker.groups.consumer.member import Assignment, ConsumerGroupMember, MemberState
-from broker.groups.consumer.protocol import Client, ConsumerProtocol
+from broker.groups.consumer.member import ConsumerGroupMember, MemberState
+from broker.groups.consumer.protocol import ConsumerProtocol
 from broker.groups.consumer.validation import check_heartbeat
+from broker.groups.modern.assignment import Assignment
+from broker.groups.modern.member import Client
 from broker.groups.state.group_shard import GroupShard
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode

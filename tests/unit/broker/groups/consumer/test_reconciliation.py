@@ -6,13 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from broker.groups.consumer.member import (
-    Assignment,
-    ConsumerGroupMember,
-    MemberState,
-    sorted_assignment,
-)
+from broker.groups.consumer.member import ConsumerGroupMember, MemberState
 from broker.groups.consumer.reconciliation import Owned, owns_any, owns_only, reconcile
+from broker.groups.modern.assignment import Assignment, sorted_assignment
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 

@@ -4,10 +4,10 @@ from random import Random
 
 import pytest
 
-from broker.groups.consumer.changes import Changes
+from broker.groups.consumer.changes import Changes, resolved_record
 from broker.groups.consumer.consumer_group import ConsumerGroup, ResolvedRegularExpression
 from broker.groups.consumer.member import ConsumerGroupMember, MemberState
-from broker.groups.consumer.replay import GroupReplay, decode
+from broker.groups.consumer.replay import ConsumerGroupReplay, decode
 from protocol.errors import DecodeError
 from protocol.internal import consumer_group_records as r
 from protocol.internal.consumer_offsets import decode_key
@@ -23,7 +23,8 @@ def changed() -> Changes:
     changes.set_target("m1", {FOO: (1, 2)})
     changes.set_target("m2", {})
     changes.set_assignment_epoch(2)
-    changes.set_resolved("x", ResolvedRegularExpression(frozenset({"x1", "x2"}), 7, 8))
+    resolved = ResolvedRegularExpression(frozenset({"x1", "x2"}), 7, 8)
+    changes.set_resolved("x", resolved, resolved_record("g", "x", resolved))
     changes.put_current(
         first._replace(
             member_epoch=2,
@@ -42,7 +43,7 @@ def test_order_does_not_matter(seed: int) -> None:
     latest = dict(changes.records)
     keys = list(latest)
     Random(seed).shuffle(keys)
-    replay = GroupReplay()
+    replay = ConsumerGroupReplay()
     for raw in keys:
         key, value = decode_key(raw), latest[raw]
         assert isinstance(key, r.ConsumerGroupKey)
@@ -53,7 +54,7 @@ def test_order_does_not_matter(seed: int) -> None:
 
 
 def test_members_without_metadata_are_left_out() -> None:
-    replay = GroupReplay()
+    replay = ConsumerGroupReplay()
     current = r.ConsumerGroupCurrentMemberAssignmentValue(1, 0, 0, {FOO: (1,)}, {})
     key = r.ConsumerGroupCurrentMemberAssignmentKey("g", "m")
     raw = r.encode_consumer_group_current_member_assignment_value(current)
@@ -63,7 +64,7 @@ def test_members_without_metadata_are_left_out() -> None:
 
 
 def test_old_partition_metadata_is_remembered() -> None:
-    replay = GroupReplay()
+    replay = ConsumerGroupReplay()
     key = r.ConsumerGroupPartitionMetadataKey("g")
     replay.add(key, decode(key, b"anything"))
     assert replay.groups["g"].has_partition_metadata_record
@@ -81,7 +82,7 @@ def test_whole_group_written_at_once_reads_back() -> None:
     group = h.consumer_group()
     changes = Changes(group)
     changes.put_everything()
-    replay = GroupReplay()
+    replay = ConsumerGroupReplay()
     for raw, value in changes.records:
         key = decode_key(raw)
         assert isinstance(key, r.ConsumerGroupKey)

@@ -6,9 +6,9 @@ import pytest
 
 from broker.groups.consumer.validation import (
     SUBSCRIPTION_NAMES_MAX,
-    SUBSCRIPTION_SIZE_MAX,
     check_heartbeat,
 )
+from broker.groups.modern.validation import SUBSCRIPTION_SIZE_MAX
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.messages.consumer_group_heartbeat import (

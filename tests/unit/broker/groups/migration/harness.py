@@ -9,8 +9,9 @@ from broker.controller.configs.group_settings import ConsumerGroupSettings
 from broker.groups.classic.classic_group import ClassicGroup
 from broker.groups.classic.protocol import ClassicProtocol
 from broker.groups.consumer.consumer_group import ConsumerGroup
-from broker.groups.consumer.protocol import Client, ConsumerProtocol
+from broker.groups.consumer.protocol import ConsumerProtocol
 from broker.groups.migration.members import connect
+from broker.groups.modern.member import Client
 from broker.groups.modern.offload import ThreadOffload
 from broker.groups.offsets.offset_manager import OffsetManager
 from broker.groups.state.group_shard import GroupShard

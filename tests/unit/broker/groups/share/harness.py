@@ -8,7 +8,7 @@ from broker.controller.configs.group_settings import ShareGroupSettings
 from broker.controller.configs.share_group_config import ShareGroupConfig
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.coordinator.persister import SharePartitionKey
-from broker.groups.consumer.protocol import Client
+from broker.groups.modern.member import Client
 from broker.groups.offsets.offset_manager import OffsetManager
 from broker.groups.share.initializer import Codes
 from broker.groups.share.member import ShareGroupMember

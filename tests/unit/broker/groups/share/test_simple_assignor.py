@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.groups.consumer.member import Assignment
+from broker.groups.modern.assignment import Assignment
 from broker.groups.share.simple_assignor import ShareMemberSpec, SimpleAssignor
 
 FOO, BAR, GONE = UUID(int=1), UUID(int=2), UUID(int=3)

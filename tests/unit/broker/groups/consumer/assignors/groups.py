@@ -6,13 +6,8 @@ from uuid import UUID
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from broker.groups.modern.assignor import (
-    Assignment,
-    Members,
-    MemberSpec,
-    Topics,
-    TopicSpec,
-)
+from broker.groups.modern.assignment import Assignment
+from broker.groups.modern.assignor import Members, MemberSpec, Topics, TopicSpec
 
 Targets = dict[str, Assignment]
 
