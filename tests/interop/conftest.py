@@ -14,6 +14,7 @@ from bench.kafka_release import KAFKA_VERSION, KafkaRelease, KafkaReleaseError
 from bench.node import KafkaNode, OwnedNode, VarveNode
 from bench.s3_server import SERVERS
 from tests.interop.clients import LIBRARIES, Kcat
+from tests.interop.tool_server import ToolServer
 
 BROKER = os.environ.get("VARVE_INTEROP_BROKER", "varve")
 
@@ -111,14 +112,35 @@ def topic(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def kafka_tools(ran: Callable[[str], None]) -> KafkaRelease:
-    """Kafka's own tools; fails with what to install when they cannot run."""
+def kafka_release(ran: Callable[[str], None]) -> KafkaRelease:
+    """Kafka's own jars; fails with what to install when they cannot run."""
     try:
         release = KafkaRelease.resolve()
     except KafkaReleaseError as error:
         pytest.fail(str(error))
     ran(f"Java client and tools {KAFKA_VERSION}")
     return release
+
+
+@pytest.fixture(scope="session")
+def tool_servers() -> Iterator[list[ToolServer]]:
+    """The JVM of Kafka's tools, once some test has asked for it; ends with the session."""
+    servers: list[ToolServer] = []
+    yield servers
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture
+def kafka_tools(
+    kafka_release: KafkaRelease,
+    tool_servers: list[ToolServer],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> ToolServer:
+    """Kafka's own tools, unmodified, all in one JVM."""
+    if not tool_servers:
+        tool_servers.append(ToolServer(kafka_release, tmp_path_factory.mktemp("tools")))
+    return tool_servers[0]
 
 
 @pytest.fixture

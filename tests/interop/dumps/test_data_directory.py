@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from bench import wire
-from bench.kafka_release import CONSOLE_CONSUMER, DUMP_LOG, KafkaRelease
+from bench.kafka_release import CONSOLE_CONSUMER, DUMP_LOG
 from bench.node import KafkaNode, OwnedNode
 from bench.verify import verify_partition
 from tests.interop.clients import AioKafka, Confluent
 from tests.interop.conftest import BROKER, PROPERTIES, new_node
 from tests.interop.records import CODECS, Sent, sample
+from tests.interop.tool_server import ToolServer
 
 REASSIGN_PARTITIONS = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 
@@ -70,13 +71,13 @@ def fill(node: OwnedNode) -> dict[str, int]:
     }
 
 
-def dump(release: KafkaRelease, files: Iterable[Path], *options: str) -> dict[Path, str]:
+def dump(tools: ToolServer, files: Iterable[Path], *options: str) -> dict[Path, str]:
     """What DumpLogSegments prints about each file; fails on any complaint.
 
     All files at once: to start the program takes longer than to read them.
     """
     names = ",".join(map(str, files))
-    result = release.tool(DUMP_LOG, "--files", names, *options, timeout_s=300)
+    result = tools.tool(DUMP_LOG, "--files", names, *options, timeout_s=300)
     for line in (result.stdout + result.stderr).splitlines():
         assert not any(word in line for word in COMPLAINTS), line
     _, *parts = f"\n{result.stdout}".split("\nDumping ")
@@ -87,7 +88,7 @@ def dump(release: KafkaRelease, files: Iterable[Path], *options: str) -> dict[Pa
     return found
 
 
-def check_directory(release: KafkaRelease, directory: Path, counts: dict[str, int]) -> None:
+def check_directory(tools: ToolServer, directory: Path, counts: dict[str, int]) -> None:
     """Let Kafka's tool read every file of every partition named."""
     files = {
         suffix: [path for name in counts for path in sorted((directory / name).glob(f"*.{suffix}"))]
@@ -95,9 +96,9 @@ def check_directory(release: KafkaRelease, directory: Path, counts: dict[str, in
     }
     indexes = files["index"] + files["timeindex"]
     wanted = [*files["log"], *indexes, *files["snapshot"]]
-    said = dump(release, wanted, "--deep-iteration", "--print-data-log")
+    said = dump(tools, wanted, "--deep-iteration", "--print-data-log")
     assert said.keys() == set(wanted)
-    assert dump(release, indexes, "--index-sanity-check").keys() == set(indexes)
+    assert dump(tools, indexes, "--index-sanity-check").keys() == set(indexes)
     for name, count in counts.items():
         mine = {
             suffix: [
@@ -119,7 +120,7 @@ def check_directory(release: KafkaRelease, directory: Path, counts: dict[str, in
 
 
 def test_dump_log_reads_a_cleanly_stopped_directory(
-    own_broker: OwnedNode, kafka_tools: KafkaRelease
+    own_broker: OwnedNode, kafka_tools: ToolServer
 ) -> None:
     """Kafka's DumpLogSegments finds nothing wrong in logs, indexes and snapshots."""
     counts = fill(own_broker)
@@ -132,7 +133,7 @@ def test_dump_log_reads_a_cleanly_stopped_directory(
 
 
 def test_dump_log_reads_a_directory_after_kill_and_recovery(
-    own_broker: OwnedNode, kafka_tools: KafkaRelease
+    own_broker: OwnedNode, kafka_tools: ToolServer
 ) -> None:
     """The same after kill -9, once the broker has started again and stopped."""
     counts = fill(own_broker)
@@ -149,7 +150,7 @@ def test_dump_log_reads_a_directory_after_kill_and_recovery(
 
 @pytest.mark.parametrize("ending", ["clean", "killed"])
 def test_broker_starts_on_a_directory_that_kafka_wrote(
-    tmp_path: Path, kafka_tools: KafkaRelease, ran: Callable[[str], None], ending: str
+    tmp_path: Path, kafka_tools: ToolServer, ran: Callable[[str], None], ending: str
 ) -> None:
     """Topics, records of all codecs and committed offsets of released Kafka are served on."""
     kafka = KafkaNode(tmp_path / "kafka", PROPERTIES)
@@ -200,7 +201,7 @@ def test_broker_starts_on_a_directory_that_kafka_wrote(
 
 @pytest.mark.skipif(BROKER == "kafka", reason="Kafka makes them anew, or will not start")
 def test_what_lies_on_a_kafkas_disk_that_is_not_mounted_is_missed(
-    tmp_path: Path, kafka_tools: KafkaRelease
+    tmp_path: Path, kafka_tools: ToolServer
 ) -> None:
     """Its metadata log says which directory each partition is in; with the disk all is there."""
     first, second = tmp_path / "first", tmp_path / "second"
@@ -242,7 +243,7 @@ def test_what_lies_on_a_kafkas_disk_that_is_not_mounted_is_missed(
 
 
 def test_kafkas_tool_moves_a_partition_to_another_directory(
-    tmp_path: Path, kafka_tools: KafkaRelease
+    tmp_path: Path, kafka_tools: ToolServer
 ) -> None:
     """It throttles the move, asks how far it is and takes the throttle away again."""
     first, second = tmp_path / "first", tmp_path / "second"

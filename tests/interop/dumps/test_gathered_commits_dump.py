@@ -11,9 +11,10 @@ import pytest
 
 from bench import group_wire, wire
 from bench.group_wire import CommitFrame
-from bench.kafka_release import DUMP_LOG, KafkaRelease
+from bench.kafka_release import DUMP_LOG
 from bench.node import OwnedNode
 from tests.interop.conftest import new_node
+from tests.interop.tool_server import ToolServer
 
 GROUPS = [f"group-{number}" for number in range(8)]
 COMMITS = 40
@@ -78,7 +79,7 @@ def wait_for_coordinator(node: OwnedNode) -> None:
 
 
 def test_commits_of_one_moment_are_few_batches_that_kafka_reads(
-    node: OwnedNode, kafka_tools: KafkaRelease
+    node: OwnedNode, kafka_tools: ToolServer
 ) -> None:
     """In the order of the requests; and nothing of it is lost by a kill."""
     with node.connect() as connection:

@@ -4,17 +4,9 @@ No broker is needed: the log is ours, the tool and the classes are Kafka's.
 """
 
 import base64
-import json
-import shutil
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
-from uuid import UUID
 
-import pytest
-
-from bench.kafka_release import DUMP_LOG, KafkaRelease
-from config.topic import TopicConfig
 from protocol.internal.consumer_group_records import (
     ClassicMemberMetadata,
     ClassicProtocolMetadata,
@@ -44,78 +36,22 @@ from protocol.internal.consumer_group_records import (
     encode_consumer_group_target_assignment_member_value,
     encode_consumer_group_target_assignment_metadata_value,
 )
-from protocol.records.builder import build_batch
-from storage.environment.filesystem import LocalFilesystem
-from storage.log.log import Log
-from storage.types.append_origin import AppendOrigin
-from storage.types.topic_partition import TopicPartition
 from storage.types.uuid_text import format_uuid
-from tests.fakes.clock import ManualClock
-
-ROUNDS = 60
-
-RESERIALIZE = """
-import java.nio.ByteBuffer;
-import java.util.HexFormat;
-import java.util.Scanner;
-import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
-import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
-
-public class Reserialize {
-    public static void main(String[] arguments) {
-        GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
-        Scanner lines = new Scanner(System.in);
-        while (lines.hasNextLine()) {
-            String[] words = lines.nextLine().split(" ");
-            CoordinatorRecord record = serde.deserialize(
-                ByteBuffer.wrap(HexFormat.of().parseHex(words[0])),
-                ByteBuffer.wrap(HexFormat.of().parseHex(words[1]))
-            );
-            System.out.println(
-                HexFormat.of().formatHex(serde.serializeKey(record)) + " "
-                    + HexFormat.of().formatHex(serde.serializeValue(record))
-            );
-        }
-    }
-}
-"""
+from tests.interop.dumps.coordinator_log import dumped_records, write_topic
+from tests.interop.dumps.samples import (
+    ROUNDS,
+    assignment_json,
+    random_assignment,
+    random_int32,
+    random_int64,
+    random_nullable,
+    random_text,
+    random_uuid,
+)
+from tests.interop.tool_server import ToolServer
 
 Record = tuple[ConsumerGroupKey, bytes, dict[str, object]]
 """A key, an encoded value, and what Kafka's tool says of the value."""
-
-
-def random_text(random: Random) -> str:
-    return random.choice(["", "a", "grüppe", "x" * 126, "y" * 127, "z" * 300, "some.topic_1"])
-
-
-def random_nullable(random: Random) -> str | None:
-    return None if random.random() < 0.4 else random_text(random)
-
-
-def random_uuid(random: Random) -> UUID:
-    return UUID(int=random.getrandbits(128))
-
-
-def random_int32(random: Random) -> int:
-    return random.choice([-1, 0, 1, 127, 128, 1 << 20, (1 << 31) - 1])
-
-
-def random_int64(random: Random) -> int:
-    return random.choice([-1, 1, 1 << 40, -(1 << 63), (1 << 63) - 1])
-
-
-def random_assignment(random: Random) -> dict[UUID, tuple[int, ...]]:
-    return {
-        random_uuid(random): tuple(range(random.choice([0, 1, 5, 130])))
-        for _ in range(random.randrange(4))
-    }
-
-
-def assignment_json(assignment: Mapping[UUID, tuple[int, ...]]) -> list[dict[str, object]]:
-    return [
-        {"topicId": format_uuid(topic_id), "partitions": list(partitions)}
-        for topic_id, partitions in assignment.items()
-    ]
 
 
 def group_record(random: Random) -> Record:
@@ -276,72 +212,26 @@ def key_json(key: ConsumerGroupKey) -> dict[str, object]:
     return {"type": str(key.VERSION), "data": data}
 
 
-def dump(
-    kafka_tools: KafkaRelease, directory: Path, records: Sequence[tuple[bytes, bytes]]
-) -> list[tuple[object, object]]:
-    """What kafka-dump-log --offsets-decoder says of each record, with a tombstone behind each."""
-    clock = ManualClock()
-    topic_partition = TopicPartition("__consumer_offsets", 0)
-    log = Log.open(
-        str(directory / str(topic_partition)),
-        topic_partition,
-        topic_id=UUID(int=1),
-        config=TopicConfig(),
-        filesystem=LocalFilesystem(),
-        clock=clock,
-    )
-    for key, value in records:
-        now_ms = clock.now_ms()
-        batch = build_batch([(key, value, (), now_ms), (key, None, (), now_ms)])
-        log.append_as_leader(
-            memoryview(batch),
-            leader_epoch=0,
-            now_ms=now_ms,
-            origin=AppendOrigin.COORDINATOR,
-        )
-    log.close()
-    (path,) = (directory / str(topic_partition)).glob("*.log")
-    dumped = kafka_tools.tool(DUMP_LOG, "--offsets-decoder", "--files", str(path), timeout_s=120)
-    found: list[tuple[object, object]] = []
-    for line in dumped.stdout.splitlines():
-        if " key: " in line:
-            key_text, _, payload = line.split(" key: ", 1)[1].partition(" payload: ")
-            found.append(
-                (json.loads(key_text), None if payload == "<DELETE>" else json.loads(payload))
-            )
-    return found
-
-
-def reserialized(kafka_tools: KafkaRelease, directory: Path, lines: list[str]) -> list[str]:
-    """Keys and values in hexadecimal, read and written again by Kafka's serializer."""
-    if shutil.which("javac") is None:
-        pytest.fail("needs a Java that compiles: openjdk-17-jdk-headless")
-    source = directory / "Reserialize.java"
-    source.write_text(RESERIALIZE)
-    return kafka_tools.tool(
-        str(source), text="\n".join(lines) + "\n", timeout_s=120
-    ).stdout.splitlines()
-
-
-def test_kafka_dump_log_decodes_our_topic(kafka_tools: KafkaRelease, tmp_path: Path) -> None:
+def test_kafka_dump_log_decodes_our_topic(kafka_tools: ToolServer, tmp_path: Path) -> None:
     """kafka-dump-log --offsets-decoder, record by record, tombstones in between."""
     records = random_records(Random(1))
-    found = dump(
-        kafka_tools,
+    keys = [encode_consumer_group_key(key) for key, _, _ in records]
+    path = write_topic(
         tmp_path,
-        [(encode_consumer_group_key(key), value) for key, value, _ in records],
+        "__consumer_offsets",
+        [((key, value), (key, None)) for key, (_, value, _) in zip(keys, records, strict=True)],
     )
     expected: list[tuple[object, object]] = []
     for key, _, data in records:
         expected.append((key_json(key), {"version": "0", "data": data}))
         expected.append((key_json(key), None))
-    assert found == expected
+    assert dumped_records(kafka_tools, path, "--offsets-decoder") == expected
 
 
-def test_kafka_writes_the_same_bytes(kafka_tools: KafkaRelease, tmp_path: Path) -> None:
+def test_kafka_writes_the_same_bytes(kafka_tools: ToolServer) -> None:
     """Read and written again by the serializer of Kafka's group coordinator."""
     lines = [
         f"{encode_consumer_group_key(key).hex()} {value.hex()}"
         for key, value, _ in random_records(Random(2))
     ]
-    assert reserialized(kafka_tools, tmp_path, lines) == lines
+    assert kafka_tools.ask("GroupRecords", lines) == lines

@@ -3,23 +3,13 @@
 No broker is needed: the log is ours, the tools are Kafka's.
 """
 
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from uuid import UUID
 
-import pytest
-
-from bench.kafka_release import DUMP_LOG, KafkaRelease
-from config.topic import TopicConfig
-from protocol.records.builder import build_batch
-from storage.environment.filesystem import LocalFilesystem
-from storage.log.log import Log
-from storage.types.append_origin import AppendOrigin
-from storage.types.topic_partition import TopicPartition
 from storage.types.uuid_text import format_uuid
-from tests.fakes.clock import ManualClock
+from tests.interop.dumps.coordinator_log import dumped_payloads, write_topic
+from tests.interop.dumps.samples import random_uuid
+from tests.interop.tool_server import ToolServer
 from tiered.metadata.partitioner import metadata_partition
 from tiered.metadata.records import MetadataEvent, encode_event, encode_segment_snapshot
 from tiered.segment_metadata import (
@@ -34,40 +24,6 @@ from tiered.segment_metadata import (
 )
 
 EVENTS = 300
-
-RESERIALIZE = """
-import java.util.HexFormat;
-import java.util.Scanner;
-import org.apache.kafka.common.TopicIdPartition;
-import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.Uuid;
-import org.apache.kafka.server.log.remote.metadata.storage.RemoteLogMetadataTopicPartitioner;
-import org.apache.kafka.server.log.remote.metadata.storage.serialization.RemoteLogMetadataSerde;
-
-public class Reserialize {
-    public static void main(String[] arguments) {
-        RemoteLogMetadataSerde serde = new RemoteLogMetadataSerde();
-        Scanner lines = new Scanner(System.in);
-        while (lines.hasNextLine()) {
-            String[] words = lines.nextLine().split(" ");
-            if (words[0].equals("record")) {
-                byte[] bytes = HexFormat.of().parseHex(words[1]);
-                System.out.println(HexFormat.of().formatHex(serde.serialize(serde.deserialize(bytes))));
-            } else {
-                TopicPartition partition = new TopicPartition("t", Integer.parseInt(words[2]));
-                TopicIdPartition id = new TopicIdPartition(Uuid.fromString(words[1]), partition);
-                RemoteLogMetadataTopicPartitioner places =
-                    new RemoteLogMetadataTopicPartitioner(Integer.parseInt(words[3]));
-                System.out.println(places.metadataPartition(id));
-            }
-        }
-    }
-}
-"""
-
-
-def random_uuid(random: Random) -> UUID:
-    return UUID(int=random.getrandbits(128))
 
 
 def random_events(random: Random) -> list[MetadataEvent]:
@@ -160,56 +116,17 @@ def text_of(event: MetadataEvent) -> str:
             )
 
 
-def test_kafka_dump_log_decodes_our_topic(kafka_tools: KafkaRelease, tmp_path: Path) -> None:
+def test_kafka_dump_log_decodes_our_topic(kafka_tools: ToolServer, tmp_path: Path) -> None:
     """kafka-dump-log --remote-log-metadata-decoder, event by event."""
     events = random_events(Random(1))
-    clock = ManualClock()
-    topic_partition = TopicPartition("__remote_log_metadata", 0)
-    log = Log.open(
-        str(tmp_path / str(topic_partition)),
-        topic_partition,
-        topic_id=UUID(int=1),
-        config=TopicConfig(),
-        filesystem=LocalFilesystem(),
-        clock=clock,
+    path = write_topic(
+        tmp_path, "__remote_log_metadata", [[(None, encode_event(event))] for event in events]
     )
-    for event in events:
-        batch = build_batch([(None, encode_event(event), (), clock.now_ms())])
-        log.append_as_leader(
-            memoryview(batch),
-            leader_epoch=0,
-            now_ms=clock.now_ms(),
-            origin=AppendOrigin.COORDINATOR,
-        )
-    log.close()
-    (path,) = (tmp_path / str(topic_partition)).glob("*.log")
-    dumped = kafka_tools.tool(
-        DUMP_LOG, "--remote-log-metadata-decoder", "--files", str(path), timeout_s=120
-    )
-    payloads = [
-        line.split(" payload: ", 1)[1]
-        for line in dumped.stdout.splitlines()
-        if " payload: " in line
-    ]
-    assert payloads == [text_of(event) for event in events]
+    dumped = dumped_payloads(kafka_tools, path, "--remote-log-metadata-decoder")
+    assert [payload for _, payload in dumped] == [text_of(event) for event in events]
 
 
-@pytest.fixture
-def ask_kafka(kafka_tools: KafkaRelease, tmp_path: Path) -> Callable[[list[str]], list[str]]:
-    """Kafka's own classes, by a program of a few lines that Java compiles in memory."""
-    if shutil.which("javac") is None:
-        pytest.fail("needs a Java that compiles: openjdk-17-jdk-headless")
-    source = tmp_path / "Reserialize.java"
-    source.write_text(RESERIALIZE)
-
-    def ask(questions: list[str]) -> list[str]:
-        result = kafka_tools.tool(str(source), text="\n".join(questions) + "\n", timeout_s=120)
-        return result.stdout.splitlines()
-
-    return ask
-
-
-def test_kafka_writes_the_same_bytes(ask_kafka: Callable[[list[str]], list[str]]) -> None:
+def test_kafka_writes_the_same_bytes(kafka_tools: ToolServer) -> None:
     """Read and written again by Kafka's serde, also the record that only snapshots have."""
     random = Random(2)
     values = [encode_event(event) for event in random_events(random)]
@@ -218,11 +135,11 @@ def test_kafka_writes_the_same_bytes(ask_kafka: Callable[[list[str]], list[str]]
         for event in random_events(random)
         if isinstance(event, RemoteLogSegmentMetadata)
     ]
-    answers = ask_kafka([f"record {value.hex()}" for value in values])
+    answers = kafka_tools.ask("RemoteMetadata", [f"record {value.hex()}" for value in values])
     assert answers == [value.hex() for value in values]
 
 
-def test_kafka_looks_in_the_same_place(ask_kafka: Callable[[list[str]], list[str]]) -> None:
+def test_kafka_looks_in_the_same_place(kafka_tools: ToolServer) -> None:
     """The metadata partition of random partitions, for several counts."""
     random = Random(3)
     cases = [
@@ -230,7 +147,8 @@ def test_kafka_looks_in_the_same_place(ask_kafka: Callable[[list[str]], list[str
         for count in (1, 2, 50, 1000, (1 << 31) - 1)
         for _ in range(200)
     ]
-    answers = ask_kafka(
-        [f"place {format_uuid(p.topic_id)} {p.partition} {count}" for p, count in cases]
+    answers = kafka_tools.ask(
+        "RemoteMetadata",
+        [f"place {format_uuid(p.topic_id)} {p.partition} {count}" for p, count in cases],
     )
     assert answers == [str(metadata_partition(partition, count)) for partition, count in cases]

@@ -7,21 +7,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
-from bench.kafka_release import KafkaRelease
 from protocol.internal import share_group_records as r
 from storage.types.uuid_text import format_uuid
-from tests.interop.dumps.test_group_records_dump import (
+from tests.interop.dumps.coordinator_log import dumped_records, write_topic
+from tests.interop.dumps.samples import (
     ROUNDS,
     assignment_json,
-    dump,
     random_assignment,
     random_int32,
     random_int64,
     random_nullable,
     random_text,
     random_uuid,
-    reserialized,
 )
+from tests.interop.tool_server import ToolServer
 
 Record = tuple[r.ShareGroupKey, bytes, dict[str, object]]
 """A key, an encoded value, and what Kafka's tool says of the value."""
@@ -150,23 +149,26 @@ def key_json(key: r.ShareGroupKey) -> dict[str, object]:
     return {"type": str(key.VERSION), "data": data}
 
 
-def test_kafka_dump_log_decodes_our_topic(kafka_tools: KafkaRelease, tmp_path: Path) -> None:
+def test_kafka_dump_log_decodes_our_topic(kafka_tools: ToolServer, tmp_path: Path) -> None:
     """kafka-dump-log --offsets-decoder, record by record, tombstones in between."""
     records = random_records(Random(1))
-    found = dump(
-        kafka_tools, tmp_path, [(r.encode_share_group_key(key), value) for key, value, _ in records]
+    keys = [r.encode_share_group_key(key) for key, _, _ in records]
+    path = write_topic(
+        tmp_path,
+        "__consumer_offsets",
+        [((key, value), (key, None)) for key, (_, value, _) in zip(keys, records, strict=True)],
     )
     expected: list[tuple[object, object]] = []
     for key, _, data in records:
         expected.append((key_json(key), {"version": "0", "data": data}))
         expected.append((key_json(key), None))
-    assert found == expected
+    assert dumped_records(kafka_tools, path, "--offsets-decoder") == expected
 
 
-def test_kafka_writes_the_same_bytes(kafka_tools: KafkaRelease, tmp_path: Path) -> None:
+def test_kafka_writes_the_same_bytes(kafka_tools: ToolServer) -> None:
     """Read and written again by the serializer of Kafka's group coordinator."""
     lines = [
         f"{r.encode_share_group_key(key).hex()} {value.hex()}"
         for key, value, _ in random_records(Random(2))
     ]
-    assert reserialized(kafka_tools, tmp_path, lines) == lines
+    assert kafka_tools.ask("GroupRecords", lines) == lines

@@ -3,14 +3,11 @@
 No broker is needed: the log is ours, the tool is Kafka's.
 """
 
-import json
 from pathlib import Path
 from random import Random
 from typing import Any
 from uuid import UUID
 
-from bench.kafka_release import DUMP_LOG, KafkaRelease
-from config.topic import TopicConfig
 from protocol.internal.share_state import (
     ShareSnapshotValue,
     ShareStateKey,
@@ -20,13 +17,9 @@ from protocol.internal.share_state import (
     encode_share_state_key,
     encode_share_update,
 )
-from protocol.records.builder import build_batch
-from storage.environment.filesystem import LocalFilesystem
-from storage.log.log import Log
-from storage.types.append_origin import AppendOrigin
-from storage.types.topic_partition import TopicPartition
 from storage.types.uuid_text import format_uuid
-from tests.fakes.clock import ManualClock
+from tests.interop.dumps.coordinator_log import KeyValue, dumped_records, write_topic
+from tests.interop.tool_server import ToolServer
 
 RECORDS = 200
 
@@ -71,19 +64,10 @@ def as_dumped(value: ShareSnapshotValue | ShareUpdateValue) -> dict[str, Any]:
     return {"version": "0", "data": data}
 
 
-def test_kafka_dump_log_decodes_our_topic(kafka_tools: KafkaRelease, tmp_path: Path) -> None:
+def test_kafka_dump_log_decodes_our_topic(kafka_tools: ToolServer, tmp_path: Path) -> None:
     """kafka-dump-log --share-group-state-decoder, record by record, both kinds and tombstones."""
     random = Random(1)
-    clock = ManualClock()
-    topic_partition = TopicPartition("__share_group_state", 0)
-    log = Log.open(
-        str(tmp_path / str(topic_partition)),
-        topic_partition,
-        topic_id=UUID(int=1),
-        config=TopicConfig(),
-        filesystem=LocalFilesystem(),
-        clock=clock,
-    )
+    batches: list[list[KeyValue]] = []
     expected: list[tuple[Any, Any]] = []
     for number in range(RECORDS):
         kind = random.randrange(2)
@@ -103,13 +87,7 @@ def test_kafka_dump_log_decodes_our_topic(kafka_tools: KafkaRelease, tmp_path: P
             octets = encode_share_update(value)
         is_tombstone = number % 20 == 19
         raw = None if is_tombstone else octets
-        batch = build_batch([(encode_share_state_key(key), raw, (), clock.now_ms())])
-        log.append_as_leader(
-            memoryview(batch),
-            leader_epoch=0,
-            now_ms=clock.now_ms(),
-            origin=AppendOrigin.COORDINATOR,
-        )
+        batches.append([(encode_share_state_key(key), raw)])
         dumped_key = {
             "groupId": key.group_id,
             "topicId": format_uuid(key.topic_id),
@@ -117,15 +95,5 @@ def test_kafka_dump_log_decodes_our_topic(kafka_tools: KafkaRelease, tmp_path: P
         }
         dumped = None if is_tombstone else as_dumped(value)
         expected.append(({"type": str(kind), "data": dumped_key}, dumped))
-    log.close()
-    (path,) = (tmp_path / str(topic_partition)).glob("*.log")
-    result = kafka_tools.tool(
-        DUMP_LOG, "--share-group-state-decoder", "--files", str(path), timeout_s=120
-    )
-    found = []
-    for line in result.stdout.splitlines():
-        if " key: " in line:
-            key_text, payload = line.split(" key: ", 1)[1].split(" payload: ", 1)
-            value_found = None if payload == "<DELETE>" else json.loads(payload)
-            found.append((json.loads(key_text), value_found))
-    assert found == expected
+    path = write_topic(tmp_path, "__share_group_state", batches)
+    assert dumped_records(kafka_tools, path, "--share-group-state-decoder") == expected

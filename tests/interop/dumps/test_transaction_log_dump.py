@@ -3,25 +3,17 @@
 No broker is needed: the log is ours, the tool is Kafka's.
 """
 
-import json
 from pathlib import Path
 from random import Random
 from typing import Any
-from uuid import UUID
 
-from bench.kafka_release import DUMP_LOG, KafkaRelease
-from config.topic import TopicConfig
 from protocol.internal.transaction_log import (
     TransactionLogValue,
     encode_transaction_log_key,
     encode_transaction_log_value,
 )
-from protocol.records.builder import build_batch
-from storage.environment.filesystem import LocalFilesystem
-from storage.log.log import Log
-from storage.types.append_origin import AppendOrigin
-from storage.types.topic_partition import TopicPartition
-from tests.fakes.clock import ManualClock
+from tests.interop.dumps.coordinator_log import KeyValue, dumped_records, write_topic
+from tests.interop.tool_server import ToolServer
 
 RECORDS = 200
 
@@ -72,19 +64,10 @@ def as_dumped(value: TransactionLogValue, version: int) -> dict[str, Any]:
     return {"version": str(version), "data": data}
 
 
-def test_kafka_dump_log_decodes_our_topic(kafka_tools: KafkaRelease, tmp_path: Path) -> None:
+def test_kafka_dump_log_decodes_our_topic(kafka_tools: ToolServer, tmp_path: Path) -> None:
     """kafka-dump-log --transaction-log-decoder, record by record, in both versions."""
     random = Random(1)
-    clock = ManualClock()
-    topic_partition = TopicPartition("__transaction_state", 0)
-    log = Log.open(
-        str(tmp_path / str(topic_partition)),
-        topic_partition,
-        topic_id=UUID(int=1),
-        config=TopicConfig(),
-        filesystem=LocalFilesystem(),
-        clock=clock,
-    )
+    batches: list[list[KeyValue]] = []
     expected: list[tuple[Any, Any]] = []
     for number in range(RECORDS):
         name = f"transactional-id-{number}-ä"
@@ -94,22 +77,7 @@ def test_kafka_dump_log_decodes_our_topic(kafka_tools: KafkaRelease, tmp_path: P
         else:
             octets = encode_transaction_log_value(value, version)
             dumped = as_dumped(value, version)
-        batch = build_batch([(encode_transaction_log_key(name), octets, (), clock.now_ms())])
-        log.append_as_leader(
-            memoryview(batch),
-            leader_epoch=0,
-            now_ms=clock.now_ms(),
-            origin=AppendOrigin.COORDINATOR,
-        )
+        batches.append([(encode_transaction_log_key(name), octets)])
         expected.append(({"type": "0", "data": {"transactionalId": name}}, dumped))
-    log.close()
-    (path,) = (tmp_path / str(topic_partition)).glob("*.log")
-    result = kafka_tools.tool(
-        DUMP_LOG, "--transaction-log-decoder", "--files", str(path), timeout_s=120
-    )
-    found = []
-    for line in result.stdout.splitlines():
-        if " key: " in line:
-            key, payload = line.split(" key: ", 1)[1].split(" payload: ", 1)
-            found.append((json.loads(key), None if payload == "<DELETE>" else json.loads(payload)))
-    assert found == expected
+    path = write_topic(tmp_path, "__transaction_state", batches)
+    assert dumped_records(kafka_tools, path, "--transaction-log-decoder") == expected

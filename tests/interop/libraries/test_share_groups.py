@@ -109,7 +109,9 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnedNode]:
 
 
 @pytest.fixture
-def join(node: OwnedNode, topic: str, kafka_tools: KafkaRelease, tmp_path: Path) -> Iterator[Join]:
+def join(
+    node: OwnedNode, topic: str, kafka_release: KafkaRelease, tmp_path: Path
+) -> Iterator[Join]:
     """Members of the test's own group."""
     admin = AdminClient({"bootstrap.servers": node.address})
     for future in admin.create_topics([NewTopic(topic, 1, 1)]).values():
@@ -119,7 +121,7 @@ def join(node: OwnedNode, topic: str, kafka_tools: KafkaRelease, tmp_path: Path)
     def start(mode: str = "explicit", **settings: str) -> Member:
         arguments = [node.address, f"group-{topic}"[:100], topic, mode]
         arguments += [f"{name.replace('_', '.')}={value}" for name, value in settings.items()]
-        command = command_of(kafka_tools, "ShareMember", *arguments)
+        command = command_of(kafka_release, "ShareMember", *arguments)
         members.append(Member(command, tmp_path / f"member-{len(members)}.log"))
         return members[-1]
 

@@ -13,11 +13,10 @@ from bench.kafka_release import (
     CONSUMER_GROUPS,
     GET_OFFSETS,
     VERIFIABLE_CONSUMER,
-    VERIFIABLE_PRODUCER,
-    KafkaRelease,
 )
 from bench.node import OwnedNode
 from tests.interop.libraries.test_library_transactions import committed_offset, committed_values
+from tests.interop.tool_server import ToolServer
 
 FEATURES = "org.apache.kafka.tools.FeatureCommand"
 GROUPS = "org.apache.kafka.tools.GroupsCommand"
@@ -31,7 +30,7 @@ def words_of(tool: Callable[..., CompletedProcess[str]], *arguments: str) -> lis
 
 
 def test_transactional_message_copier(
-    coordinators: OwnedNode, topic: str, kafka_tools: KafkaRelease
+    coordinators: OwnedNode, topic: str, kafka_tools: ToolServer
 ) -> None:
     """One copier of Kafka's system tests; then kafka-transactions looks, several times at once."""
     server = ("--bootstrap-server", coordinators.address)
@@ -70,7 +69,7 @@ def test_transactional_message_copier(
 
 @pytest.mark.slow
 def test_transactional_message_copiers(
-    coordinators: OwnedNode, topic: str, kafka_tools: KafkaRelease
+    coordinators: OwnedNode, topic: str, kafka_tools: ToolServer
 ) -> None:
     """Two copiers of Kafka's system tests, with random aborts; then kafka-transactions looks."""
     server = ("--bootstrap-server", coordinators.address)
@@ -79,16 +78,9 @@ def test_transactional_message_copiers(
     with coordinators.connect() as connection:
         wire.create_topic(connection, source, 2)
         wire.create_topic(connection, sink, 2)
-    kafka_tools.tool(
-        VERIFIABLE_PRODUCER,
-        *server,
-        "--topic",
-        source,
-        "--max-messages",
-        str(count),
-        "--acks",
-        "-1",
-    )
+        for partition in range(2):
+            values = [b"%d" % number for number in range(partition, count, 2)]
+            wire.produce(connection, source, partition, wire.record_batch(values))
 
     def copy(partition: int) -> list[dict[str, object]]:
         held = kafka_tools.tool(
@@ -130,7 +122,7 @@ def test_transactional_message_copiers(
 
 
 def test_verifiable_consumer_and_groups_tool(
-    coordinators: OwnedNode, topic: str, kafka_tools: KafkaRelease
+    coordinators: OwnedNode, topic: str, kafka_tools: ToolServer
 ) -> None:
     """A VerifiableConsumer of the new protocol; the group tools look, several times at once."""
     server = ("--bootstrap-server", coordinators.address)
@@ -164,7 +156,7 @@ def test_verifiable_consumer_and_groups_tool(
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_verifiable_consumers_and_groups_tool(
-    coordinators: OwnedNode, topic: str, kafka_tools: KafkaRelease, protocol: str
+    coordinators: OwnedNode, topic: str, kafka_tools: ToolServer, protocol: str
 ) -> None:
     """VerifiableConsumer of both protocols; Kafka's group tools look at what it did."""
     server = ("--bootstrap-server", coordinators.address)
@@ -201,7 +193,7 @@ def test_verifiable_consumers_and_groups_tool(
     assert "was successful" in kafka_tools.tool(CONSUMER_GROUPS, *group, "--delete").stdout
 
 
-def test_kafka_features(coordinators: OwnedNode, kafka_tools: KafkaRelease) -> None:
+def test_kafka_features(coordinators: OwnedNode, kafka_tools: ToolServer) -> None:
     """kafka-features shows what is finalised."""
     server = ("--bootstrap-server", coordinators.address)
     shown = kafka_tools.tool(FEATURES, *server, "describe").stdout

@@ -20,17 +20,17 @@ from bench.kafka_release import (
     TOPICS,
     VERIFIABLE_CONSUMER,
     VERIFIABLE_PRODUCER,
-    KafkaRelease,
 )
 from bench.node import OwnedNode
 from tests.interop.records import CODECS
+from tests.interop.tool_server import ToolServer
 
 
 def bootstrap(broker: OwnedNode) -> tuple[str, str]:
     return "--bootstrap-server", broker.address
 
 
-def test_kafka_topics(broker: OwnedNode, topic: str, kafka_tools: KafkaRelease) -> None:
+def test_kafka_topics(broker: OwnedNode, topic: str, kafka_tools: ToolServer) -> None:
     """kafka-topics creates, describes, grows, lists and deletes a topic."""
     server = bootstrap(broker)
     created = kafka_tools.tool(
@@ -63,7 +63,7 @@ def test_kafka_topics(broker: OwnedNode, topic: str, kafka_tools: KafkaRelease) 
 
 
 def test_console_producer_and_consumer(
-    broker: OwnedNode, topic: str, kafka_tools: KafkaRelease
+    broker: OwnedNode, topic: str, kafka_tools: ToolServer
 ) -> None:
     """Keys, headers and nulls in all codecs, produced idempotently, consumed by a group."""
     expected = []
@@ -90,7 +90,7 @@ def test_console_producer_and_consumer(
     ]
 
 
-def test_kafka_configs(broker: OwnedNode, topic: str, kafka_tools: KafkaRelease) -> None:
+def test_kafka_configs(broker: OwnedNode, topic: str, kafka_tools: ToolServer) -> None:
     """kafka-configs sets, shows, refuses and removes topic settings, and shows a broker's."""
     with broker.connect() as connection:
         wire.create_topic(connection, topic)
@@ -128,7 +128,7 @@ def test_kafka_configs(broker: OwnedNode, topic: str, kafka_tools: KafkaRelease)
     assert "  num.partitions=1 sensitive=false" in of_broker
 
 
-def test_kafka_consumer_groups(broker: OwnedNode, topic: str, kafka_tools: KafkaRelease) -> None:
+def test_kafka_consumer_groups(broker: OwnedNode, topic: str, kafka_tools: ToolServer) -> None:
     """kafka-consumer-groups lists, describes, resets and deletes a group."""
     with broker.connect() as connection:
         wire.create_topic(connection, topic)
@@ -169,7 +169,7 @@ def test_kafka_consumer_groups(broker: OwnedNode, topic: str, kafka_tools: Kafka
 
 
 def test_verifiable_producer_and_consumer(
-    broker: OwnedNode, topic: str, kafka_tools: KafkaRelease
+    broker: OwnedNode, topic: str, kafka_tools: ToolServer
 ) -> None:
     """Kafka's system-test clients: every value acknowledged once, consumed once, committed."""
     count = 2000
@@ -199,7 +199,7 @@ def test_verifiable_producer_and_consumer(
 
 
 def test_offsets_log_dirs_and_delete_records(
-    broker: OwnedNode, topic: str, kafka_tools: KafkaRelease
+    broker: OwnedNode, topic: str, kafka_tools: ToolServer
 ) -> None:
     """kafka-get-offsets, kafka-log-dirs and kafka-delete-records agree on one partition."""
     batch = wire.record_batch([b"x" * 50] * 10)
@@ -226,7 +226,7 @@ def test_offsets_log_dirs_and_delete_records(
     assert first == f"{topic}:0:12\n"
 
 
-def test_broker_api_versions(broker: OwnedNode, kafka_tools: KafkaRelease) -> None:
+def test_broker_api_versions(broker: OwnedNode, kafka_tools: ToolServer) -> None:
     """The Java client can use what the broker advertises for the core of the protocol."""
     text = kafka_tools.tool(BROKER_API_VERSIONS, *bootstrap(broker)).stdout
     for api in ("Produce(0)", "Fetch(1)", "Metadata(3)", "OffsetCommit(8)", "JoinGroup(11)"):
@@ -236,7 +236,7 @@ def test_broker_api_versions(broker: OwnedNode, kafka_tools: KafkaRelease) -> No
     assert "Produce(0): 0 to " in text
 
 
-def test_performance_tools(broker: OwnedNode, topic: str, kafka_tools: KafkaRelease) -> None:
+def test_performance_tools(broker: OwnedNode, topic: str, kafka_tools: ToolServer) -> None:
     """The producer, consumer and end-to-end tools run to their end and count everything."""
     server = bootstrap(broker)
     produced = kafka_tools.tool(
@@ -260,7 +260,7 @@ def test_performance_tools(broker: OwnedNode, topic: str, kafka_tools: KafkaRele
 
 @pytest.mark.parametrize("assignor", ["Range", "RoundRobin", "Sticky", "CooperativeSticky"])
 def test_java_assignors(
-    broker: OwnedNode, topic: str, kafka_tools: KafkaRelease, assignor: str
+    broker: OwnedNode, topic: str, kafka_tools: ToolServer, assignor: str
 ) -> None:
     """Each of Java's classic assignors gets its assignment through the coordinator."""
     with broker.connect() as connection:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from bench import wire
-from bench.kafka_release import KafkaRelease
 from bench.node import OwnedNode
 from tests.interop.conftest import BROKER, new_node
 from tests.interop.libraries.test_share_groups import PROPERTIES
+from tests.interop.tool_server import ToolServer
 
 CONFIGS = "kafka.admin.ConfigCommand"
 GROUPS = "org.apache.kafka.tools.GroupsCommand"
@@ -37,7 +37,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnedNode]:
 class Tool:
     """kafka-share-groups for one group."""
 
-    def __init__(self, tools: KafkaRelease, node: OwnedNode, group: str) -> None:
+    def __init__(self, tools: ToolServer, node: OwnedNode, group: str) -> None:
         self._tools = tools
         self._server = ("--bootstrap-server", node.address)
         self._group = group
@@ -64,7 +64,7 @@ class Tool:
 
 
 @pytest.mark.slow
-def test_share_groups_tool(node: OwnedNode, topic: str, kafka_tools: KafkaRelease) -> None:
+def test_share_groups_tool(node: OwnedNode, topic: str, kafka_tools: ToolServer) -> None:
     """A group reads, is looked at, put back, and deleted."""
     server = ("--bootstrap-server", node.address)
     group = f"group-{topic}"
@@ -113,7 +113,7 @@ def test_share_groups_tool(node: OwnedNode, topic: str, kafka_tools: KafkaReleas
     assert group not in kafka_tools.tool(SHARE_GROUPS, *server, "--list").stdout
 
 
-def test_verifiable_share_consumer(node: OwnedNode, topic: str, kafka_tools: KafkaRelease) -> None:
+def test_verifiable_share_consumer(node: OwnedNode, topic: str, kafka_tools: ToolServer) -> None:
     """The consumer of Kafka's system tests acknowledges all there is."""
     count = 1000
     with node.connect() as connection:

@@ -1,0 +1,61 @@
+"""A topic of our own log in a directory, and what Kafka's DumpLogSegments says of its records."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from bench.kafka_release import DUMP_LOG
+from config.topic import TopicConfig
+from protocol.records.builder import build_batch
+from storage.environment.filesystem import LocalFilesystem
+from storage.log.log import Log
+from storage.types.append_origin import AppendOrigin
+from storage.types.topic_partition import TopicPartition
+from tests.fakes.clock import ManualClock
+from tests.interop.tool_server import ToolServer
+
+KeyValue = tuple[bytes | None, bytes | None]
+
+
+def write_topic(directory: Path, topic: str, batches: Iterable[Sequence[KeyValue]]) -> Path:
+    """Append batches as a coordinator does; the one segment's file."""
+    clock = ManualClock()
+    topic_partition = TopicPartition(topic, 0)
+    log = Log.open(
+        str(directory / str(topic_partition)),
+        topic_partition,
+        topic_id=UUID(int=1),
+        config=TopicConfig(),
+        filesystem=LocalFilesystem(),
+        clock=clock,
+    )
+    for records in batches:
+        now_ms = clock.now_ms()
+        batch = build_batch([(key, value, (), now_ms) for key, value in records])
+        log.append_as_leader(
+            memoryview(batch), leader_epoch=0, now_ms=now_ms, origin=AppendOrigin.COORDINATOR
+        )
+    log.close()
+    (path,) = (directory / str(topic_partition)).glob("*.log")
+    return path
+
+
+def dumped_payloads(tools: ToolServer, path: Path, decoder: str) -> list[tuple[str, str]]:
+    """Key, empty where there is none, and payload of each record, as the tool prints them."""
+    said = tools.tool(DUMP_LOG, decoder, "--files", str(path), timeout_s=120).stdout
+    found = []
+    for line in said.splitlines():
+        before, mark, payload = line.partition(" payload: ")
+        if mark:
+            found.append((before.partition(" key: ")[2], payload))
+    return found
+
+
+def dumped_records(tools: ToolServer, path: Path, decoder: str) -> list[tuple[Any, Any]]:
+    """Key and value of each record, from the tool's JSON; None is a tombstone."""
+    return [
+        (json.loads(key), None if payload == "<DELETE>" else json.loads(payload))
+        for key, payload in dumped_payloads(tools, path, decoder)
+    ]
