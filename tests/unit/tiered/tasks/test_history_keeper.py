@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from storage.environment.randomness import SeededRandomness
-from tests.unit.tiered.tasks.history_world import INTERVAL_MS, KEY, copied, offsets_told, told
+from tests.harness.history_world import INTERVAL_MS, KEY, copied, offsets_told, told
 from tests.unit.tiered.tasks.task_world import PARTITION, World, tiered_config
 from tests.unit.tiered.tasks.test_copier_crashes import KINDS, Ending, PowerOff
 from tiered.errors import StoreDeniedError, StoreTimeoutError, StoreUnavailableError

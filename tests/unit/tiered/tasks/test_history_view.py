@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.tiered.tasks.history_world import copied
+from tests.harness.history_world import copied
 from tests.unit.tiered.tasks.task_world import PARTITION, World
 from tiered.errors import RemoteStorageNotReadyError
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentEpoch

@@ -6,8 +6,8 @@ import pytest
 
 from protocol.records.control import build_end_transaction_marker
 from storage.types.append_origin import AppendOrigin
+from tests.harness.history_world import INTERVAL_MS, KEY, copied, told, until_told
 from tests.unit.storage.log.log_model import append, make_batch
-from tests.unit.tiered.tasks.history_world import INTERVAL_MS, KEY, copied, told, until_told
 from tests.unit.tiered.tasks.task_world import PARTITION, World
 from tiered.errors import (
     CorruptRemoteDataError,
