@@ -30,7 +30,7 @@ from broker.handlers.fetch import FetchHandler
 from broker.handlers.produce import ProduceHandler
 from broker.handlers.share_fetch import ShareFetchHandler
 from broker.network.admin_http import AdminServer, Page, Query
-from broker.network.iteration_end import TurnEnd
+from broker.network.iteration_end import IterationEnd
 from broker.network.server import LIMIT_KEYS, LISTENER_KEYS, WORKER_KEYS, NetworkServer
 from broker.node.dynamic_settings import DynamicSettings
 from broker.node.node_directories import NodeDirectories
@@ -157,7 +157,7 @@ class Broker:
         self.background: Background | None = None
         self.apis: KafkaApis | None = None
         self.timer = TimerWheel(self.loop, self.clock)
-        self.turn_end = TurnEnd(self.loop.call_soon, self.clock)
+        self.iteration_end = IterationEnd(self.loop.call_soon, self.clock)
         self.disk = Disks(disk_threads(settings), log_dirs)
         self.writers = DirectoryWriters(self.loop, self.clock, log_dirs, self.disk)
         self.lookups = Lookups()
@@ -349,7 +349,7 @@ class Broker:
             self.randomness,
             self.replicas,
             controller,
-            at_turn_end=self.turn_end.call,
+            at_turn_end=self.iteration_end.call,
             alerts=self.alerts,
         )
         await self.groups.start()
@@ -477,9 +477,9 @@ class Broker:
             loop=self.loop,
             clock=self.clock,
             timer=self.timer,
-            cold_reads=self.replicas.cold_reads,
+            read_cold=self.replicas.cold_reads.run,
             router=self.apis,
-            turn_end=self.turn_end,
+            iteration_end=self.iteration_end,
             connections_max=self.descriptors.connections,
             free_descriptors=lambda: self.filesystem.open_files.evict(EVICTED_AT_ONCE),
             alerts=self.alerts,

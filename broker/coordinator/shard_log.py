@@ -45,7 +45,7 @@ from storage.types.topic_partition import TopicPartition
 logger = logging.getLogger(__name__)
 
 AtTurnEnd = Callable[[Callable[[], None]], object]
-"""Has something done when the loop's iteration ends (`TurnEnd.call`), or after a linger."""
+"""Has something done when the loop's iteration ends (`IterationEnd.call`), or after a linger."""
 
 HELD_MAX: Final = 100
 HELD_BYTES_MAX: Final = 64 * 1024

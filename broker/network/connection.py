@@ -1,102 +1,151 @@
 """One client connection: frames in, responses out, in order.
 
-    socket ─recv_into─> shared buffer ──whole frames──> request channel ──> handler
-                          │ a frame that is not whole yet                     │
-                          └> ReceiveBuffer of its own                         v
-    socket <──Sender── responses, in the order of their requests <──── ResponseSlot
+    socket ─recv_into─> FrameReader.buffer ──whole frames──> request channel ──> handler
+                          │ a frame that is not whole yet                           │
+                          └> ReceiveBuffer of its own                               v
+    socket <──Sender── responses, in the order of their requests <──────── ResponseSlot
 
 Answers that are given while requests are being handled leave in one send when the last of them has
-been; so do, at the end of the loop's turn, those given later by whoever asks for it first
-(`gather_answers`, `broker.network.iteration_end`). Other late answers leave at once.
+been; so do, at the end of the event loop iteration, those given later by a caller that asks for it
+first (`gather_answers`, `broker.network.iteration_end`). Other late answers leave at once.
 
-The reading half is READING (`_paused` is 0, the poller watches the socket) or PAUSED for one or
-more reasons, a bit each; it reads again when the last bit is cleared:
+How bytes become frames is `protocol.framing`'s; why the socket is not read for a while is
+`broker.network.read_gate`'s. Frames that had been received before the pause wait in the reader: at
+most one shared buffer's worth, or a whole frame that the channel did not take. Both are charged
+like any other received bytes.
 
-    PAUSED_BY_CHANNEL   the request channel is full            cleared by RequestChannel
-    PAUSED_BY_MEMORY    queued.max.request.bytes is used up    cleared by Processor.sweep
-    PAUSED_BY_BACKLOG   too many unanswered requests, or       cleared when answers have left
-                        too many of them parked, or answers
-                        that the peer does not take
-    PAUSED_BY_TURN      its requests took their turn's time    cleared in the loop's next turn
-    PAUSED_BY_ROUND     too many sockets are readable at once  cleared in the loop's next turns
-    PAUSED_BY_DISK      a directory that it writes to is       cleared by DirectoryWriter
-                        behind
-    PAUSED_BY_STOP      the broker stops                       never cleared
-
-What had been received before the pause waits: bytes in `_unparsed`, at most one shared buffer's
-worth, or a whole frame that the channel did not take in `_frame`. Both are charged like any other
-received bytes.
-
-A frame's memoryview is valid until the handler returns or first awaits: whoever needs it longer
-copies it, or asks `keep` for a frame that has memory of its own. Requests of one connection start
-in order and are answered in order; several may be under way (Kafka allows one).
+A frame's memoryview is valid until the handler returns or first awaits: a handler that needs it
+longer copies it, or asks `keep` for a frame that has memory of its own. Requests of one connection
+start in order and are answered in order; several may be under way (Kafka allows one).
 """
 
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol
 
 from broker.network.connection_info import ConnectionInfo
+from broker.network.loop_resources import LoopResources
+from broker.network.read_gate import (
+    PAUSED_BY_BACKLOG,
+    PAUSED_BY_CHANNEL,
+    PAUSED_BY_DISK,
+    PAUSED_BY_READ_BUDGET,
+    PAUSED_BY_TIME_LIMIT,
+    GateState,
+    ReadGate,
+)
 from broker.network.receive_buffers import ReceiveBuffer
 from broker.network.response import Pieces, ResponseSlot, bytes_of
 from broker.network.sender import Sender
 from broker.network.stream import Stream
+from protocol.framing import FrameReader
 
 if TYPE_CHECKING:
-    from broker.network.processor import Processor
+    from storage.types.file_slice import FileSlice
 
-UNANSWERED_MAX = 256
+UNANSWERED_MAX: Final = 256
 """Requests of one connection under way at once; more stay in the socket."""
 
-PARKED_MAX = 8
+PARKED_MAX: Final = 8
 """Polls (Fetch, ShareFetch) of one connection that wait at once: clients have one under way per
 broker, and as answers keep their order, what is behind them would not be answered either."""
 
-PAUSED_BY_CHANNEL = 1
-PAUSED_BY_MEMORY = 2
-PAUSED_BY_BACKLOG = 4
-PAUSED_BY_STOP = 8
-PAUSED_BY_TURN = 16
-PAUSED_BY_ROUND = 32
-PAUSED_BY_DISK = 64
-
-KEPT_SHARE = 8
+KEPT_SHARE: Final = 8
 """What is kept is at least this part of its frame: else it is copied, and the frame is free."""
 
-_PAUSED_BRIEFLY = PAUSED_BY_TURN | PAUSED_BY_ROUND
+CLOCK_CHECK_MASK: Final = 7
+"""The clock is read after every eighth request."""
 
-TURN_MS = 1.0
-"""How long the requests of one receive may take before other connections get their turn: 256 KiB
-of the smallest ones take half a second."""
-
-TURN_CHECK_MASK = 7
-"""The clock is looked at after every eighth request."""
-
-QUEUED_BYTES_MAX = 1024 * 1024
+QUEUED_BYTES_MAX: Final = 1024 * 1024
 """Response bytes (not files) a peer may leave untaken before we stop reading its requests."""
 
-QUEUED_BYTES_SHARE = 64 * 1024
+QUEUED_BYTES_SHARE: Final = 64 * 1024
 """The same when all slow readers together hold what they may."""
 
-QUEUED_PIECES_MAX = 2048
+QUEUED_PIECES_MAX: Final = 2048
 """Pieces of responses a peer may leave untaken: a small one costs several times its bytes."""
+
+_WATCHED: Final = GateState.WATCHED
+_NO_FRAME: Final = memoryview(b"")
+
+
+class Channel(Protocol):
+    """Takes requests: `broker.network.request_channel.RequestChannel`."""
+
+    def offer(self, connection: "Connection", frame: memoryview) -> bool:
+        """Take a frame, valid during the call; False: it is to be offered again after `resume`."""
+        ...
+
+
+class Owner(Protocol):
+    """What a connection needs of its `Processor`.
+
+    Attributes:
+        bytes_received, bytes_sent: Counted by the connections.
+    """
+
+    bytes_received: int
+    bytes_sent: int
+
+    @property
+    def resources(self) -> LoopResources:
+        """What all connections of the event loop share."""
+        ...
+
+    @property
+    def channel(self) -> Channel:
+        """Where requests go."""
+        ...
+
+    @property
+    def frame_size_max(self) -> int:
+        """`socket.request.max.bytes`."""
+        ...
+
+    @property
+    def now_ms(self) -> float:
+        """Monotonic milliseconds."""
+        ...
+
+    @property
+    def time_limit_ms(self) -> float:
+        """How long requests of one receive may take."""
+        ...
+
+    def resume_in_next_iteration(self, connection: "Connection") -> None:
+        """After PAUSED_BY_TIME_LIMIT."""
+        ...
+
+    def settle_in_next_iteration(self, connection: "Connection") -> None:
+        """After PAUSED_BY_BACKLOG, with frames that were put back."""
+        ...
+
+    def wait_for_memory(self, connection: "Connection") -> None:
+        """Pause until `queued.max.request.bytes` has room."""
+        ...
+
+    def warm(self, connection: "Connection", slice_: "FileSlice") -> None:
+        """Have a thread read a slice into the page cache, then call `warmed`."""
+        ...
+
+    def connection_closed(self, connection: "Connection", reason: str | None) -> None:
+        """The connection is closed; `reason` None: nothing to log."""
+        ...
 
 
 class Connection:
-    """See the module. Owned by one `Processor`; touched on the loop's thread only."""
+    """See the module. Owned by one `Processor`; used on the loop's thread only."""
 
     __slots__ = (
         "_accounted",
-        "_frame",
+        "_gate",
+        "_gathers",
         "_held_bytes",
-        "_in_turn",
-        "_lent",
-        "_paused",
         "_pending",
-        "_prefix",
+        "_poller",
+        "_reader",
         "_sender",
-        "_unparsed",
         "_warming",
         "_writing",
         "client_id",
@@ -106,79 +155,72 @@ class Connection:
         "info",
         "last_active_ms",
         "on_closed",
+        "owner",
         "parked",
-        "processor",
         "requests",
         "stream",
         "waiting_in_channel",
     )
 
-    def __init__(self, stream: Stream, info: ConnectionInfo, processor: "Processor") -> None:
+    def __init__(self, stream: Stream, info: ConnectionInfo, owner: Owner) -> None:
+        resources = owner.resources
         self.stream = stream
         self.fd = stream.fileno()
         self.info = info
-        self.processor = processor
+        self.owner = owner
         self.closed = False
         self.client_id: str | None = None
         self.client_id_raw: bytes = b""
-        # Told once, by whoever keeps something for as long as the connection lives.
+        # Called once, for what is kept as long as the connection lives.
         self.on_closed: Callable[[Connection], None] | None = None
         self.last_active_ms = 0.0
         self.requests = 0
         self.waiting_in_channel = 0
         # Polls that wait; kept by their purgatory.
         self.parked = 0
+        self._poller = resources.poller
+        self._gate = ReadGate(resources.poller, self.fd)
+        self._reader: FrameReader[ReceiveBuffer] = FrameReader(
+            resources.receive_buffer, resources.buffers, size_max=owner.frame_size_max
+        )
         self._sender = Sender(stream)
         self._pending: deque[ResponseSlot] = deque()
-        self._frame: ReceiveBuffer | None = None
-        # The frame with memory of its own that is being handled.
-        self._lent: ReceiveBuffer | None = None
-        self._prefix = b""
-        self._unparsed: memoryview[int] | None = None
-        self._paused = 0
         self._writing = False
         self._warming = False
-        self._in_turn = False
-        # Answers that are ready and wait for one before them; and what of all answers in memory
-        # `ResponseMemory` has been told.
+        # Answers are gathered, to leave in one send.
+        self._gathers = False
+        # Bytes of answers that are ready and wait for one before them; and bytes of all answers in
+        # memory, as last counted by `ResponseMemory`.
         self._held_bytes = 0
         self._accounted = 0
 
     # -- reading ---------------------------------------------------------------------------------
 
+    def start(self) -> None:
+        """Watch the socket, and read what has come before it was watched."""
+        self._gate.watch(self.on_readable)
+        self.on_readable()
+
     def on_readable(self) -> None:
         """The socket has bytes, or the peer has closed it."""
-        if self.processor.loop_turn.admits(self):
+        if self.owner.resources.read_budget.has_budget_for(self):
             self._read()
 
-    def put_aside(self) -> None:
-        """Others are read first."""
-        self.pause(PAUSED_BY_ROUND)
+    def defer_read(self) -> None:
+        """Other sockets are read first."""
+        self.pause(PAUSED_BY_READ_BUDGET)
 
-    def take_up(self) -> None:
-        """Read what has come since `put_aside`."""
-        if self.closed:
-            return
-        self.resume(PAUSED_BY_ROUND)
-        if not self._paused and not self.closed:
+    def read_deferred(self) -> None:
+        """Read what has come since `defer_read`."""
+        self.resume(PAUSED_BY_READ_BUDGET)
+        if self._gate.state is _WATCHED:
             self._read()
 
     def _read(self) -> None:
-        processor = self.processor
-        frame = self._frame
+        owner = self.owner
+        reader = self._reader
         try:
-            if frame is None:
-                shared = processor.shared
-                prefix = self._prefix
-                if prefix:
-                    kept = len(prefix)
-                    shared[:kept] = prefix
-                    count = self.stream.recv_into(shared[kept:])
-                    end = kept + count
-                else:
-                    count = end = self.stream.recv_into(shared)
-            else:
-                count = self.stream.recv_into(frame.view[frame.filled : frame.size])
+            count = self.stream.recv_into(reader.buffer)
         except BlockingIOError:
             return
         except OSError as error:
@@ -187,115 +229,84 @@ class Connection:
         if count == 0:
             self.close(None)
             return
-        processor.bytes_received += count
-        self.last_active_ms = processor.now_ms
-        if frame is None:
-            self._prefix = b""
-            self._turn(processor.shared[:end], ours=False)
-            return
-        processor.buffers.arrived(frame, count)
-        if frame.filled == frame.size:
-            self._offer_frame(frame)
-        elif processor.buffers.exhausted:
-            processor.wait_for_memory(self)
+        owner.bytes_received += count
+        self.last_active_ms = owner.now_ms
+        frames = reader.next_frames(count)
+        if frames:
+            self._handle(frames)
+        elif reader.memory is not None or reader.error is not None:
+            self._check_rest()
 
-    def _offer_frame(self, frame: ReceiveBuffer) -> None:
-        """Handle a frame that came in pieces; keep it when the channel is full."""
-        processor = self.processor
-        self._frame = None
-        self._lent = frame
-        self._in_turn = True
-        taken = True
-        try:
-            taken = processor.channel.offer(self, frame.view[: frame.size])
-        finally:
-            self._in_turn = False
-            self._lent = None
-            if taken or self.closed:
-                processor.buffers.give_back(frame)
-            else:
-                self._frame = frame
-        if not taken:
-            self.pause(PAUSED_BY_CHANNEL)
-        self._end_turn()
+    def _handle(self, frames: list[memoryview], *, resumed: bool = False) -> None:
+        """Hand frames, and those behind them, to the request channel; then send the answers.
 
-    def _turn(self, data: memoryview, *, ours: bool) -> None:
-        """Handle what is whole in `data`, keep the rest, send the answers.
-
-        `ours`: the bytes stay as they are until we let go of them; the shared buffer's do not.
+        Args:
+            frames: Given out by the reader.
+            resumed: They were put back before: eight of them are not granted again.
         """
-        self._in_turn = True
+        owner = self.owner
+        reader = self._reader
+        gate = self._gate
+        offer = owner.channel.offer
+        reason = count = 0
+        end_ms = owner.now_ms + owner.time_limit_ms if resumed else 0.0
+        self._gathers = True
         try:
-            self._parse(data, ours)
+            while frames:
+                left = len(frames)
+                for frame in frames:
+                    if not offer(self, frame):
+                        reason = PAUSED_BY_CHANNEL
+                        break
+                    left -= 1
+                    if self.closed or not (left or reader.has_more):
+                        break
+                    if gate.reasons & PAUSED_BY_DISK:
+                        reason = PAUSED_BY_DISK
+                        break
+                    if self._must_pause():
+                        reason = PAUSED_BY_BACKLOG
+                        break
+                    count += 1
+                    if not count & CLOCK_CHECK_MASK:
+                        now_ms = owner.now_ms
+                        if not end_ms:
+                            # The first eight are granted, so that a few never need the clock.
+                            end_ms = now_ms + owner.time_limit_ms
+                        elif now_ms >= end_ms:
+                            reason = PAUSED_BY_TIME_LIMIT
+                            break
+                if self.closed:
+                    break
+                if reason:
+                    reader.put_back(frames[len(frames) - left :])
+                    break
+                if not reader.has_more:
+                    break
+                frames = reader.next_frames()
+        except BaseException:
+            # What is behind the frame is lost, so no further frame could be found.
+            self.close("internal error")
+            raise
         finally:
-            self._in_turn = False
-        self._end_turn()
+            self._gathers = False
+            if reader.lent is not None:
+                frame = _NO_FRAME
+                reader.release(frames)
+        if reason:
+            self.pause(reason)
+            if reason == PAUSED_BY_TIME_LIMIT and not self.closed:
+                owner.resume_in_next_iteration(self)
+        elif reader.memory is not None or reader.error is not None:
+            self._check_rest()
+        self._send_answers()
 
-    def _parse(self, data: memoryview, ours: bool) -> None:
-        processor = self.processor
-        offer = processor.channel.offer
-        size_max = processor.frame_size_max
-        end = len(data)
-        at = 0
-        count = 0
-        turn_end_ms = processor.now_ms + processor.turn_ms if ours else 0.0
-        while at + 4 <= end:
-            size = int.from_bytes(data[at : at + 4], "big", signed=True)
-            if size < 8 or size > size_max:
-                self.close(f"frame of {size} bytes announced; 8 to {size_max} are allowed")
-                return
-            start = at + 4
-            at = start + size
-            if at > end:
-                self._begin_frame(data[start:end], size)
-                return
-            if not offer(self, data[start:at]):
-                # Not taken: the frame itself and all behind it wait.
-                self._keep(data[start - 4 :], ours, PAUSED_BY_CHANNEL)
-                return
-            if self.closed:
-                return
-            if self._paused & PAUSED_BY_DISK and at < end:
-                self._keep(data[at:], ours, PAUSED_BY_DISK)
-                return
-            if self._must_pause() and at < end:
-                self._keep(data[at:], ours, PAUSED_BY_BACKLOG)
-                return
-            count += 1
-            if count & TURN_CHECK_MASK == 0 and at < end:
-                now_ms = processor.now_ms
-                if not turn_end_ms:
-                    # Eight are taken for granted, so that a few cost no look at the clock.
-                    turn_end_ms = now_ms + processor.turn_ms
-                elif now_ms >= turn_end_ms:
-                    self._keep(data[at:], ours, PAUSED_BY_TURN)
-                    processor.await_turn(self)
-                    return
-        self._prefix = bytes(data[at:end])
-
-    def _keep(self, data: memoryview, ours: bool, reason: int) -> None:
-        """Put received bytes aside until `resume`."""
-        # A bytearray: the log patches offsets into produced batches where they lie.
-        kept = data if ours else memoryview(bytearray(data))
-        self._unparsed = kept
-        self.processor.buffers.hold(_memory_of(kept))
-        self.pause(reason)
-
-    def _begin_frame(self, part: memoryview, size: int) -> None:
-        """The rest of a frame is still on its way: move what is here into a buffer of its own."""
-        buffers = self.processor.buffers
-        try:
-            frame = buffers.take(size)
-        except (OSError, MemoryError) as error:
-            # Addresses or mappings of the process are used up (vm.max_map_count, ulimit -v).
-            self.close(f"no memory for a frame of {size} bytes: {error}")
-            return
-        count = len(part)
-        frame.view[:count] = part
-        buffers.arrived(frame, count)
-        self._frame = frame
-        if buffers.exhausted:
-            self.processor.wait_for_memory(self)
+    def _check_rest(self) -> None:
+        """No whole frame is left: the peer may send the rest of one, if there is memory for it."""
+        if self._reader.error is not None:
+            self.close(str(self._reader.error))
+        elif self.owner.resources.buffers.exhausted:
+            self.owner.wait_for_memory(self)
 
     def keep(self, records: memoryview) -> Callable[[], None] | None:
         """Leave `records`, of the frame that is being handled, until the function is called.
@@ -303,14 +314,14 @@ class Connection:
         Returns:
             None where that cannot be, or would keep far more than the records: they must be copied.
         """
-        frame = self._lent
+        frame = self._reader.lent
         if frame is None or not frame.holds(records) or len(records) * KEPT_SHARE < frame.size:
             return None
-        return self.processor.buffers.keep(frame)
+        return self.owner.resources.buffers.keep(frame)
 
     def wait_for_disk(self, when_uncongested: Callable[[Callable[[], None]], None]) -> None:
-        """Read on when less waits to be written: `when_uncongested` calls what it is given then."""
-        if not self._paused & PAUSED_BY_DISK and not self.closed:
+        """Pause until less waits to be written: `when_uncongested` calls its argument then."""
+        if not self._gate.reasons & PAUSED_BY_DISK and not self.closed:
             self.pause(PAUSED_BY_DISK)
             when_uncongested(partial(self.resume, PAUSED_BY_DISK))
 
@@ -327,46 +338,33 @@ class Connection:
         return (
             held >= QUEUED_BYTES_MAX
             or sender.queued_pieces >= QUEUED_PIECES_MAX
-            or (held >= QUEUED_BYTES_SHARE and self.processor.responses.exhausted)
+            or (held >= QUEUED_BYTES_SHARE and self.owner.resources.responses.exhausted)
         )
 
     def _account(self) -> None:
-        """Tell how much of our answers lies in memory."""
+        """Count how much of our answers lies in memory."""
         held = self._sender.queued_bytes + self._held_bytes
         if held != self._accounted:
-            self.processor.responses.change(held - self._accounted)
+            self.owner.resources.responses.change(held - self._accounted)
             self._accounted = held
 
     def pause(self, reason: int) -> None:
-        """Leave further bytes in the socket: back-pressure reaches the client through TCP."""
-        if self.closed:
-            return
-        if not self._paused:
-            self.processor.poller.remove_reader(self.fd)
-        self._paused |= reason
+        """Leave further bytes in the socket; see `broker.network.read_gate` for the reasons."""
+        self._gate.pause(reason)
 
     def resume(self, reason: int) -> None:
-        """One reason to pause has gone; with the last one, go on with what was received before."""
-        if self.closed or not self._paused & reason:
+        """One reason has gone; with the last one, go on with what was received before."""
+        if not self._gate.resume(reason):
             return
-        self._paused &= ~reason
-        if self._paused:
-            return
-        unparsed, self._unparsed = self._unparsed, None
-        frame = self._frame
-        if unparsed is not None:
-            self.processor.buffers.hold(-_memory_of(unparsed))
-            self._turn(unparsed, ours=True)
-        elif frame is not None and frame.filled == frame.size:
-            self._offer_frame(frame)
-        if not self._paused and not self.closed:
-            self.processor.poller.add_reader(self.fd, self.on_readable)
+        if self._reader.has_put_back:
+            self._handle(self._reader.next_frames(), resumed=True)
+        self._gate.watch(self.on_readable)
 
-    def stop_parking(self) -> None:
-        """A poll is held back: read nothing more, until `go_on_parking`."""
+    def hold_back_polls(self) -> None:
+        """A poll waits for its empty answer only: read nothing more until `admit_polls`."""
         self.parked += PARKED_MAX
 
-    def go_on_parking(self) -> None:
+    def admit_polls(self) -> None:
         """It is about to be answered, or the connection has gone."""
         self.parked -= PARKED_MAX
 
@@ -383,32 +381,32 @@ class Connection:
         if not self._pending:
             if pieces is not None:
                 self._sender.push(pieces)
-                if not self._in_turn:
+                if not self._gathers:
                     self._flush()
             return
         slot = self.open_slot()
         slot.complete(pieces)
 
     def gather_answers(self) -> None:
-        """Let what is answered from now on leave in one send, at the end of the loop's turn."""
-        if not self._in_turn and not self.closed:
-            self._in_turn = True
-            self.processor.turn_end.call_last(self._send_gathered)
+        """Have answers from now on leave in one send, at the end of the event loop iteration."""
+        if not self._gathers and not self.closed:
+            self._gathers = True
+            self.owner.resources.iteration_end.call_last(self._send_gathered)
 
     def _send_gathered(self) -> None:
-        self._in_turn = False
-        self._end_turn()
+        self._gathers = False
+        self._send_answers()
 
     def answered(self, slot: ResponseSlot) -> None:
-        """A slot is complete: move every answer whose turn has come to the socket's queue."""
+        """A slot is complete: move it, and complete ones behind it, to the queue of the socket."""
         if self.closed:
             return
         pending = self._pending
         if not pending or pending[0] is not slot:
             slot.held_bytes = bytes_of(slot.pieces)
             self._held_bytes += slot.held_bytes
-            if not self._in_turn:
-                self._end_turn()
+            if not self._gathers:
+                self._send_answers()
             return
         while pending and pending[0].done:
             first = pending.popleft()
@@ -416,11 +414,11 @@ class Connection:
             pieces = first.pieces
             if pieces is not None:
                 self._sender.push(pieces)
-        if not self._in_turn:
-            self._end_turn()
+        if not self._gathers:
+            self._send_answers()
 
-    def _end_turn(self) -> None:
-        """After a batch of requests: one send for all their answers."""
+    def _send_answers(self) -> None:
+        """Send what is in the queue; then go on reading, or stop."""
         if self.closed:
             return
         if not self._sender.idle:
@@ -434,15 +432,15 @@ class Connection:
         self._account()
         if self._must_pause():
             self.pause(PAUSED_BY_BACKLOG)
-        elif self._paused & PAUSED_BY_BACKLOG:
-            if self._unparsed is None:
-                self.resume(PAUSED_BY_BACKLOG)
+        elif self._gate.reasons & PAUSED_BY_BACKLOG:
+            if self._reader.has_put_back:
+                # In an iteration of its own: what was put back may be thousands of requests.
+                self.owner.settle_in_next_iteration(self)
             else:
-                # In a turn of its own: what was put aside may be thousands of requests.
-                self.processor.await_going_on(self)
+                self.resume(PAUSED_BY_BACKLOG)
 
-    def go_on(self) -> None:
-        """Take up again what was put aside because too much was unanswered."""
+    def resume_backlog(self) -> None:
+        """Go on with what was put back because too much was unanswered, if it still may."""
         if not self._must_pause():
             self.resume(PAUSED_BY_BACKLOG)
 
@@ -460,25 +458,25 @@ class Connection:
         except OSError as error:
             self.close(f"send failed: {error.strerror or error}")
             return
-        processor = self.processor
+        owner = self.owner
         sent = sender.bytes_sent - before
         if sent:
-            processor.bytes_sent += sent
-            self.last_active_ms = processor.now_ms
+            owner.bytes_sent += sent
+            self.last_active_ms = owner.now_ms
         if finished:
             if self._writing:
                 self._writing = False
-                processor.poller.remove_writer(self.fd)
+                self._poller.remove_writer(self.fd)
             return
         if sender.cold is not None:
             if self._writing:
                 self._writing = False
-                processor.poller.remove_writer(self.fd)
+                self._poller.remove_writer(self.fd)
             self._warming = True
-            processor.warm(self, sender.cold)
+            owner.warm(self, sender.cold)
         elif not self._writing:
             self._writing = True
-            processor.poller.add_writer(self.fd, self.on_writable)
+            self._poller.add_writer(self.fd, self.on_writable)
 
     def on_writable(self) -> None:
         """The socket takes more."""
@@ -489,8 +487,8 @@ class Connection:
         if self.closed:
             return
         self._account()
-        if self._paused & PAUSED_BY_BACKLOG:
-            self._end_turn()
+        if self._gate.reasons & PAUSED_BY_BACKLOG:
+            self._send_answers()
 
     def warmed(self) -> None:
         """The pages that the sender waited for are in memory (or could not be read)."""
@@ -513,11 +511,8 @@ class Connection:
 
     @property
     def unwatched(self) -> bool:
-        """True when nothing would tell us that the peer has gone: neither reads nor writes wait.
-
-        Not where it is only others' turn: what the peer sent before it went is read in a moment.
-        """
-        return bool(self._paused & ~_PAUSED_BRIEFLY) and not self._writing
+        """True when the peer's end would not be noticed: neither reads nor writes wait for it."""
+        return self._gate.is_paused_for_long and not self._writing
 
     @property
     def held_bytes(self) -> int:
@@ -527,25 +522,19 @@ class Connection:
     @property
     def partial_bytes(self) -> int:
         """Bytes received of a frame that is not whole yet."""
-        return self._frame.filled if self._frame is not None else 0
+        memory = self._reader.memory
+        return memory.filled if memory is not None else 0
 
     def close(self, reason: str | None) -> None:
         """Close the socket and let go of everything. `reason` None: nothing to log."""
         if self.closed:
             return
         self.closed = True
-        poller = self.processor.poller
-        if not self._paused:
-            poller.remove_reader(self.fd)
+        self._gate.close()
         if self._writing:
             self._writing = False
-            poller.remove_writer(self.fd)
-        if self._frame is not None:
-            self.processor.buffers.give_back(self._frame)
-            self._frame = None
-        if self._unparsed is not None:
-            self.processor.buffers.hold(-_memory_of(self._unparsed))
-            self._unparsed = None
+            self._poller.remove_writer(self.fd)
+        self._reader.clear()
         self._sender.clear()
         self._held_bytes = 0
         self._account()
@@ -554,12 +543,5 @@ class Connection:
             slot.abandon()
         if self.on_closed is not None:
             self.on_closed(self)
-        self.processor.connection_closed(self, reason)
+        self.owner.connection_closed(self, reason)
         self.stream.close()
-
-
-def _memory_of(kept: "memoryview[int]") -> int:
-    """Bytes that stay in memory for as long as the view does."""
-    memory = kept.obj
-    assert isinstance(memory, bytearray)
-    return len(memory)

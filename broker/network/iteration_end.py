@@ -1,11 +1,11 @@
-"""What is left for the end of the loop's turn, when every socket that was readable has been read.
+"""Callbacks at the end of an event loop iteration, when every readable socket has been read.
 
-    requests of one turn, of any connection ──┬─ call(work) ────────> work gathered meanwhile:
-                                              │                       one append for many commits
-                                              └─ call_last(send) ───> one send a connection for all
-                                                                      answers that came of it
+    requests of one iteration, ───┬─ call(work) ────────> what was gathered meanwhile:
+    of any connection             │                       one append for many commits
+                                  └─ call_last(send) ───> one send a connection for all
+                                                          answers that came of it
 
-Nothing waits for it: when the loop has nothing else to do, the turn ends at once.
+Nothing waits for it: when the loop has nothing else to do, the iteration ends at once.
 """
 
 import logging
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 
-TURN_MS: Final = 4.0
-"""How long the end of a turn may take itself; what is left is done after others had theirs."""
+LIMIT_MS: Final = 4.0
+"""How long callbacks may take; those that are left are called in the next iteration."""
 
 Work = Callable[[], None]
 
 
-class TurnEnd:
+class IterationEnd:
     """See the module. `call_soon` is the loop's."""
 
     __slots__ = ("_call_soon", "_clock", "_is_due", "_last", "_work")
@@ -37,12 +37,12 @@ class TurnEnd:
         self._last: deque[Work] = deque()
 
     def call(self, work: Work) -> None:
-        """Do `work` at the end of this turn."""
+        """Call `work` at the end of this iteration."""
         self._work.append(work)
         self._arm()
 
     def call_last(self, work: Work) -> None:
-        """Do `work` at the end of this turn, when all other work has been done."""
+        """Call `work` at the end of this iteration, after all other work."""
         self._last.append(work)
         self._arm()
 
@@ -53,18 +53,19 @@ class TurnEnd:
 
     def _run(self) -> None:
         work, last = self._work, self._last
-        end_ms = self._clock.monotonic_ms() + TURN_MS
+        end_ms = self._clock.monotonic_ms() + LIMIT_MS
         while work and self._clock.monotonic_ms() < end_ms:
-            _do(work.popleft())
-        # Who has its answers may go on with requests that had to wait: for another end of a turn.
+            _call(work.popleft())
+        # A connection whose answers have left may go on with requests that had to wait: these are
+        # for the end of another iteration.
         self._is_due = False
         for _ in range(len(last)):
-            _do(last.popleft())
+            _call(last.popleft())
         if work:
             self._arm()
 
 
-def _do(work: Work) -> None:
+def _call(work: Work) -> None:
     """One that fails must not keep the others from being answered."""
     try:
         work()

@@ -5,45 +5,43 @@ up and give the metrics their label, they do not add threads. Source of the shap
 SocketServer.scala.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from broker.network.connection import (
-    PAUSED_BY_MEMORY,
-    PAUSED_BY_STOP,
-    PAUSED_BY_TURN,
-    TURN_MS,
-    Connection,
-)
+from broker.network.connection import Connection
 from broker.network.connection_info import ConnectionInfo
-from broker.network.iteration_end import TurnEnd
-from broker.network.read_budget import ROUND_MS, LoopTurn
-from broker.network.receive_buffers import ReceiveBuffers
-from broker.network.response import ResponseMemory
-from broker.network.stream import Poller, Stream
+from broker.network.loop_resources import LoopResources
+from broker.network.read_budget import BUDGET_MS
+from broker.network.read_gate import PAUSED_BY_MEMORY, PAUSED_BY_STOP, PAUSED_BY_TIME_LIMIT
+from broker.network.request_channel import RequestChannel
+from broker.network.stream import Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from broker.network.request_channel import RequestChannel
-    from storage.environment.clock import Clock
     from storage.types.file_slice import FileSlice
 
-STALLED_MS = 10_000.0
-"""When memory is short, who makes no progress for this long loses its place: the sender of an
-unfinished frame, or the reader of answers that lie in memory."""
+TIME_LIMIT_MS: Final = 1.0
+"""How long the requests of one receive may take before those of other connections are handled:
+256 KiB of the smallest ones take half a second."""
+
+STALLED_MS: Final = 10_000.0
+"""When memory is short, a peer without progress for this long loses its connection: the sender of
+an unfinished frame, or the reader of answers that lie in memory."""
 
 
 class Processor:
-    """See the module. `shared` is the receive buffer that all connections of the loop share."""
+    """See the module.
+
+    Attributes:
+        resources: What all connections of the loop share.
+    """
 
     __slots__ = (
         "_clock",
-        "_log_close",
         "_memory_waiters",
         "_on_closed",
-        "_waiting_for_turn",
+        "_resuming",
         "_warm",
-        "buffers",
         "bytes_received",
         "bytes_sent",
         "channel",
@@ -52,11 +50,7 @@ class Processor:
         "frame_size_max",
         "index",
         "listener_name",
-        "loop_turn",
-        "poller",
-        "responses",
-        "shared",
-        "turn_end",
+        "resources",
     )
 
     def __init__(
@@ -64,37 +58,38 @@ class Processor:
         index: int,
         listener_name: str,
         *,
-        poller: Poller,
-        channel: "RequestChannel",
-        buffers: ReceiveBuffers,
-        shared: memoryview,
+        resources: LoopResources,
+        channel: RequestChannel,
         frame_size_max: int,
-        clock: "Clock",
         warm: "Callable[[Connection, FileSlice], None]",
         on_closed: "Callable[[Connection, str | None], None]",
-        responses: ResponseMemory | None = None,
-        turn_end: TurnEnd | None = None,
-        loop_turn: LoopTurn | None = None,
     ) -> None:
+        """Without connections.
+
+        Args:
+            index: Its number among those of the listener.
+            listener_name: Whose connections it has.
+            resources: What all connections of the loop share.
+            channel: Takes requests.
+            frame_size_max: `socket.request.max.bytes`.
+            warm: Has a thread read a slice, then calls the connection's `warmed`.
+            on_closed: Called with a closed connection, and the reason if it is to be logged.
+        """
         self.index = index
         self.listener_name = listener_name
-        self.poller = poller
+        self.resources = resources
         self.channel = channel
-        self.buffers = buffers
-        self.responses = responses or ResponseMemory(1 << 62)
-        self.turn_end = turn_end or TurnEnd(poller.call_soon, clock)
-        self.loop_turn = loop_turn or LoopTurn(poller.call_soon, clock)
-        self.shared = shared
         self.frame_size_max = frame_size_max
         self.connections: set[Connection] = set()
         self.bytes_received = 0
         self.bytes_sent = 0
         self.closed_connections = 0
-        self._clock = clock
+        self._clock = resources.clock
         self._warm = warm
         self._on_closed = on_closed
         self._memory_waiters: set[Connection] = set()
-        self._waiting_for_turn = 0
+        # Connections that are to go on in the next iteration.
+        self._resuming = 0
 
     @property
     def now_ms(self) -> float:
@@ -102,46 +97,45 @@ class Processor:
         return self._clock.monotonic_ms()
 
     @property
-    def turn_ms(self) -> float:
-        """How long a connection with much to do may go on while so many others wait to.
+    def time_limit_ms(self) -> float:
+        """How long a connection with many requests may go on while so many others are to go on.
 
-        With forty of them, who asks for one thing waits for forty turns: for about ROUND_MS.
+        With forty of them, a connection with one request waits for forty: for about BUDGET_MS.
         """
-        return min(TURN_MS, ROUND_MS / (self._waiting_for_turn + 1))
+        return min(TIME_LIMIT_MS, BUDGET_MS / (self._resuming + 1))
 
-    def await_turn(self, connection: Connection) -> None:
-        """Resume a connection paused by PAUSED_BY_TURN after the others that have something."""
-        self._waiting_for_turn += 1
-        self.poller.call_soon(self._next_turn, connection)
+    def resume_in_next_iteration(self, connection: Connection) -> None:
+        """Resume a connection paused by PAUSED_BY_TIME_LIMIT after others that have requests."""
+        self._resuming += 1
+        self.resources.poller.call_soon(self._resume, connection)
 
-    def _next_turn(self, connection: Connection) -> None:
-        self._waiting_for_turn -= 1
-        connection.resume(PAUSED_BY_TURN)
+    def _resume(self, connection: Connection) -> None:
+        self._resuming -= 1
+        connection.resume(PAUSED_BY_TIME_LIMIT)
 
-    def await_going_on(self, connection: Connection) -> None:
-        """Let a connection go on after PAUSED_BY_BACKLOG, in its share of the loop's next turn.
+    def settle_in_next_iteration(self, connection: Connection) -> None:
+        """Let a connection go on after PAUSED_BY_BACKLOG, within its share of the next iteration.
 
-        An append may wake the polls of hundreds of connections with more requests behind them.
+        An append may complete the polls of hundreds of connections with more requests behind them.
         """
-        self._waiting_for_turn += 1
-        self.poller.call_soon(self._go_on, connection)
+        self._resuming += 1
+        self.resources.poller.call_soon(self._settle, connection)
 
-    def _go_on(self, connection: Connection) -> None:
-        self._waiting_for_turn -= 1
-        connection.go_on()
+    def _settle(self, connection: Connection) -> None:
+        self._resuming -= 1
+        connection.resume_backlog()
 
     def add(self, stream: Stream, info: ConnectionInfo) -> Connection:
-        """Take over an accepted socket and read from it.
+        """Own an accepted socket and read from it.
 
-        A client that waited in the backlog has sent its first request by now, so it is looked for
-        at once. Under a flood of more than a thousand ready sockets this is what keeps newcomers
+        A client that waited in the backlog has sent its first request by now, so it is read at
+        once. Under a flood of more than a thousand ready sockets this is what keeps newcomers
         alive: libuv polls up to 48 times in a row before it begins to watch another one.
         """
         connection = Connection(stream, info, self)
         connection.last_active_ms = self.now_ms
         self.connections.add(connection)
-        self.poller.add_reader(connection.fd, connection.on_readable)
-        connection.on_readable()
+        connection.start()
         return connection
 
     def warm(self, connection: Connection, slice_: "FileSlice") -> None:
@@ -161,8 +155,9 @@ class Processor:
         self._on_closed(connection, reason)
 
     def sweep(self, max_idle_ms: float) -> None:
-        """Close who is gone, or idle, or stalls while memory is short; wake who waited for it."""
+        """Close connections whose peer is gone, idle or stalled; resume what waited for memory."""
         now = self.now_ms
+        buffers = self.resources.buffers
         for connection in [c for c in self.connections if c.unwatched and c.stream.hung_up()]:
             connection.close(None)
         if max_idle_ms >= 0:
@@ -181,22 +176,22 @@ class Processor:
             key=lambda c: c.last_active_ms,
             reverse=True,
         )
-        while stalled and self.buffers.exhausted:
+        while stalled and buffers.exhausted:
             stalled.pop().close("unfinished request without progress while memory is short")
-        if self.responses.exhausted:
+        if self.resources.responses.exhausted:
             self._close_slow_readers(now)
-        if self._memory_waiters and not self.buffers.exhausted:
+        if self._memory_waiters and not buffers.exhausted:
             waiters, self._memory_waiters = self._memory_waiters, set()
             for connection in waiters:
                 connection.resume(PAUSED_BY_MEMORY)
 
     def _close_slow_readers(self, now: float) -> None:
-        """Those who take nothing, those who hold most first."""
+        """Peers that take nothing, those with most bytes in memory first."""
         slow = sorted(
             (c for c in self.connections if c.held_bytes and now - c.last_active_ms > STALLED_MS),
             key=lambda c: c.held_bytes,
         )
-        while slow and self.responses.exhausted:
+        while slow and self.resources.responses.exhausted:
             slow.pop().close("answers are not taken while memory is short")
 
     def stop_reading(self) -> None:

@@ -1,6 +1,6 @@
 """Memory for frames that did not arrive whole.
 
-A frame announces its size in its first four bytes, and a stranger may announce anything. So a
+A frame announces its size in its first four bytes, and a client may announce anything. So a
 buffer is *reserved* for the announced size, but only anonymous pages that bytes were really written
 to become memory: 2,000 sockets that each announce 100 MiB and send nothing cost a few pages each,
 where a default Kafka with a 1 GiB heap dies at 16.
@@ -14,7 +14,7 @@ where a default Kafka with a 1 GiB heap dies at 16.
 `charged` is what the limit `queued.max.request.bytes` is compared with: bytes that arrived.
 
 A frame whose records a thread is yet to write is kept beyond its request: it stays charged, and
-comes back when the last who kept it has let go.
+comes back when nothing keeps it any more.
 """
 
 import mmap
@@ -28,7 +28,7 @@ POOL_BYTES_MAX = 32 * 1024 * 1024
 
 
 class ReceiveBuffer:
-    """A frame on its way in: `view[:filled]` has arrived, `size` bytes are announced."""
+    """Memory of a frame, as `protocol.framing.FrameMemory`; `kept` beyond its request at times."""
 
     __slots__ = ("_memory", "filled", "handled", "kept", "size", "view")
 
@@ -45,28 +45,28 @@ class ReceiveBuffer:
         """Whether `records` lie in this memory."""
         return self._memory is not None and records.obj is self._memory
 
-    @property
-    def capacity(self) -> int:
-        """Bytes reserved, at least `size`."""
-        return len(self._memory) if self._memory is not None else 0
-
     def detach(self) -> bytearray | mmap.mmap | None:
-        """Give up the memory; no view of it may be used afterwards."""
+        """Take the memory out; no view of it may be used afterwards."""
         memory, self._memory = self._memory, None
         self.view.release()
         return memory
 
 
 class ReceiveBuffers:
-    """Lends `ReceiveBuffer`s; one for all connections of a loop."""
+    """A pool of `ReceiveBuffer`s, as `protocol.framing.FramePool`; one for a loop.
 
-    __slots__ = ("_idle", "_idle_bytes", "charged", "limit", "peak_charged")
+    Attributes:
+        charged: Bytes that have arrived and are not handled yet: kept by the frame readers, and by
+            `give_back`.
+        limit: `queued.max.request.bytes`.
+    """
+
+    __slots__ = ("_idle", "_idle_bytes", "charged", "limit")
 
     def __init__(self, limit: int) -> None:
         self._idle: dict[int, list[mmap.mmap]] = {}
         self._idle_bytes = 0
         self.charged = 0
-        self.peak_charged = 0
         self.limit = limit
 
     @property
@@ -92,25 +92,12 @@ class ReceiveBuffers:
             return ReceiveBuffer(idle.pop(), size)
         return ReceiveBuffer(mmap.mmap(-1, capacity), size)
 
-    def arrived(self, buffer: ReceiveBuffer, count: int) -> None:
-        """Note that `count` more bytes of `buffer` have been received."""
-        buffer.filled += count
-        self.charged += count
-        if self.charged > self.peak_charged:
-            self.peak_charged = self.charged
-
-    def hold(self, count: int) -> None:
-        """Charge `count` received bytes that wait outside a buffer; negative: they have gone."""
-        self.charged += count
-        if self.charged > self.peak_charged:
-            self.peak_charged = self.charged
-
     def keep(self, buffer: ReceiveBuffer) -> Callable[[], None]:
         """Leave a frame as it is, also when it has been handled, until the function is called."""
         buffer.kept += 1
-        return partial(self._let_go, buffer)
+        return partial(self._release, buffer)
 
-    def _let_go(self, buffer: ReceiveBuffer) -> None:
+    def _release(self, buffer: ReceiveBuffer) -> None:
         buffer.kept -= 1
         if not buffer.kept and buffer.handled:
             self.give_back(buffer)

@@ -1,4 +1,4 @@
-"""Between the network and the handlers: bounded, and free of charge while nobody has to wait.
+"""The bounded queue between the network and the handlers; requests that need no worker pass it.
 
     Processor ──offer──> RequestChannel ──start──> KafkaApis (the router)
                             │ when all `num.io.threads` workers are taken by handlers that wait for
@@ -8,7 +8,8 @@
 A handler that never waits (Produce, Fetch, Heartbeat …) is called in place, 3 us cheaper than any
 hop; a request of a connection that already has one in the queue waits behind it, whatever it needs,
 so that requests start in order. It takes its place in the order of answers when it starts. When the
-queue is full, by number or by bytes, the connection is told no, and stops reading its socket.
+queue is full, by number or by bytes, the request is refused: its connection keeps it, and pauses
+reading its socket.
 
 Source of the shape: Kafka, RequestChannel.scala and KafkaRequestHandlerPool.
 """
@@ -18,7 +19,8 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
-from broker.network.connection import PAUSED_BY_CHANNEL, Connection
+from broker.network.connection import Connection
+from broker.network.read_gate import PAUSED_BY_CHANNEL
 from broker.network.response import Pieces, ResponseSlot
 
 
@@ -36,7 +38,7 @@ class Router(Protocol):
     def start(
         self, connection: Connection, frame: memoryview, slot: ResponseSlot
     ) -> Coroutine[Any, Any, Pieces | None] | None:
-        """Begin a frame that needs a worker; None when the slot has been taken care of."""
+        """Begin a frame that needs a worker; None when the slot is complete."""
         ...
 
 
@@ -51,7 +53,6 @@ class RequestChannel:
         "_workers",
         "bytes_max",
         "capacity",
-        "peak_queued",
         "queued_bytes",
         "refused",
         "stopped",
@@ -63,7 +64,6 @@ class RequestChannel:
         self.bytes_max = bytes_max
         self.worker_count = worker_count
         self.queued_bytes = 0
-        self.peak_queued = 0
         self.refused = 0
         self.stopped = False
         self._router: Router | None = None
@@ -73,7 +73,7 @@ class RequestChannel:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def connect(self, router: Router) -> None:
-        """Say who handles the requests."""
+        """Set the router: requests are handled from now on."""
         self._router = router
 
     @property
@@ -117,8 +117,6 @@ class RequestChannel:
         self.queued_bytes += len(kept)
         connection.waiting_in_channel += 1
         self._queue.append((connection, kept))
-        if len(self._queue) > self.peak_queued:
-            self.peak_queued = len(self._queue)
         return True
 
     def _start(self, connection: Connection, frame: memoryview) -> None:

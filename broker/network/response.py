@@ -5,10 +5,9 @@ with `file`, `position` and `length`), which is never read into the process when
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from broker.network.connection import Connection
+from broker.network.connection_info import ConnectionInfo
 
 Pieces = list[Any]
 """bytes, bytearray, memoryview or storage.types.file_slice.FileSlice, in wire order."""
@@ -18,14 +17,13 @@ class ResponseMemory:
     """Bytes of responses that their peers have not taken yet, over all connections.
 
     Each connection is bounded by itself; above `limit` in all, each may hold a small share only,
-    and whoever takes nothing at all loses its connection (`Processor.sweep`).
+    and one that takes nothing at all is closed (`Processor.sweep`).
     """
 
-    __slots__ = ("held", "limit", "peak_held")
+    __slots__ = ("held", "limit")
 
     def __init__(self, limit: int) -> None:
         self.held = 0
-        self.peak_held = 0
         self.limit = limit
 
     @property
@@ -36,13 +34,42 @@ class ResponseMemory:
     def change(self, by: int) -> None:
         """A connection holds `by` bytes more, or fewer."""
         self.held += by
-        if self.held > self.peak_held:
-            self.peak_held = self.held
 
 
 def bytes_of(pieces: Pieces | None) -> int:
     """Bytes of a response that lie in memory: files do not."""
     return sum(len(piece) for piece in pieces or () if not hasattr(piece, "file"))
+
+
+class AnsweredConnection(Protocol):
+    """What a request that waits for its answer needs of its `Connection`.
+
+    Attributes:
+        parked: Polls that wait; kept by their purgatory.
+    """
+
+    parked: int
+
+    @property
+    def info(self) -> ConnectionInfo:
+        """The peer."""
+        ...
+
+    def hold_back_polls(self) -> None:
+        """A poll waits for its empty answer only: read nothing more until `admit_polls`."""
+        ...
+
+    def admit_polls(self) -> None:
+        """It is about to be answered, or the connection has gone."""
+        ...
+
+    def answered(self, slot: "ResponseSlot") -> None:
+        """A slot is complete."""
+        ...
+
+    def gather_answers(self) -> None:
+        """Have answers from now on leave in one send, at the end of the event loop iteration."""
+        ...
 
 
 class ResponseSlot:
@@ -55,7 +82,7 @@ class ResponseSlot:
 
     __slots__ = ("connection", "done", "held_bytes", "on_abandoned", "pieces")
 
-    def __init__(self, connection: "Connection") -> None:
+    def __init__(self, connection: AnsweredConnection) -> None:
         self.connection = connection
         self.pieces: Pieces | None = None
         self.held_bytes = 0
@@ -72,7 +99,7 @@ class ResponseSlot:
         self.connection.answered(self)
 
     def abandon(self) -> None:
-        """The connection is gone: whoever works on the answer may stop."""
+        """The connection has gone: nothing needs to work on the answer any more."""
         if self.done:
             return
         self.done = True

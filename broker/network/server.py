@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from broker.network.acceptor import NO_BOUND, Acceptor, ConnectionLimits
 from broker.network.connection import Connection
+from broker.network.iteration_end import IterationEnd
 from broker.network.listeners import Listeners
+from broker.network.loop_resources import LoopResources
 from broker.network.processor import Processor
-from broker.network.read_budget import LoopTurn
 from broker.network.receive_buffers import ReceiveBuffers
 from broker.network.request_channel import RequestChannel, Router
 from broker.network.response import ResponseMemory
@@ -22,17 +23,12 @@ from config.listeners import Listener
 from storage.environment.alerts import Alerts
 
 if TYPE_CHECKING:
-    from broker.network.iteration_end import TurnEnd
-    from broker.replicas.cold_reads import ColdReads
     from broker.runtime.timer import Timer
     from config.broker import BrokerConfig
     from storage.environment.clock import Clock
     from storage.types.file_slice import FileSlice
 
 LOGGER = logging.getLogger(__name__)
-
-SHARED_BUFFER_SIZE = 256 * 1024
-"""Bytes received at once. Fits the second-level cache, so what was received is parsed there."""
 
 SWEEP_MS = 1000.0
 STOP_STALLED_MS = 1000.0
@@ -45,7 +41,12 @@ RESPONSES_SHARE = 16
 """Answers that their readers do not take may hold this fraction of the memory."""
 
 CLIENT_ID_SHOWN_MAX = 64
-"""Characters of a client id in a log line: a stranger chooses it, and may choose 32 KiB."""
+"""Characters of a client id in a log line: the client chooses it, and may choose 32 KiB."""
+
+Done = Callable[[object, BaseException | None], None]
+
+ReadCold = Callable[[str, Callable[[], object], Done], None]
+"""Calls a function in a thread of a log directory: `broker.replicas.cold_reads.ColdReads.run`."""
 
 
 def memory_share(fraction: int) -> int:
@@ -91,33 +92,33 @@ class NetworkServer:
         loop: asyncio.AbstractEventLoop,
         clock: "Clock",
         timer: "Timer",
-        cold_reads: "ColdReads",
+        read_cold: ReadCold,
         router: Router,
-        turn_end: "TurnEnd",
+        iteration_end: IterationEnd,
         connections_max: int = NO_BOUND,
         free_descriptors: Callable[[], object] = lambda: None,
         alerts: Alerts | None = None,
     ) -> None:
-        """Listen to nobody yet.
+        """Without listeners, until `start`.
 
         Args:
             settings: Listeners and limits.
             loop: Whose thread everything here runs on.
             clock: For idle connections.
-            timer: For what happens now and then.
-            cold_reads: Brings slices into memory.
+            timer: For sweeps over the connections.
+            read_cold: Has a thread bring a slice into the page cache.
             router: Answers requests.
-            turn_end: When answers leave.
+            iteration_end: When gathered answers leave.
             connections_max: Whatever the settings say; see `storage.environment.descriptors`.
             free_descriptors: Called when a connection finds none.
-            alerts: Where it is said that a listener cannot be bound; default: of nobody else.
+            alerts: Get one for a listener that cannot be bound; default: none are shown.
         """
         self._free_descriptors = free_descriptors
         self._settings = settings
         self._loop = loop
         self._clock = clock
         self._timer = timer
-        self._cold_reads = cold_reads
+        self._read_cold = read_cold
         self._stopped = False
         received_max = memory_limit(settings.queued_max_request_bytes)
         self.channel = RequestChannel(
@@ -135,9 +136,13 @@ class NetworkServer:
             rate_max=settings.max_connection_creation_rate,
             descriptors_max=connections_max,
         )
-        self._turn_end = turn_end
-        self._shared = memoryview(bytearray(SHARED_BUFFER_SIZE))
-        self._loop_turn = LoopTurn(loop.call_soon, clock)
+        self._resources = LoopResources.of(
+            loop,
+            clock,
+            buffers=self.buffers,
+            responses=self.responses,
+            iteration_end=iteration_end,
+        )
         self._listeners = Listeners(
             bind=self._bind,
             make_processor=self._processor,
@@ -157,17 +162,11 @@ class NetworkServer:
         return Processor(
             index,
             listener_name,
-            poller=self._loop,
+            resources=self._resources,
             channel=self.channel,
-            buffers=self.buffers,
-            shared=self._shared,
             frame_size_max=self._settings.socket_request_max_bytes,
-            clock=self._clock,
             warm=self._warm,
             on_closed=self._closed,
-            responses=self.responses,
-            turn_end=self._turn_end,
-            loop_turn=self._loop_turn,
         )
 
     def _acceptor(
@@ -236,7 +235,7 @@ class NetworkServer:
                 connection.warmed()
 
         directory = dirname(dirname(slice_.file.path))
-        self._cold_reads.run(directory, lambda: warm(slice_), done)
+        self._read_cold(directory, lambda: warm(slice_), done)
 
     def _closed(self, connection: Connection, reason: str | None) -> None:
         info = connection.info

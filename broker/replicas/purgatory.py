@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final
 from broker.runtime.timer import Timer, TimerHandle
 
 if TYPE_CHECKING:
-    from broker.network.connection import Connection
+    from broker.network.response import AnsweredConnection
 
 WAIT_MAX_MS: Final = 300_000.0
 """Nobody waits longer, whatever it asks for: clients ask for half a second (`fetch.max.wait.ms`),
@@ -46,7 +46,7 @@ class DelayedOperation:
         self.completed = False
         self.is_held_back = False
         self.purgatory: Purgatory | None = None
-        self._connection: Connection | None = None
+        self._connection: AnsweredConnection | None = None
         self._timer_handle: TimerHandle | None = None
 
     def try_complete(self) -> bool:
@@ -157,7 +157,7 @@ class Purgatory:
         return True
 
     def park_poll(
-        self, operation: DelayedOperation, timeout_ms: float, connection: "Connection"
+        self, operation: DelayedOperation, timeout_ms: float, connection: "AnsweredConnection"
     ) -> bool:
         """`park` for a request that waits for as long as its client likes.
 
@@ -181,7 +181,7 @@ class Purgatory:
         return True
 
     def _hold_back(
-        self, operation: DelayedOperation, timeout_ms: float, connection: "Connection"
+        self, operation: DelayedOperation, timeout_ms: float, connection: "AnsweredConnection"
     ) -> None:
         """At most one of a connection, or the few that were read with it."""
         self.held_back += 1
@@ -189,7 +189,7 @@ class Purgatory:
         operation.purgatory = self
         operation.is_held_back = True
         operation._connection = connection
-        connection.stop_parking()
+        connection.hold_back_polls()
         operation._timer_handle = self._timer.call_later_ms(
             min(timeout_ms, HELD_BACK_MS), operation._expire
         )
@@ -200,7 +200,7 @@ class Purgatory:
         if operation.is_held_back:
             assert connection is not None
             self.held_back -= 1
-            connection.go_on_parking()
+            connection.admit_polls()
         else:
             self.parked -= 1
             if connection is not None:

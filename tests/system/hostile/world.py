@@ -22,9 +22,11 @@ from typing_extensions import override
 from broker.broker import Broker
 from broker.network.connection import Connection
 from broker.network.connection_info import ConnectionInfo
+from broker.network.iteration_end import IterationEnd
+from broker.network.loop_resources import LoopResources
 from broker.network.processor import Processor
 from broker.network.request_channel import Router
-from broker.network.response import Pieces, ResponseSlot
+from broker.network.response import Pieces, ResponseMemory, ResponseSlot
 from config.load import load
 from protocol.api_keys import ApiKey
 from protocol.errors import DecodeError
@@ -122,12 +124,15 @@ class World:
         self._processor = Processor(
             0,
             "PLAINTEXT",
-            poller=self._poller,
+            resources=LoopResources.of(
+                self._poller,
+                broker.clock,
+                buffers=broker.network.buffers,
+                responses=ResponseMemory(1 << 40),
+                iteration_end=IterationEnd(self._poller.call_soon, broker.clock),
+            ),
             channel=broker.network.channel,
-            buffers=broker.network.buffers,
-            shared=memoryview(bytearray(256 * 1024)),
             frame_size_max=100 * 1024 * 1024,
-            clock=broker.clock,
             warm=lambda connection, _slice: connection.warmed(),
             on_closed=lambda _connection, reason: self.closed.update([reason is not None]),
         )

@@ -5,6 +5,8 @@ from typing import Any
 
 from broker.network.connection import Connection
 from broker.network.connection_info import ConnectionInfo
+from broker.network.iteration_end import IterationEnd
+from broker.network.loop_resources import LoopResources
 from broker.network.processor import Processor
 from broker.network.receive_buffers import ReceiveBuffers
 from broker.network.request_channel import RequestChannel
@@ -68,21 +70,29 @@ class Harness:
         self.channel.connect(self.router)
         self.closed: list[str | None] = []
         self.warming: list[tuple[Connection, Any]] = []
+        self.resources = LoopResources.of(
+            self.poller,
+            self.clock,
+            buffers=self.buffers,
+            responses=self.responses,
+            iteration_end=IterationEnd(self._call_soon, self.clock),
+            receive_buffer_size=SHARED_SIZE,
+        )
         self.processor = Processor(
             0,
             "PLAINTEXT",
-            poller=self.poller,
+            resources=self.resources,
             channel=self.channel,
-            buffers=self.buffers,
-            shared=memoryview(bytearray(SHARED_SIZE)),
             frame_size_max=frame_max,
-            clock=self.clock,
             warm=lambda connection, slice_: self.warming.append((connection, slice_)),
             on_closed=lambda _connection, reason: self.closed.append(reason),
-            responses=self.responses,
         )
         self.stream = FakeStream()
         self.connection = self.processor.add(self.stream, ConnectionInfo("PLAINTEXT", "127.0.0.1"))
+
+    def _call_soon(self, callback: Callable[..., object]) -> None:
+        """As the poller does now: a test may have replaced what it does."""
+        self.poller.call_soon(callback)
 
     def receive(self, *chunks: bytes) -> None:
         """Let the peer send chunks, one readiness event each."""

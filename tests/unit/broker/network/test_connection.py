@@ -1,5 +1,6 @@
 """Frames are found however they are cut; answers leave in the order of their requests."""
 
+import dataclasses
 from collections import deque
 from collections.abc import Callable
 
@@ -8,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.network.connection import (
-    PAUSED_BY_CHANNEL,
     QUEUED_BYTES_MAX,
     QUEUED_BYTES_SHARE,
     QUEUED_PIECES_MAX,
     UNANSWERED_MAX,
     Connection,
 )
-from broker.network.iteration_end import TurnEnd
-from broker.network.read_budget import LoopTurn
+from broker.network.iteration_end import IterationEnd
+from broker.network.read_budget import ReadBudget
+from broker.network.read_gate import PAUSED_BY_CHANNEL
 from broker.network.request_channel import RequestChannel
 from tests.unit.broker.network.harness import SHARED_SIZE, Harness, frame
 
@@ -79,8 +80,11 @@ class Paused(Harness):
         self.full.later = self._later
         self.full.connect(self.router)
         self.processor.channel = self.full
-        self.processor.turn_end = TurnEnd(self._later, self.clock)
-        self.processor.loop_turn = LoopTurn(self._later, self.clock)
+        self.processor.resources = dataclasses.replace(
+            self.resources,
+            iteration_end=IterationEnd(self._later, self.clock),
+            read_budget=ReadBudget(self._later, self.clock),
+        )
         handle = self.router.handle
 
         def overwrite(connection: Connection, data: memoryview) -> None:
@@ -95,13 +99,13 @@ class Paused(Harness):
 
     def step(self) -> None:
         """One thing that may happen next; meanwhile others receive into the shared buffer."""
-        self.processor.shared[:] = bytes(SHARED_SIZE)
+        self.resources.receive_buffer[:] = bytes(SHARED_SIZE)
         kind = self.pick(6)
         if kind == 0:
             self.full.refusals += 1
         elif kind == 1 and self.reading:
-            self.connection.put_aside()
-            self._later(self.connection.take_up)
+            self.connection.defer_read()
+            self._later(self.connection.read_deferred)
         elif kind == 2 and self.router.parked:
             data, slot = self.router.parked.pop(self.pick(len(self.router.parked)))
             if self.pick(2):
@@ -122,7 +126,7 @@ class Paused(Harness):
                 data, slot = self.router.parked.pop()
                 self.connection.gather_answers()
                 slot.complete([b"<" + data + b">"])
-            self.processor.shared[:] = bytes(SHARED_SIZE)
+            self.resources.receive_buffer[:] = bytes(SHARED_SIZE)
 
 
 @given(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.network.iteration_end import TURN_MS, TurnEnd
+from broker.network.iteration_end import LIMIT_MS, IterationEnd
 from tests.fakes.clock import ManualClock
 
 
@@ -14,7 +14,7 @@ class Loop:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.soon: list[Callable[[], None]] = []
-        self.turn_end = TurnEnd(self.soon.append, self.clock)
+        self.iteration_end = IterationEnd(self.soon.append, self.clock)
         self.done: list[str] = []
 
     def turn(self) -> None:
@@ -28,10 +28,10 @@ class Loop:
 
 def test_sends_come_after_all_work_whatever_the_order() -> None:
     loop = Loop()
-    loop.turn_end.call_last(loop.note("send a"))
-    loop.turn_end.call(loop.note("append 1"))
-    loop.turn_end.call_last(loop.note("send b"))
-    loop.turn_end.call(loop.note("append 2"))
+    loop.iteration_end.call_last(loop.note("send a"))
+    loop.iteration_end.call(loop.note("append 1"))
+    loop.iteration_end.call_last(loop.note("send b"))
+    loop.iteration_end.call(loop.note("append 2"))
     assert len(loop.soon) == 1
     loop.turn()
     assert loop.done == ["append 1", "append 2", "send a", "send b"]
@@ -40,7 +40,7 @@ def test_sends_come_after_all_work_whatever_the_order() -> None:
 
 def test_sends_that_work_asks_for_are_part_of_the_same_end() -> None:
     loop = Loop()
-    loop.turn_end.call(lambda: loop.turn_end.call_last(loop.note("send")))
+    loop.iteration_end.call(lambda: loop.iteration_end.call_last(loop.note("send")))
     loop.turn()
     assert loop.done == ["send"]
     assert loop.soon == []
@@ -49,7 +49,7 @@ def test_sends_that_work_asks_for_are_part_of_the_same_end() -> None:
 def test_what_a_send_makes_possible_has_an_end_of_its_own() -> None:
     """A connection that has its answers goes on reading, and somebody gathers again."""
     loop = Loop()
-    loop.turn_end.call_last(lambda: loop.turn_end.call(loop.note("more")))
+    loop.iteration_end.call_last(lambda: loop.iteration_end.call(loop.note("more")))
     loop.turn()
     assert loop.done == []
     loop.turn()
@@ -59,9 +59,9 @@ def test_what_a_send_makes_possible_has_an_end_of_its_own() -> None:
 def test_work_without_end_lets_others_have_a_turn() -> None:
     loop = Loop()
     for number in range(3):
-        loop.turn_end.call(lambda: loop.clock.advance(TURN_MS))
-        loop.turn_end.call(loop.note(f"work {number}"))
-    loop.turn_end.call_last(loop.note("send"))
+        loop.iteration_end.call(lambda: loop.clock.advance(LIMIT_MS))
+        loop.iteration_end.call(loop.note(f"work {number}"))
+    loop.iteration_end.call_last(loop.note("send"))
     loop.turn()
     assert loop.done == ["send"]
     for _ in range(3):
@@ -75,10 +75,10 @@ def test_one_that_fails_does_not_harm_the_others(caplog: pytest.LogCaptureFixtur
         raise ZeroDivisionError
 
     loop = Loop()
-    loop.turn_end.call(fail)
-    loop.turn_end.call(loop.note("work"))
-    loop.turn_end.call_last(fail)
-    loop.turn_end.call_last(loop.note("send"))
+    loop.iteration_end.call(fail)
+    loop.iteration_end.call(loop.note("work"))
+    loop.iteration_end.call_last(fail)
+    loop.iteration_end.call_last(loop.note("send"))
     loop.turn()
     assert loop.done == ["work", "send"]
     assert caplog.text.count("work at the end of an event loop iteration failed") == 2

@@ -3,9 +3,10 @@
 from collections import deque
 from collections.abc import Callable
 
-from broker.network.connection import TURN_MS, UNANSWERED_MAX, Connection
+from broker.network.connection import UNANSWERED_MAX, Connection
 from broker.network.connection_info import ConnectionInfo
-from broker.network.read_budget import ROUND_MS
+from broker.network.processor import TIME_LIMIT_MS
+from broker.network.read_budget import BUDGET_MS
 from tests.fakes.network.sockets import FakeStream
 from tests.unit.broker.network.harness import Harness, frame
 
@@ -87,12 +88,12 @@ def test_a_peer_that_leaves_while_nobody_reads_is_noticed() -> None:
 def test_what_a_peer_sent_before_it_left_is_read_when_its_turn_comes() -> None:
     """A producer without acknowledgements may send its last records and go."""
     h = Harness()
-    h.connection.put_aside()
+    h.connection.defer_read()
     h.stream.incoming += [frame(b"the last"), b""]
     h.stream.peer_gone = True
     h.processor.sweep(-1)
     assert not h.stream.closed
-    h.connection.take_up()
+    h.connection.read_deferred()
     assert h.router.seen == [b"the last"]
     h.poller.readable(h.stream.fd)
     assert h.stream.closed
@@ -145,5 +146,5 @@ def test_many_busy_connections_have_shorter_turns() -> None:
         longest_ms = max(longest_ms, h.clock.monotonic_ms() - began_ms)
     assert len(h.router.seen) == 40 * 200
     # The smallest turn is eight requests.
-    assert ROUND_MS < longest_ms <= 2 * ROUND_MS
-    assert h.processor.turn_ms == TURN_MS
+    assert BUDGET_MS < longest_ms <= 2 * BUDGET_MS
+    assert h.processor.time_limit_ms == TIME_LIMIT_MS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.network.connection import PAUSED_BY_DISK
+from broker.network.read_gate import PAUSED_BY_DISK
 from broker.runtime.directory_writer import RESUMED_PER_TURN, DirectoryWriter, DirectoryWriters
 from config.topic import TopicConfig
 from protocol.api_keys import ApiKey
@@ -165,10 +165,10 @@ async def test_a_client_is_read_no_further_while_too_much_waits(
     gated.add("t")
     gated.produce(b"x" * 150, acks=0)
     await asyncio.to_thread(gated.gated.waiting.wait, 30)
-    assert gated.h.connection._paused & PAUSED_BY_DISK
+    assert gated.h.connection._gate.reasons & PAUSED_BY_DISK
     gated.produce(b"y", acks=0)
     gated.gated.gate.set()
-    await gated.until(lambda: not gated.h.connection._paused & PAUSED_BY_DISK)
+    await gated.until(lambda: not gated.h.connection._gate.reasons & PAUSED_BY_DISK)
     gated.produce(b"z", acks=1)
     await gated.until(lambda: gated.has_answer)
     assert gated.produced()[0] == 0
@@ -195,7 +195,7 @@ async def test_a_large_frame_is_written_from_where_it_lies(gated: WritersWorld) 
     gated.gated.gate.clear()
     gated.gated.waiting.clear()
     gated.writer.pace.inline_bytes_max = 1000
-    buffers = gated.h.processor.buffers
+    buffers = gated.h.buffers
     data = bytes(range(256)) * 2500
     gated.produce(data)
     await asyncio.to_thread(gated.gated.waiting.wait, 30)

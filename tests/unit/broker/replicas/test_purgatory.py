@@ -27,10 +27,10 @@ class Client:
         self.parked = 0
         self.is_read = True
 
-    def stop_parking(self) -> None:
+    def hold_back_polls(self) -> None:
         self.is_read = False
 
-    def go_on_parking(self) -> None:
+    def admit_polls(self) -> None:
         self.is_read = True
 
 
