@@ -344,9 +344,7 @@ class Broker:
         controller.subscribe(lifecycle.apply)
         self.groups = GroupCoordinator(
             settings,
-            self.clock,
-            self.timer,
-            self.randomness,
+            self.environment,
             self.replicas,
             controller,
             at_turn_end=self.iteration_end.call,
@@ -355,9 +353,7 @@ class Broker:
         await self.groups.start()
         self.transactions = TransactionCoordinator(
             settings,
-            self.clock,
-            self.timer,
-            self.randomness,
+            self.environment,
             self.replicas,
             controller,
             LocalMarkerWriter(self.replicas, self.groups, soon=self.loop.call_soon),
@@ -365,14 +361,13 @@ class Broker:
         )
         await self.transactions.start()
         self.share_coordinator = ShareCoordinator(
-            settings, self.clock, self.timer, self.replicas, controller, self.alerts
+            settings, self.environment, self.replicas, controller, self.alerts
         )
         await self.share_coordinator.start()
         self.groups.share_persister = self.share_coordinator
         self.share = SharePartitions(
             settings,
-            self.clock,
-            self.timer,
+            self.environment,
             self.replicas,
             controller,
             self.share_coordinator,

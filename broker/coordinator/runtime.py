@@ -21,7 +21,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from broker.coordinator.deferred import DeferredCalls, Refuse
 from broker.coordinator.election import TRANSITIONS, Election, ElectionState
@@ -33,11 +33,10 @@ from broker.coordinator.stats import LoadStats
 from broker.coordinator.topics_change import TopicsChange
 from broker.coordinator.unavailable_partitions import UnavailablePartitions
 from broker.runtime.errors import ApiError
-from broker.runtime.timer import Timer
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
 from storage.environment.alerts import Alerts
-from storage.environment.clock import Clock
+from storage.environment.environment import Environment
 from storage.errors import StorageError
 from storage.types.topic_partition import TopicPartition
 
@@ -60,6 +59,22 @@ Build = Callable[[TopicPartition, int, GiveUp], AnyShard]
 is given up."""
 
 
+class CoordinatorTopic(NamedTuple):
+    """The internal topic of a coordinator.
+
+    Attributes:
+        name: Of the topic.
+        holds: What its shards hold, in the plural, for the log: `groups`.
+        partition_count: While the topic does not exist.
+        read_size: Bytes read from a log at a time.
+    """
+
+    name: str
+    holds: str
+    partition_count: int
+    read_size: int
+
+
 class CoordinatorRuntime(Generic[AnyShard]):
     """See the module. All methods run on the event loop and none blocks.
 
@@ -71,15 +86,11 @@ class CoordinatorRuntime(Generic[AnyShard]):
 
     def __init__(
         self,
-        topic: str,
-        what: str,
+        topic: CoordinatorTopic,
         build: Build[AnyShard],
         *,
-        partition_count: int,
-        read_size: int,
         timeout_ms: float,
-        clock: Clock,
-        timer: Timer,
+        environment: Environment,
         replicas: "ReplicaManager",
         controller: "Controller",
         stats: LoadStats,
@@ -89,27 +100,23 @@ class CoordinatorRuntime(Generic[AnyShard]):
 
         Args:
             topic: Whose partitions are loaded.
-            what: What shards hold, in the plural, for the log: `groups`.
             build: Makes shards.
-            partition_count: Of the topic while it does not exist.
-            read_size: Bytes read from a log at a time.
             timeout_ms: How long calls wait for a shard (`when_active`).
-            clock: Measures loads and slices.
-            timer: For what waits.
+            environment: Clock and timer.
             replicas: Holds the partitions.
             controller: Knows the topics, and creates this one.
             stats: Added to.
             alerts: Where unavailable partitions are reported.
         """
-        self.topic = topic
-        self.unavailable = UnavailablePartitions(topic, alerts)
+        self.topic = topic.name
+        self.unavailable = UnavailablePartitions(topic.name, alerts)
         self.stats = stats
-        self._what = what
+        self._what = topic.holds
         self._build = build
-        self._partition_count = partition_count
-        self._read_size = read_size
-        self._clock = clock
-        self._timer = timer
+        self._partition_count = topic.partition_count
+        self._read_size = topic.read_size
+        self._clock = environment.clock
+        self._timer = environment.timer
         self._replicas = replicas
         self._controller = controller
         self._is_running = False
@@ -117,7 +124,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
         # Those of the elections that are ACTIVE.
         self._active: dict[int, AnyShard] = {}
         self._given_up: list[AnyShard] = []
-        self._deferred: DeferredCalls[AnyShard] = DeferredCalls(timer, timeout_ms)
+        self._deferred: DeferredCalls[AnyShard] = DeferredCalls(environment.timer, timeout_ms)
         self._queue: deque[Election] = deque()
         self._loading: asyncio.Task[None] | None = None
         self._creation: asyncio.Task[None] | None = None

@@ -35,11 +35,10 @@ from typing import Final, Protocol
 
 from broker.coordinator.outcome import Done, KeyValue
 from broker.coordinator.writes import Apply, Gathered, Part, Write
-from broker.runtime.timer import Timer
 from protocol.error_codes import ErrorCode
 from protocol.records.builder import build_batch, build_plain_batch
 from protocol.records.compression import Codec
-from storage.environment.clock import Clock
+from storage.environment.environment import Environment
 from storage.types.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -110,12 +109,11 @@ class ShardLog:
         topic_partition: TopicPartition,
         *,
         appender: CoordinatorAppender,
-        clock: Clock,
+        environment: Environment,
         timeout_ms: float,
         give_up: Callable[[ErrorCode | None], None],
         codec: int = 0,
-        timer: Timer | None = None,
-        answer_within_ms: float = 0.0,
+        answer_within_ms: float | None = None,
         at_turn_end: AtTurnEnd | None = None,
         hold: "Callable[[ShardLog], None] | None" = None,
     ) -> None:
@@ -124,13 +122,12 @@ class ShardLog:
         Args:
             topic_partition: Written to.
             appender: Writes batches.
-            clock: For the records' timestamps.
+            environment: Clock of the records' timestamps; timer of `answer_within_ms`.
             timeout_ms: After which the outcome of an append is unknown.
             give_up: Called at most once, after `is_closed` was set, with why.
             codec: Of the batches.
-            timer: With it callers are told REQUEST_TIMED_OUT's code after `answer_within_ms`, while
-                the append goes on: what the log decides then is taken in, whatever they were told.
-            answer_within_ms: See `timer`.
+            answer_within_ms: After which callers get the code of REQUEST_TIMED_OUT while the append
+                goes on: what the log decides then is applied, whatever they got. None: they wait.
             at_turn_end: Without it nothing is gathered.
             hold: Called when the log begins to hold records (`append_later`), for it to be called
                 (`write_held`) after a while.
@@ -138,11 +135,11 @@ class ShardLog:
         self.topic_partition = topic_partition
         self.is_closed = False
         self._appender = appender
-        self._clock = clock
+        self._clock = environment.clock
         self._timeout_ms = timeout_ms
         self._give_up = give_up
         self._codec = codec
-        self._timer = timer
+        self._timer = environment.timer
         self._answer_within_ms = answer_within_ms
         self._at_turn_end = at_turn_end
         self._is_due = False
@@ -268,7 +265,7 @@ class ShardLog:
         )
         if write.at_append:
             write.appended(base_offset)
-        if self._timer is not None and not write.is_complete:
+        if self._answer_within_ms is not None and not write.is_complete:
             write.timeout = self._timer.call_later_ms(self._answer_within_ms, write.time_out)
 
     # -- gathered --------------------------------------------------------------------------------

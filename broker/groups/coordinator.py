@@ -17,7 +17,7 @@ from uuid import UUID
 from broker.controller.images.features import GROUP_VERSION, SHARE_VERSION
 from broker.controller.images.topic_names import CONSUMER_OFFSETS
 from broker.coordinator.outcome import Done
-from broker.coordinator.runtime import CoordinatorRuntime, GiveUp
+from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, GiveUp
 from broker.coordinator.shard_log import AtTurnEnd, ShardLog
 from broker.coordinator.unavailable_partitions import UnavailablePartitions
 from broker.coordinator.upkeep import Upkeep
@@ -42,7 +42,6 @@ from broker.replicas.replica_manager import INTERNAL_APPEND_TIMEOUT_MS
 from broker.requests.answer import Answer
 from broker.requests.request_context import RequestContext
 from broker.runtime.errors import ApiError
-from broker.runtime.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.internal.consumer_offsets import STRING_SIZE_MAX
@@ -60,8 +59,7 @@ from protocol.messages.share_group_heartbeat import (
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from storage.environment.alerts import Alerts
-from storage.environment.clock import Clock
-from storage.environment.randomness import Randomness
+from storage.environment.environment import Environment
 from storage.producers.verification import VerificationGuard
 from storage.types.topic_partition import TopicPartition
 
@@ -102,33 +100,27 @@ class GroupCoordinator:
     def __init__(
         self,
         settings: BrokerConfig,
-        clock: Clock,
-        timer: Timer,
-        randomness: Randomness,
+        environment: Environment,
         replica_manager: "ReplicaManager",
         controller: "Controller",
         at_turn_end: AtTurnEnd | None = None,
         alerts: Alerts | None = None,
     ) -> None:
         self._settings = settings
-        self._clock = clock
-        self._timer = timer
-        self._randomness = randomness
+        self._environment = environment
         self._replica_manager = replica_manager
         self._controller = controller
         self._at_turn_end = at_turn_end
-        self._backlog: Backlog[Heartbeat] = Backlog(timer, clock)
-        self._upkeep = Upkeep(timer)
+        self._backlog: Backlog[Heartbeat] = Backlog(environment.timer, environment.clock)
+        self._upkeep = Upkeep(environment.timer)
         self.stats = GroupStats()
         self._runtime: CoordinatorRuntime[GroupCoordinatorShard] = CoordinatorRuntime(
-            OFFSETS_TOPIC,
-            "groups",
+            CoordinatorTopic(
+                OFFSETS_TOPIC, "groups", settings.offsets_topic_num_partitions, READ_SIZE
+            ),
             self._build_shard,
-            partition_count=settings.offsets_topic_num_partitions,
-            read_size=READ_SIZE,
             timeout_ms=settings.offsets_commit_timeout_ms,
-            clock=clock,
-            timer=timer,
+            environment=environment,
             replicas=replica_manager,
             controller=controller,
             stats=self.stats,
@@ -169,53 +161,35 @@ class GroupCoordinator:
         """When what is gathered is written; None: nothing is gathered."""
         if linger_ms < 0:
             return self._at_turn_end
-        return partial(self._timer.call_later_ms, linger_ms) if linger_ms else None
+        return partial(self._environment.timer.call_later_ms, linger_ms) if linger_ms else None
 
     def _build_shard(
         self, topic_partition: TopicPartition, _leader_epoch: int, give_up: GiveUp
     ) -> GroupCoordinatorShard:
-        settings = self._settings
+        settings, environment = self._settings, self._environment
         log = ShardLog(
             topic_partition,
             appender=self._replica_manager,
-            clock=self._clock,
+            environment=environment,
             timeout_ms=INTERNAL_APPEND_TIMEOUT_MS,
             give_up=give_up,
-            timer=self._timer,
             answer_within_ms=settings.offsets_commit_timeout_ms,
             codec=settings.offsets_topic_compression_codec,
             at_turn_end=self._gather_until(settings.group_coordinator_append_linger_ms),
         )
-        shard = GroupShard(log, self._clock, self.stats)
-        protocol = ClassicProtocol(
-            shard,
-            settings=settings,
-            clock=self._clock,
-            timer=self._timer,
-            randomness=self._randomness,
-        )
-
-        offsets = OffsetManager(
-            shard,
-            protocol,
-            settings=settings,
-            clock=self._clock,
-            timer=self._timer,
-            give_up=log.give_up,
-        )
+        shard = GroupShard(log, environment.clock, self.stats)
+        protocol = ClassicProtocol(shard, settings=settings, environment=environment)
+        offsets = OffsetManager(shard, protocol, settings=settings, environment=environment)
         transactional = TransactionalOffsets(
-            shard, self._replica_manager, settings=settings, clock=self._clock
+            shard, self._replica_manager, settings=settings, clock=environment.clock
         )
         consumers = ConsumerProtocol(
             shard,
             settings=settings,
-            clock=self._clock,
-            timer=self._timer,
-            randomness=self._randomness,
+            environment=environment,
             offload=ThreadOffload(),
             image=lambda: self._controller.image,
             group_settings=self._controller.group_config,
-            give_up=log.give_up,
             backlog=self._backlog,
         )
         connect(
@@ -223,21 +197,17 @@ class GroupCoordinator:
             consumers,
             shard,
             settings=settings,
-            clock=self._clock,
-            timer=self._timer,
-            randomness=self._randomness,
+            environment=environment,
             image=lambda: self._controller.image,
         )
         shares = ShareProtocol(
             shard,
             settings=settings,
-            clock=self._clock,
-            timer=self._timer,
+            environment=environment,
             image=lambda: self._controller.image,
             group_settings=self._controller.share_group_config,
             persister=lambda: self.share_persister,
             state_altered=lambda group_id: self.on_share_state_altered(group_id),
-            give_up=log.give_up,
         )
         return GroupCoordinatorShard(
             shard,
@@ -246,7 +216,7 @@ class GroupCoordinator:
             transactional,
             consumers,
             shares,
-            clock=self._clock,
+            clock=environment.clock,
             image=lambda: self._controller.image,
         )
 

@@ -14,7 +14,7 @@ from uuid import UUID
 from broker.coordinator.deferred import Refuse
 from broker.coordinator.election import ElectionState
 from broker.coordinator.held_records import HeldRecords
-from broker.coordinator.runtime import CoordinatorRuntime, GiveUp
+from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, GiveUp
 from broker.coordinator.shard_log import ApplyAt, ShardLog
 from broker.coordinator.stats import LoadStats
 from broker.coordinator.topics_change import TopicsChange
@@ -23,6 +23,7 @@ from protocol.errors import DecodeError
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.coordinator_log import TIMEOUT_MS, TOPIC, CoordinatorLog
 from tests.fakes.broker.offsets_partition import FakeController, topic_image
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.timer import ManualTimer
 
 
@@ -101,6 +102,7 @@ class RuntimeHarness:
     def __init__(self, partitions: int = 1, *, has_topic: bool = True) -> None:
         self.timer = ManualTimer()
         self.clock = self.timer.clock
+        self.environment = FakeEnvironment(timer=self.timer)
         self.log = CoordinatorLog(range(partitions))
         self.log_held = HeldRecords(self.timer)
         topics = [topic_image(TOPIC, 99, partitions)] if has_topic else []
@@ -111,14 +113,10 @@ class RuntimeHarness:
 
     def _new(self) -> CoordinatorRuntime[MapShard]:
         return CoordinatorRuntime(
-            TOPIC,
-            "values",
+            CoordinatorTopic(TOPIC, "values", 1, 1_000),
             self._build,
-            partition_count=1,
-            read_size=1_000,
             timeout_ms=TIMEOUT_MS,
-            clock=self.clock,
-            timer=self.timer,
+            environment=self.environment,
             replicas=cast("Any", self.log),
             controller=cast("Any", self.controller),
             stats=LoadStats(),
@@ -130,7 +128,7 @@ class RuntimeHarness:
         log = ShardLog(
             topic_partition,
             appender=self.log,
-            clock=self.clock,
+            environment=self.environment,
             timeout_ms=TIMEOUT_MS,
             give_up=give_up,
             hold=self.log_held.add,

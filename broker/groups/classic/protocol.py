@@ -42,14 +42,12 @@ from broker.groups.state.group_shard import GroupShard, TooManyGroupsError
 from broker.runtime.batches import in_turns
 from broker.runtime.deadline import Deadline
 from broker.runtime.log_value import log_value
-from broker.runtime.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from protocol.messages.leave_group import MemberIdentity, MemberResponse
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from storage.environment.clock import Clock
-from storage.environment.randomness import Randomness
+from storage.environment.environment import Environment
 
 logger = logging.getLogger(__name__)
 
@@ -110,19 +108,17 @@ class ClassicProtocol:
         shard: GroupShard,
         *,
         settings: BrokerConfig,
-        clock: Clock,
-        timer: Timer,
-        randomness: Randomness,
+        environment: Environment,
     ) -> None:
         self._shard = shard
-        self._clock = clock
-        self._timer = timer
-        self._randomness = randomness
+        self._clock = environment.clock
+        self._timer = environment.timer
+        self._randomness = environment.randomness
         self._rebalance = Rebalance(
             shard,
             initial_delay_ms=settings.group_initial_rebalance_delay_ms,
-            clock=clock,
-            timer=timer,
+            clock=environment.clock,
+            timer=environment.timer,
         )
         self._group_max_size = settings.group_max_size
         self._stats = shard.stats

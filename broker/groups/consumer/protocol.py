@@ -46,7 +46,6 @@ from broker.runtime.batches import PER_TURN
 from broker.runtime.deadline import Deadline
 from broker.runtime.errors import ApiError
 from broker.runtime.log_value import log_value
-from broker.runtime.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.messages.consumer_group_heartbeat import Assignment as AssignmentMessage
@@ -55,8 +54,7 @@ from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
-from storage.environment.clock import Clock
-from storage.environment.randomness import Randomness
+from storage.environment.environment import Environment
 
 logger = logging.getLogger(__name__)
 
@@ -102,13 +100,10 @@ class ConsumerProtocol:
         shard: GroupShard,
         *,
         settings: BrokerConfig,
-        clock: Clock,
-        timer: Timer,
-        randomness: Randomness,
+        environment: Environment,
         offload: Offload,
         image: Callable[[], ClusterImage],
         group_settings: Callable[[str], ConsumerGroupSettings],
-        give_up: Callable[[], None],
         backlog: Backlog[Heartbeat] | None = None,
     ) -> None:
         """Make it.
@@ -116,19 +111,16 @@ class ConsumerProtocol:
         Args:
             shard: Whose groups.
             settings: Of the broker.
-            clock: Time.
-            timer: Calls back.
-            randomness: For member ids.
+            environment: Clock and timers; randomness for member ids.
             offload: Runs what takes long.
             image: The cluster as it is now.
             group_settings: Of one group.
-            give_up: Called when the log has refused what was changed in memory already.
             backlog: Where heartbeats wait that change groups; None: none waits.
         """
         self._shard = shard
-        self._clock = clock
-        self._timer = timer
-        self._randomness = randomness
+        self._clock = environment.clock
+        self._timer = environment.timer
+        self._randomness = environment.randomness
         self._image = image
         self._group_settings = group_settings
         self._max_size = settings.group_consumer_max_size
@@ -139,7 +131,7 @@ class ConsumerProtocol:
             name: BUILTIN_ASSIGNORS[name] for name in settings.group_consumer_assignors
         }
         self.default_assignor = next(iter(self.assignors))
-        self.journal = Journal(shard.log, give_up)
+        self.journal = Journal(shard.log)
         self.hashes = GroupHashes()
         self.migration: Migration | None = None
         self._hash_refresh = HashRefresh(
@@ -147,7 +139,7 @@ class ConsumerProtocol:
         )
         self._regexes = RegexRefresh(
             interval_ms=settings.group_consumer_regex_refresh_interval_ms,
-            clock=clock,
+            clock=environment.clock,
             offload=offload,
             image=image,
             hashes=self.hashes,
@@ -157,8 +149,8 @@ class ConsumerProtocol:
         self._targets = Targets(
             self.assignors,
             interval_ms=settings.group_consumer_assignment_interval_ms,
-            clock=clock,
-            timer=timer,
+            clock=environment.clock,
+            timer=environment.timer,
             offload=offload,
             image=image,
             journal=self.journal,

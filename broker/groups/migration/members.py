@@ -38,7 +38,6 @@ from broker.groups.state.group import Group
 from broker.groups.state.group_shard import GroupShard
 from broker.runtime.errors import ApiError
 from broker.runtime.log_value import log_value
-from broker.runtime.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
@@ -55,8 +54,7 @@ from protocol.messages.consumer_group_heartbeat import (
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from protocol.messages.leave_group import MemberIdentity, MemberResponse
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from storage.environment.clock import Clock
-from storage.environment.randomness import Randomness
+from storage.environment.environment import Environment
 
 logger = logging.getLogger(__name__)
 
@@ -76,14 +74,13 @@ class ClassicMembers:
         migration: GroupMigration,
         *,
         settings: BrokerConfig,
-        timer: Timer,
-        randomness: Randomness,
+        environment: Environment,
         image: Callable[[], ClusterImage],
     ) -> None:
         self._consumers = consumers
         self._migration = migration
-        self._timer = timer
-        self._randomness = randomness
+        self._timer = environment.timer
+        self._randomness = environment.randomness
         self._image = image
         self._max_size = settings.group_consumer_max_size
 
@@ -352,22 +349,19 @@ def connect(
     shard: GroupShard,
     *,
     settings: BrokerConfig,
-    clock: Clock,
-    timer: Timer,
-    randomness: Randomness,
+    environment: Environment,
     image: Callable[[], ClusterImage],
 ) -> None:
     """Let one shard's groups go from one protocol to the other."""
     migration = GroupMigration(
-        shard, classic, consumers, settings=settings, clock=clock, image=image
+        shard, classic, consumers, settings=settings, clock=environment.clock, image=image
     )
     consumers.migration = migration
     classic.modern = ClassicMembers(
         consumers,
         migration,
         settings=settings,
-        timer=timer,
-        randomness=randomness,
+        environment=environment,
         image=image,
     )
 

@@ -28,10 +28,10 @@ GATHERED_SIZE_MAX = 128 * 1024
 class Journal:
     """Writes of one shard's groups."""
 
-    def __init__(self, log: ShardLog, give_up: Callable[[], None]) -> None:
-        """`give_up` is called when the log has refused what was changed here already."""
+    def __init__(self, log: ShardLog) -> None:
+        """`log` is given up when it has refused what was changed in memory already."""
         self._log = log
-        self._give_up = give_up
+        self._give_up = log.give_up
         self._gathered: list[_Change] | None = None
 
     def write(self, group: AnyModernGroup, records: Sequence[KeyValue], done: Done) -> None:

@@ -30,7 +30,6 @@ from broker.groups.classic.records import offset_tombstone
 from broker.groups.state.group import Group, GroupType
 from broker.groups.state.group_shard import GroupShard, TooManyGroupsError
 from broker.groups.state.offset_store import OffsetAndMetadata, is_metadata_too_large
-from broker.runtime.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.internal import consumer_subscription
@@ -45,7 +44,7 @@ from protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitResponsePartition,
 )
-from storage.environment.clock import Clock
+from storage.environment.environment import Environment
 
 RECORDS_PER_BATCH_MAX = 1_000
 """Tombstones written in one batch, so that deleting a large group stays below message limits."""
@@ -85,16 +84,13 @@ class OffsetManager:
         protocol: ClassicProtocol,
         *,
         settings: BrokerConfig,
-        clock: Clock,
-        timer: Timer,
-        give_up: Callable[[], None],
+        environment: Environment,
     ) -> None:
-        """`give_up` is called when the log has refused to delete what is gone here already."""
         self._shard = shard
-        self._give_up = give_up
+        self._give_up = shard.log.give_up
         self._protocol = protocol
-        self._clock = clock
-        self._timer = timer
+        self._clock = environment.clock
+        self._timer = environment.timer
         self._metadata_size_max = settings.offset_metadata_max_bytes
         self._retention_ms = settings.offsets_retention_minutes * _MINUTE_MS
 

@@ -24,9 +24,8 @@ from broker.groups.share.kept_state import KeptState, TopicPartitions
 from broker.groups.share.share_group import ShareGroup
 from broker.groups.state.group_shard import GroupShard, TooManyGroupsError
 from broker.runtime.errors import ApiError
-from broker.runtime.timer import Timer
 from protocol.error_codes import ErrorCode
-from storage.environment.clock import Clock
+from storage.environment.environment import Environment
 
 Altered = Callable[[ErrorCode, Codes], None]
 """The group's error, or what became of each partition."""
@@ -48,8 +47,7 @@ class ShareGroupAdministration:
         initializer: Initializer,
         persister: Callable[[], SharePersister | None],
         state_altered: Callable[[str], None],
-        timer: Timer,
-        clock: Clock,
+        environment: Environment,
         image: Callable[[], ClusterImage],
     ) -> None:
         self._shard = shard
@@ -57,8 +55,8 @@ class ShareGroupAdministration:
         self._initializer = initializer
         self._persister = persister
         self._state_altered = state_altered
-        self._timer = timer
-        self._clock = clock
+        self._timer = environment.timer
+        self._clock = environment.clock
         self._image = image
 
     # -- alter --

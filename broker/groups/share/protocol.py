@@ -42,7 +42,6 @@ from broker.groups.state.group_shard import GroupShard, TooManyGroupsError
 from broker.runtime.deadline import Deadline
 from broker.runtime.errors import ApiError
 from broker.runtime.log_value import log_value
-from broker.runtime.timer import Timer
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_group_heartbeat import Assignment as AssignmentMessage
@@ -51,7 +50,7 @@ from protocol.messages.share_group_heartbeat import (
     ShareGroupHeartbeatResponse,
     TopicPartitions,
 )
-from storage.environment.clock import Clock
+from storage.environment.environment import Environment
 
 logger = logging.getLogger(__name__)
 
@@ -70,24 +69,20 @@ class ShareProtocol:
         shard: GroupShard,
         *,
         settings: BrokerConfig,
-        clock: Clock,
-        timer: Timer,
+        environment: Environment,
         image: Callable[[], ClusterImage],
         group_settings: Callable[[str], ShareGroupSettings],
         persister: Callable[[], SharePersister | None],
         state_altered: Callable[[str], None],
-        give_up: Callable[[], None],
         offload: Offload | None = None,
     ) -> None:
-        """`give_up` is called when the log has refused what was changed in memory already.
-
-        `offload` runs what takes long; threads of the running loop's unless another is given.
+        """`offload` runs what takes long; threads of the running loop's unless another is given.
 
         `state_altered` is called with a group whose share state was begun anew or deleted.
         """
         self._shard = shard
-        self._clock = clock
-        self._timer = timer
+        self._clock = environment.clock
+        self._timer = timer = environment.timer
         self._image = image
         self._group_settings = group_settings
         self._max_size = settings.group_share_max_size
@@ -96,7 +91,7 @@ class ShareProtocol:
         )
         self._stats = shard.stats
         self._hashes = GroupHashes()
-        self._journal = Journal(shard.log, give_up)
+        self._journal = Journal(shard.log)
         self._targets = ShareTargets(
             ASSIGNORS[settings.group_share_assignors[0]],
             image=image,
@@ -106,7 +101,7 @@ class ShareProtocol:
         )
         self._initializer = Initializer(self._journal, persister, timer)
         self.administration = ShareGroupAdministration(
-            shard, self._journal, self._initializer, persister, state_altered, timer, clock, image
+            shard, self._journal, self._initializer, persister, state_altered, environment, image
         )
 
     # -- heartbeat --

@@ -26,7 +26,6 @@ from broker.controller.configs.share_group_config import (
 from broker.coordinator.persister import Done, SharePartitionKey, SharePersister
 from broker.replicas.purgatory import Purgatory
 from broker.runtime.errors import ApiError, code_of
-from broker.runtime.timer import Timer
 from broker.share.delivery.sessions import SessionKey, ShareSessions
 from broker.share.delivery.settlement import Acknowledgement
 from broker.share.delivery.share_partition import (
@@ -36,7 +35,7 @@ from broker.share.delivery.share_partition import (
 )
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
-from storage.environment.clock import Clock
+from storage.environment.environment import Environment
 from storage.errors import StorageError
 from tiered.errors import TieredError
 
@@ -73,8 +72,7 @@ class SharePartitions:
     def __init__(
         self,
         settings: BrokerConfig,
-        clock: Clock,
-        timer: Timer,
+        environment: Environment,
         replica_manager: "ReplicaManager",
         controller: "Controller",
         persister: SharePersister,
@@ -84,15 +82,14 @@ class SharePartitions:
 
         Args:
             settings: Of the broker.
-            clock: For `by_duration`.
-            timer: For locks and waiting fetches.
+            environment: Clock of `by_duration`; timer of locks and waiting fetches.
             replica_manager: For the logs.
             controller: For topics, and whether share groups are switched on.
             persister: The share coordinator.
             group_configs: Settings of groups.
         """
-        self._clock = clock
-        self._timer = timer
+        self._clock = environment.clock
+        self._timer = environment.timer
         self._replicas = replica_manager
         self._controller = controller
         self._persister = persister
@@ -107,7 +104,7 @@ class SharePartitions:
         self.sessions = ShareSessions(settings.group_share_max_share_sessions)
         self.purgatory = Purgatory(
             "ShareFetch",
-            timer,
+            environment.timer,
             capacity=DELAYED_SHARE_FETCH_MAX,
             addresses=replica_manager.parked_by_address,
         )

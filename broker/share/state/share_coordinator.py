@@ -29,18 +29,17 @@ from broker.coordinator.persister import (
     StateDone,
     SummaryDone,
 )
-from broker.coordinator.runtime import CoordinatorRuntime, GiveUp
+from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, GiveUp
 from broker.coordinator.shard_log import ShardLog
 from broker.coordinator.stats import LoadStats
 from broker.coordinator.unavailable_partitions import UnavailablePartitions
 from broker.coordinator.upkeep import Upkeep
-from broker.runtime.timer import Timer
 from broker.share.state.shard import RECORDS_PER_WRITE, SHARE_PARTITIONS_MAX, ShareShard
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.internal.share_state import StateBatch
 from storage.environment.alerts import Alerts
-from storage.environment.clock import Clock
+from storage.environment.environment import Environment
 from storage.errors import StorageError
 from storage.types.topic_partition import TopicPartition
 
@@ -61,27 +60,28 @@ class ShareCoordinator:
     def __init__(
         self,
         settings: BrokerConfig,
-        clock: Clock,
-        timer: Timer,
+        environment: Environment,
         replica_manager: "ReplicaManager",
         controller: "Controller",
         alerts: Alerts | None = None,
     ) -> None:
         self._settings = settings
-        self._clock = clock
+        self._environment = environment
+        self._clock = environment.clock
         self._replica_manager = replica_manager
         self._controller = controller
-        self._upkeep = Upkeep(timer)
+        self._upkeep = Upkeep(environment.timer)
         self.stats = LoadStats()
         self._runtime: CoordinatorRuntime[ShareShard] = CoordinatorRuntime(
-            SHARE_GROUP_STATE,
-            "share states",
+            CoordinatorTopic(
+                SHARE_GROUP_STATE,
+                "share states",
+                settings.share_coordinator_state_topic_num_partitions,
+                settings.share_coordinator_load_buffer_size,
+            ),
             self._build_shard,
-            partition_count=settings.share_coordinator_state_topic_num_partitions,
-            read_size=settings.share_coordinator_load_buffer_size,
             timeout_ms=settings.share_coordinator_write_timeout_ms,
-            clock=clock,
-            timer=timer,
+            environment=environment,
             replicas=replica_manager,
             controller=controller,
             stats=self.stats,
@@ -138,7 +138,7 @@ class ShareCoordinator:
         log = ShardLog(
             topic_partition,
             appender=self._replica_manager,
-            clock=self._clock,
+            environment=self._environment,
             timeout_ms=settings.share_coordinator_write_timeout_ms,
             give_up=give_up,
         )

@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING
 from broker.controller.images.topic_names import TRANSACTION_STATE
 from broker.coordinator.held_records import HeldRecords
 from broker.coordinator.outcome import Done
-from broker.coordinator.runtime import CoordinatorRuntime, GiveUp
+from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, GiveUp
 from broker.coordinator.shard_log import ShardLog
 from broker.coordinator.unavailable_partitions import UnavailablePartitions
 from broker.coordinator.upkeep import Upkeep
 from broker.replicas.replica_manager import INTERNAL_APPEND_TIMEOUT_MS
-from broker.runtime.timer import Timer
 from broker.transactions.coordinator.add_partitions import TransactionPartitions
 from broker.transactions.coordinator.completion import Completion
 from broker.transactions.coordinator.end_transaction import EndTransaction, ProducerDone
@@ -42,8 +41,7 @@ from broker.transactions.interfaces import MarkerWriter, PartitionErrors, Produc
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from storage.environment.alerts import Alerts
-from storage.environment.clock import Clock
-from storage.environment.randomness import Randomness
+from storage.environment.environment import Environment
 from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -69,30 +67,30 @@ class TransactionCoordinator:
     def __init__(
         self,
         settings: BrokerConfig,
-        clock: Clock,
-        timer: Timer,
-        randomness: Randomness,
+        environment: Environment,
         replica_manager: "ReplicaManager",
         controller: "Controller",
         markers: MarkerWriter,
         alerts: Alerts | None = None,
     ) -> None:
         self._settings = settings
-        self._clock = clock
+        self._environment = environment
+        clock, timer = environment.clock, environment.timer
         self._replica_manager = replica_manager
         self._controller = controller
         self._held = HeldRecords(timer)
         self._upkeep = Upkeep(timer)
         self.stats = TransactionStats()
         self._runtime: CoordinatorRuntime[TransactionShard] = CoordinatorRuntime(
-            TRANSACTION_TOPIC,
-            "transactions",
+            CoordinatorTopic(
+                TRANSACTION_TOPIC,
+                "transactions",
+                settings.transaction_state_log_num_partitions,
+                settings.transaction_state_log_load_buffer_size,
+            ),
             self._build_shard,
-            partition_count=settings.transaction_state_log_num_partitions,
-            read_size=settings.transaction_state_log_load_buffer_size,
             timeout_ms=INTERNAL_APPEND_TIMEOUT_MS,
-            clock=clock,
-            timer=timer,
+            environment=environment,
             replicas=replica_manager,
             controller=controller,
             stats=self.stats,
@@ -101,7 +99,7 @@ class TransactionCoordinator:
         find = self._runtime.find
         self._producer_ids = ProducerIdSource(lambda: controller.producer_ids)
         self._completion = Completion(
-            markers, clock=clock, timer=timer, randomness=randomness, stats=self.stats
+            markers, clock=clock, timer=timer, randomness=environment.randomness, stats=self.stats
         )
         self._end = EndTransaction(find, self._completion, self._producer_ids, clock)
         self._init = InitProducerId(
@@ -166,7 +164,7 @@ class TransactionCoordinator:
         log = ShardLog(
             topic_partition,
             appender=self._replica_manager,
-            clock=self._clock,
+            environment=self._environment,
             timeout_ms=INTERNAL_APPEND_TIMEOUT_MS,
             give_up=give_up,
             hold=self._held.add,
@@ -176,7 +174,7 @@ class TransactionCoordinator:
             leader_epoch,
             transaction_version=self.transaction_version,
             resume=self._completion.resume,
-            clock=self._clock,
+            clock=self._environment.clock,
             stats=self.stats,
         )
 

@@ -12,6 +12,7 @@ from protocol.records.control import build_end_transaction_marker
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.coordinator_log import TIMEOUT_MS, TOPIC, CoordinatorLog
 from tests.fakes.clock import ManualClock
+from tests.fakes.environment import FakeEnvironment
 from tests.harness.coordinator import MapShard
 
 WHERE = TopicPartition(TOPIC, 0)
@@ -29,7 +30,7 @@ class Recording(MapShard):
             ShardLog(
                 WHERE,
                 appender=log,
-                clock=self.clock,
+                environment=FakeEnvironment(clock=self.clock),
                 timeout_ms=TIMEOUT_MS,
                 give_up=lambda code: None,
             ),

@@ -19,7 +19,7 @@ from protocol.records.batch import read_header
 from protocol.records.record import iterate_records
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.coordinator_log import TOPIC, CoordinatorLog
-from tests.fakes.clock import ManualClock
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.timer import ManualTimer
 
 RECORDS = [(b"k1", b"v1"), (b"k2", None)]
@@ -37,16 +37,15 @@ class Write:
         self.calls: list[Any] = []
 
     def new(
-        self, at_turn_end: AtTurnEnd | None = None, timer: ManualTimer | None = None
+        self, at_turn_end: AtTurnEnd | None = None, answer_within_ms: float | None = None
     ) -> ShardLog:
         return ShardLog(
             TopicPartition(TOPIC, 0),
             appender=self.manager,
-            clock=ManualClock(),
+            environment=FakeEnvironment(timer=self.timer),
             timeout_ms=1_234,
             give_up=self.given_up.append,
-            timer=timer,
-            answer_within_ms=100,
+            answer_within_ms=answer_within_ms,
             at_turn_end=at_turn_end,
             hold=self.hold,
         )
@@ -106,7 +105,7 @@ def timed() -> Write:
     """A log that answers in time, whatever becomes of the append."""
     write = Write()
     write.timer = ManualTimer()
-    write.log = write.new(timer=write.timer)
+    write.log = write.new(answer_within_ms=100)
     return write
 
 

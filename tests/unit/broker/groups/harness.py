@@ -39,11 +39,11 @@ from protocol.messages.sync_group import (
     SyncGroupResponse,
 )
 from storage.environment.clock import Clock
-from storage.environment.randomness import SeededRandomness
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.coordinator_log import CoordinatorLog
 from tests.fakes.broker.offsets_partition import OFFSETS_TOPIC, FakeReplicaManager
 from tests.fakes.clock import ManualClock
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.timer import ManualTimer
 
 BY_NUMBER = {code.value: code for code in ErrorCode}
@@ -98,44 +98,34 @@ class Harness:
         gathering: bool = False,
         **settings: object,
     ) -> None:
-        self.gave_up = 0
         self.lost: list[ErrorCode | None] = []
         self.due: list[Callable[[], None]] | None = [] if gathering else None
         self.clock = ManualClock()
         self.timer = ManualTimer(self.clock)
+        self.environment = FakeEnvironment(timer=self.timer)
         self.log = replica_manager or FakeReplicaManager()
         self.settings = BrokerConfig(**cast("dict[str, Any]", settings))
         self.shard, self.protocol, self.offsets = self.new_shard()
 
-    def _give_up(self) -> None:
-        self.gave_up += 1
+    @property
+    def gave_up(self) -> int:
+        """How often the log of a shard was given up."""
+        return len(self.lost)
 
     def new_shard(self) -> tuple[GroupShard, ClassicProtocol, OffsetManager]:
         log = ShardLog(
             TopicPartition(OFFSETS_TOPIC, 0),
             appender=self.log,
-            clock=self.clock,
+            environment=self.environment,
             give_up=self.lost.append,
             timeout_ms=INTERNAL_APPEND_TIMEOUT_MS,
-            timer=self.timer,
             answer_within_ms=self.settings.offsets_commit_timeout_ms,
             at_turn_end=None if self.due is None else self.due.append,
         )
         shard = GroupShard(log, self.clock, GroupStats())
-        protocol = ClassicProtocol(
-            shard,
-            settings=self.settings,
-            clock=self.clock,
-            timer=self.timer,
-            randomness=SeededRandomness(1),
-        )
+        protocol = ClassicProtocol(shard, settings=self.settings, environment=self.environment)
         offsets = OffsetManager(
-            shard,
-            protocol,
-            settings=self.settings,
-            clock=self.clock,
-            timer=self.timer,
-            give_up=self._give_up,
+            shard, protocol, settings=self.settings, environment=self.environment
         )
         return shard, protocol, offsets
 

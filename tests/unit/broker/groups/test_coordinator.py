@@ -37,6 +37,7 @@ from storage.environment.randomness import SeededRandomness
 from tests.fakes.answers import in_time
 from tests.fakes.broker.offsets_partition import FakeController, FakeReplicaManager, topic_image
 from tests.fakes.clock import ManualClock
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.timer import ManualTimer
 
 
@@ -59,9 +60,7 @@ class Broker:
         )
         self.groups = GroupCoordinator(
             settings or BrokerConfig(),
-            self.clock,
-            self.timer,
-            SeededRandomness(2),
+            FakeEnvironment(timer=self.timer, randomness=SeededRandomness(2)),
             cast("Any", self.manager),
             cast("Any", self.controller),
             at_turn_end=at_turn_end,

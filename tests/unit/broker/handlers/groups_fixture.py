@@ -21,6 +21,7 @@ from storage.environment.randomness import SeededRandomness
 from tests.fakes.answers import in_time
 from tests.fakes.broker.offsets_partition import FakeController, FakeReplicaManager, topic_image
 from tests.fakes.clock import ManualClock
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.timer import ManualTimer
 
 T, UNKNOWN = UUID(int=1), UUID(int=77)
@@ -41,9 +42,7 @@ class Groups:
         self.controller = FakeController(*topics)
         self.coordinator = GroupCoordinator(
             BrokerConfig(),
-            self.clock,
-            self.timer,
-            SeededRandomness(3),
+            FakeEnvironment(timer=self.timer, randomness=SeededRandomness(3)),
             cast("Any", self.manager),
             cast("Any", self.controller),
         )

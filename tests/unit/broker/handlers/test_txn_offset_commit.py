@@ -28,6 +28,7 @@ from storage.types.transaction_marker import TransactionMarker
 from tests.fakes.answers import in_time
 from tests.fakes.broker.controller import context_of
 from tests.fakes.broker.offsets_partition import FakeController, topic_image
+from tests.fakes.environment import FakeEnvironment
 from tests.unit.broker.world import World
 
 PID = 7
@@ -49,9 +50,7 @@ class Transactions:
         world = self.world
         return GroupCoordinator(
             self.settings,
-            world.clock,
-            world.timer,
-            SeededRandomness(3),
+            FakeEnvironment(timer=world.timer, randomness=SeededRandomness(3)),
             world.replicas,
             cast("Any", self.controller),
         )

@@ -25,13 +25,13 @@ from protocol.internal.transaction_log import (
     decode_transaction_log_key,
     decode_transaction_log_value,
 )
-from storage.environment.randomness import SeededRandomness
 from storage.types.topic_partition import TopicPartition
 from storage.types.transaction_marker import TransactionMarker
 from tests.fakes.broker.coordinator_log import TIMEOUT_MS as APPEND_TIMEOUT_MS
 from tests.fakes.broker.coordinator_log import CoordinatorLog, OnCommitted
 from tests.fakes.broker.offsets_partition import FakeController, topic_image
 from tests.fakes.clock import ManualClock
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.timer import ManualTimer
 
 Written = Callable[[PartitionErrors], None]
@@ -128,7 +128,7 @@ def new_shard(log: FakeStateLog, stats: TransactionStats | None = None) -> Trans
     shard_log = ShardLog(
         TopicPartition(TRANSACTION_TOPIC, 0),
         appender=log,
-        clock=clock,
+        environment=FakeEnvironment(clock=clock),
         timeout_ms=APPEND_TIMEOUT_MS,
         give_up=lambda code: None,
         hold=lambda log: None,
@@ -310,9 +310,7 @@ class Coordinator:
         self._set_version()
         return TransactionCoordinator(
             self.settings,
-            self.clock,
-            self.timer,
-            SeededRandomness(1),
+            FakeEnvironment(clock=self.clock, timer=self.timer),
             cast("Any", self.log),
             cast("Any", self.controller),
             self.data,

@@ -7,7 +7,6 @@ from broker.groups.classic.classic_group import ClassicGroup
 from broker.groups.classic.classic_group_state import ClassicGroupState
 from broker.groups.state import group_shard as shard_module
 from protocol.error_codes import ErrorCode
-from storage.environment.randomness import SeededRandomness
 from tests.unit.broker.groups.harness import (
     INITIAL_DELAY_MS,
     PROTOCOLS,
@@ -608,9 +607,7 @@ def test_group_over_capacity_when_loaded_rebalances() -> None:
     small.protocol = classic_protocol.ClassicProtocol(
         small.shard,
         settings=small.settings,
-        clock=small.clock,
-        timer=small.timer,
-        randomness=SeededRandomness(4),
+        environment=small.environment,
     )
     small.protocol.prepare_over_capacity(small.group())
     assert small.group().state is PREPARING

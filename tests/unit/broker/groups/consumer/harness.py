@@ -25,7 +25,6 @@ from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
 )
-from storage.environment.randomness import SeededRandomness
 from tests.fakes.broker.offsets_partition import FakeController, FakeReplicaManager, topic_image
 from tests.unit.broker.groups.harness import BY_NUMBER, Harness
 
@@ -139,13 +138,10 @@ class ConsumerHarness(Harness):
         return ConsumerProtocol(
             shard,
             settings=self.settings,
-            clock=self.clock,
-            timer=self.timer,
-            randomness=SeededRandomness(2),
+            environment=self.environment,
             offload=self.offload,
             image=lambda: self.image,
             group_settings=lambda _: self.group_settings,
-            give_up=self._give_up,
         )
 
     @property

@@ -126,13 +126,10 @@ class BusyHarness(ConsumerHarness):
         self.consumers = ConsumerProtocol(
             self.shard,
             settings=self.settings,
-            clock=self.clock,
-            timer=self.timer,
-            randomness=self.consumers._randomness,
+            environment=self.environment,
             offload=self.offload,
             image=lambda: self.image,
             group_settings=lambda _: self.group_settings,
-            give_up=self._give_up,
             backlog=self.backlog,
         )
 

@@ -157,7 +157,7 @@ class ConsumerMachine(RuleBasedStateMachine):
         self.h.log.hold = False
         self.h.log.fail_held(ErrorCode.KAFKA_STORAGE_ERROR)
         if self.h.gave_up:
-            self.h.gave_up = 0
+            self.h.lost.clear()
             self._reload()
 
     def _reload(self) -> None:

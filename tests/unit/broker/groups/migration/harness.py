@@ -28,7 +28,6 @@ from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
 )
-from storage.environment.randomness import SeededRandomness
 from tests.fakes.broker.offsets_partition import FakeController, FakeReplicaManager, topic_image
 from tests.unit.broker.groups.harness import BY_NUMBER, Harness
 
@@ -107,22 +106,17 @@ class MigrationHarness(Harness):
         self.consumers = ConsumerProtocol(
             shard,
             settings=self.settings,
-            clock=self.clock,
-            timer=self.timer,
-            randomness=SeededRandomness(2),
+            environment=self.environment,
             offload=ThreadOffload(),
             image=lambda: self.controller.image,
             group_settings=lambda _: ConsumerGroupSettings(SESSION_MS, 5_000),
-            give_up=lambda: None,
         )
         connect(
             classic,
             self.consumers,
             shard,
             settings=self.settings,
-            clock=self.clock,
-            timer=self.timer,
-            randomness=SeededRandomness(3),
+            environment=self.environment,
             image=lambda: self.controller.image,
         )
         return shard, classic, offsets

@@ -15,7 +15,7 @@ def test_answers_without_records_wait_for_writes_before_them() -> None:
     h = Harness()
     h.log.hold = True
     group = ConsumerGroup("g")
-    journal = Journal(h.shard.log, lambda: None)
+    journal = Journal(h.shard.log)
     order: list[str] = []
     journal.write(group, [(b"k", b"v")], lambda _: order.append("first"))
     journal.write(group, [], lambda _: order.append("second"))
@@ -32,7 +32,7 @@ def test_large_change_is_written_in_several_batches() -> None:
     group = ConsumerGroup("g")
     codes: list[ErrorCode] = []
     records = [(b"k%d" % number, bytes(BATCH_SIZE_MAX // 3)) for number in range(7)]
-    Journal(h.shard.log, lambda: None).write(group, records, codes.append)
+    Journal(h.shard.log).write(group, records, codes.append)
     assert len(h.log.batches[0]) == 4
     assert h.log.ends[0] == 7
     assert codes == [ErrorCode.NONE]
@@ -42,15 +42,14 @@ def test_large_change_is_written_in_several_batches() -> None:
 def test_refusal_is_told_to_everybody() -> None:
     h = Harness()
     h.log.hold = True
-    gave_up: list[int] = []
     codes: list[ErrorCode] = []
     group = ConsumerGroup("g")
-    journal = Journal(h.shard.log, lambda: gave_up.append(1))
+    journal = Journal(h.shard.log)
     journal.write(group, [(b"k", b"v")], codes.append)
     journal.write(group, [], codes.append)
     h.log.fail_held(ErrorCode.MESSAGE_TOO_LARGE)
     assert codes == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
-    assert gave_up == [1]
+    assert h.gave_up == 1
 
 
 def test_nobody_hears_of_a_write_that_only_timed_out() -> None:
@@ -58,7 +57,7 @@ def test_nobody_hears_of_a_write_that_only_timed_out() -> None:
     h = Harness()
     h.log.hold = True
     group = ConsumerGroup("g")
-    journal = Journal(h.shard.log, lambda: None)
+    journal = Journal(h.shard.log)
     first: list[ErrorCode] = []
     journal.write(group, [(b"k", b"v")], first.append)
     h.timer.advance(h.settings.offsets_commit_timeout_ms)
@@ -75,16 +74,15 @@ def test_nobody_hears_of_a_write_that_only_timed_out() -> None:
 def test_write_refused_after_its_time_is_told_to_who_came_later() -> None:
     h = Harness()
     h.log.hold = True
-    gave_up: list[int] = []
     group = ConsumerGroup("g")
-    journal = Journal(h.shard.log, lambda: gave_up.append(1))
+    journal = Journal(h.shard.log)
     codes: list[ErrorCode] = []
     journal.write(group, [(b"k", b"v")], codes.append)
     h.timer.advance(h.settings.offsets_commit_timeout_ms)
     journal.write(group, [], codes.append)
     h.log.fail_held(ErrorCode.KAFKA_STORAGE_ERROR)
     assert codes == [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR]
-    assert gave_up == [1]
+    assert h.gave_up == 1
     assert group.work.unwritten == 0
 
 
@@ -92,9 +90,8 @@ def test_changes_that_are_gathered_share_a_batch_and_its_fate() -> None:
     h = Harness()
     h.log.hold = True
     one, other = ConsumerGroup("one"), ConsumerGroup("other")
-    gave_up: list[int] = []
     told: list[tuple[str, ErrorCode]] = []
-    journal = Journal(h.shard.log, lambda: gave_up.append(1))
+    journal = Journal(h.shard.log)
     with journal.gathering():
         journal.write(one, [(b"k1", b"v")], lambda code: told.append(("one", code)))
         journal.write(one, [], lambda code: told.append(("behind", code)))
@@ -110,14 +107,14 @@ def test_changes_that_are_gathered_share_a_batch_and_its_fate() -> None:
         journal.write(other, [(b"k2", b"v")], lambda code: told.append(("other", code)))
     h.log.fail_held(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     assert told[3:] == [(name, ErrorCode.NOT_COORDINATOR) for name in ("one", "other")]
-    assert gave_up
+    assert h.gave_up
     assert one.work.unwritten == other.work.unwritten == 0
 
 
 def test_order_is_kept_when_a_large_change_does_not_wait() -> None:
     h = Harness()
     group = ConsumerGroup("g")
-    journal = Journal(h.shard.log, lambda: None)
+    journal = Journal(h.shard.log)
     with journal.gathering():
         journal.write(group, [(b"small", b"1")], lambda _: None)
         journal.write(group, [(b"large", bytes(GATHERED_SIZE_MAX))], lambda _: None)
@@ -136,7 +133,7 @@ def test_batches_that_were_built_elsewhere_come_first() -> None:
     h.log.hold = True
     group = ConsumerGroup("g")
     codes: list[ErrorCode] = []
-    journal = Journal(h.shard.log, lambda: None)
+    journal = Journal(h.shard.log)
     journal.write_prepared(group, journal.prepare([(b"a", b"1"), (b"b", b"2")]))
     assert group.work.unwritten == 1
     journal.write(group, [], codes.append)
@@ -151,7 +148,7 @@ def test_batches_that_were_built_elsewhere_come_first() -> None:
 def test_what_is_written_by_who_hears_of_a_gathered_write_is_not_lost() -> None:
     h = Harness()
     group = ConsumerGroup("g")
-    journal = Journal(h.shard.log, lambda: None)
+    journal = Journal(h.shard.log)
     codes: list[ErrorCode] = []
     with journal.gathering():
         journal.write(group, [(b"a", b"")], lambda _: journal.write(group, LATER, codes.append))
@@ -168,7 +165,7 @@ def test_what_is_written_by_who_hears_of_a_gathered_write_is_not_lost() -> None:
 def test_nothing_is_gathered_for_ever_when_a_write_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
     h = Harness()
     group = ConsumerGroup("g")
-    journal = Journal(h.shard.log, lambda: None)
+    journal = Journal(h.shard.log)
 
     def fail(*_: object, **__: object) -> None:
         raise MemoryError

@@ -92,13 +92,11 @@ class ShareHarness(Harness):
         return ShareProtocol(
             shard,
             settings=self.settings,
-            clock=self.clock,
-            timer=self.timer,
+            environment=self.environment,
             image=lambda: self.image,
             group_settings=lambda _: self.group_settings,
             persister=lambda: self.persister,
             state_altered=self.altered.append,
-            give_up=self._give_up,
         )
 
     @property
@@ -126,9 +124,7 @@ class ShareHarness(Harness):
             self.shard,
             self.protocol,
             settings=self.settings,
-            clock=self.clock,
-            timer=self.timer,
-            give_up=self._give_up,
+            environment=self.environment,
         )
         for group in self.shard.groups_of(ShareGroup):
             self.shares.start_timers(group)

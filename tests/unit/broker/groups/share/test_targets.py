@@ -46,13 +46,11 @@ class LargeHarness(ShareHarness):
         return ShareProtocol(
             shard,
             settings=self.settings,
-            clock=self.clock,
-            timer=self.timer,
+            environment=self.environment,
             image=lambda: self.image,
             group_settings=lambda _: self.group_settings,
             persister=lambda: self.persister,
             state_altered=self.altered.append,
-            give_up=self._give_up,
             offload=self.offload,
         )
 

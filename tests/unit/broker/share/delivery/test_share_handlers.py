@@ -33,6 +33,7 @@ from storage.errors import OffsetNotLocalError
 from storage.types.append_origin import AppendOrigin
 from tests.fakes.broker.partition_persister import FakePersister
 from tests.fakes.broker.remote_reader import FakeRemoteReader
+from tests.fakes.environment import FakeEnvironment
 from tests.unit.broker.world import World, batch, topic_id
 from tiered.errors import RemoteStorageError
 
@@ -53,8 +54,7 @@ class ShareWorld:
         self.controller = controller
         self.share = SharePartitions(
             BrokerConfig(group_share_max_share_sessions=slots),
-            world.clock,
-            world.timer,
+            FakeEnvironment(timer=world.timer),
             world.replicas,
             controller,
             self.persister,

@@ -24,6 +24,7 @@ from protocol.records.builder import build_batch
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.coordinator_log import CoordinatorLog
 from tests.fakes.broker.offsets_partition import FakeController, topic_image
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.timer import ManualTimer
 
 TOPIC_ID = UUID(int=5)
@@ -56,8 +57,7 @@ class Coordinator:
     def new(self) -> None:
         self.c = ShareCoordinator(
             self.settings,
-            self.timer.clock,
-            self.timer,
+            FakeEnvironment(timer=self.timer),
             cast("Any", self.log),
             cast("Any", self.controller),
         )

@@ -36,12 +36,12 @@ from protocol.records.batch import iterate_batches
 from protocol.records.builder import build_batch
 from protocol.records.control import ControlType, parse_end_transaction_marker
 from protocol.records.record import iterate_records
-from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from storage.producers.verification import TransactionTerms
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.offsets_partition import FakeController, topic_image
 from tests.fakes.clock import ManualClock
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import KEEP_ALL, Event, FakeFilesystem
 from tests.fakes.timer import ManualTimer
 from tests.unit.broker.transactions.harness import Ended, FakeProducerIds
@@ -134,9 +134,7 @@ class Broker:
         self.turns: list[Callable[[], None]] = []
         self.coordinator = TransactionCoordinator(
             BrokerConfig(),
-            clock,
-            self.timer,
-            SeededRandomness(1),
+            FakeEnvironment(clock=clock, timer=self.timer),
             self.replicas,
             cast("Any", controller),
             LocalMarkerWriter(self.replicas, cast("Any", NoGroups()), soon=self.turns.append),
