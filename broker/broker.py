@@ -68,7 +68,7 @@ from storage.environment.alerts import Alerts
 from storage.environment.clock import Clock, SystemClock, sleep_ms
 from storage.environment.descriptors import DescriptorShares, descriptor_limit, share_out
 from storage.environment.environment import Environment
-from storage.environment.filesystem import EVICTED_AT_ONCE, Filesystem, LocalFilesystem
+from storage.environment.filesystem import Filesystem, LocalFilesystem
 from storage.environment.randomness import Randomness, SystemRandomness
 from storage.environment.throttle import Throttle
 from storage.errors import DiskError, StorageError
@@ -470,13 +470,11 @@ class Broker:
         network = self.network = NetworkServer(
             settings,
             loop=self.loop,
-            clock=self.clock,
-            timer=self.timer,
+            environment=self.environment,
             read_cold=self.replicas.cold_reads.run,
             router=self.apis,
             iteration_end=self.iteration_end,
             connections_max=self.descriptors.connections,
-            free_descriptors=lambda: self.filesystem.open_files.evict(EVICTED_AT_ONCE),
             alerts=self.alerts,
         )
         assert self.dynamic is not None

@@ -11,7 +11,7 @@ from broker.requests.api_stats import BUCKETS_MS
 from broker.runtime.loop_lag import BOUNDS_S
 
 if TYPE_CHECKING:
-    from broker.network.acceptor import ConnectionLimits
+    from broker.network.connection_limits import ConnectionLimits
     from broker.network.processor import Processor
     from broker.network.receive_buffers import ReceiveBuffers
     from broker.network.request_channel import RequestChannel

@@ -1,9 +1,6 @@
 """An acceptor owns one listening socket and hands what it accepts to processors in turn.
 
-Limits, in the order they are checked (Kafka: SocketServer's ConnectionQuotas): total connections
-(`max.connections`, and whatever that says their share of the descriptors), connections of one
-address (`max.connections.per.ip` and `.overrides`), new connections a second
-(`max.connection.creation.rate`). A connection above a limit is closed at once; above the rate,
+A connection above a limit (`broker.network.connection_limits`) is closed at once; above the rate,
 accepting pauses until the second's share is used up, and clients wait in the kernel's backlog.
 """
 
@@ -11,103 +8,27 @@ import logging
 import socket
 from collections.abc import Callable, Sequence
 
-from broker.network.connection import Connection
 from broker.network.connection_info import ConnectionInfo
+from broker.network.connection_limits import ConnectionLimits
 from broker.network.processor import Processor
-from broker.network.stream import Poller, SocketStream, tune
-from broker.runtime.timer import Timer
-from storage.environment.clock import Clock
+from broker.network.stream import Poller, SocketStream
+from storage.environment.environment import Environment
 from storage.errors import DESCRIPTOR_LIMIT
 
 LOGGER = logging.getLogger(__name__)
 
 ACCEPT_BATCH = 128
-"""Connections taken per wake-up before requests get their turn."""
+"""Connections accepted per wake-up before requests of others are handled."""
 
-ACCEPT_TURN_MS = 2.0
-"""How long one wake-up may last: a newcomer's first requests are handled as it is accepted, which
-may take a millisecond each, and who is connected already must not wait for a hundred of them."""
+ACCEPT_LIMIT_MS = 2.0
+"""How long one wake-up may last: first requests are handled as a connection is accepted, which may
+take a millisecond each, and connections that are open must not wait for a hundred of them."""
 
 OUT_OF_DESCRIPTORS_PAUSE_MS = 100.0
 """Pause after EMFILE: the condition does not go away by retrying in a busy loop (as trio does)."""
 
-TOLD_AGAIN_MS = 10_000.0
+LOG_INTERVAL_MS = 10_000.0
 """Between two lines of the log about connections that cannot be accepted."""
-
-NO_BOUND = 1 << 31
-
-
-class ConnectionLimits:
-    """Counts connections over all listeners of a broker."""
-
-    __slots__ = (
-        "_per_address",
-        "_window_count",
-        "_window_start_ms",
-        "descriptors_max",
-        "max_connections",
-        "max_per_address",
-        "overrides",
-        "rate_max",
-        "rejected",
-        "total",
-    )
-
-    def __init__(
-        self,
-        *,
-        max_connections: int,
-        max_per_address: int,
-        overrides: dict[str, int],
-        rate_max: int,
-        descriptors_max: int = NO_BOUND,
-    ) -> None:
-        """Kafka's settings; and `descriptors_max`, which counts whatever these say."""
-        self.descriptors_max = descriptors_max
-        self.max_connections = max_connections
-        self.max_per_address = max_per_address
-        self.overrides = overrides
-        self.rate_max = rate_max
-        self.total = 0
-        self.rejected = 0
-        self._per_address: dict[str, int] = {}
-        self._window_start_ms = 0.0
-        self._window_count = 0
-
-    def rate_delay_ms(self, now_ms: float) -> float:
-        """Milliseconds until another connection may be accepted; 0 for now."""
-        if now_ms - self._window_start_ms >= 1000.0:
-            self._window_start_ms = now_ms
-            self._window_count = 0
-        if self._window_count < self.rate_max:
-            return 0.0
-        return self._window_start_ms + 1000.0 - now_ms
-
-    def refusal(self, host: str) -> str | None:
-        """Why a connection from `host` is refused; None when it is welcome."""
-        if self.total >= self.max_connections:
-            return f"max.connections={self.max_connections} are open"
-        if self.total >= self.descriptors_max:
-            return f"{self.descriptors_max} are open, there is no descriptor for more (ulimit -n)"
-        limit = self.overrides.get(host, self.max_per_address)
-        if self._per_address.get(host, 0) >= limit:
-            return f"max.connections.per.ip={limit} are open from this address"
-        return None
-
-    def opened(self, host: str) -> None:
-        """Count a connection."""
-        self.total += 1
-        self._window_count += 1
-        self._per_address[host] = self._per_address.get(host, 0) + 1
-
-    def closed(self, host: str) -> None:
-        """Uncount it."""
-        self.total -= 1
-        left = self._per_address.get(host, 1) - 1
-        if left > 0:
-            self._per_address[host] = left
-        else:
-            self._per_address.pop(host, None)
 
 
 class Acceptor:
@@ -118,17 +39,15 @@ class Acceptor:
         "_free_descriptors",
         "_limits",
         "_listener",
+        "_logged_ms",
         "_next",
         "_poller",
         "_processors",
-        "_receive_buffer_bytes",
-        "_send_buffer_bytes",
         "_timer",
-        "_told_ms",
+        "_tune",
         "_watching",
         "accepted",
         "listener_name",
-        "on_accepted",
     )
 
     def __init__(
@@ -138,27 +57,34 @@ class Acceptor:
         processors: Sequence[Processor],
         *,
         poller: Poller,
-        timer: Timer,
-        clock: Clock,
+        environment: Environment,
         limits: ConnectionLimits,
-        send_buffer_bytes: int,
-        receive_buffer_bytes: int,
-        on_accepted: Callable[[Connection], None] | None = None,
+        tune: Callable[[socket.socket], None],
         free_descriptors: Callable[[], object] = lambda: None,
     ) -> None:
+        """Accept nothing until `start`.
+
+        Args:
+            listener_name: For peers' `ConnectionInfo`, and the log.
+            listener: A listening socket, which does not block.
+            processors: Get the connections in turn; the list may change.
+            poller: The event loop's readiness calls.
+            environment: Clock and timer of pauses.
+            limits: Of all listeners.
+            tune: Sets an accepted socket's options; raises OSError when its peer has gone.
+            free_descriptors: Called when there is none for a connection.
+        """
         self._free_descriptors = free_descriptors
-        self._told_ms = float("-inf")
+        self._logged_ms = float("-inf")
         self.listener_name = listener_name
         self.accepted = 0
-        self.on_accepted = on_accepted
         self._listener = listener
         self._processors = processors
         self._poller = poller
-        self._timer = timer
-        self._clock = clock
+        self._timer = environment.timer
+        self._clock = environment.clock
         self._limits = limits
-        self._send_buffer_bytes = send_buffer_bytes
-        self._receive_buffer_bytes = receive_buffer_bytes
+        self._tune = tune
         self._next = -1
         self._watching = False
 
@@ -179,10 +105,10 @@ class Acceptor:
         self._timer.call_later_ms(delay_ms, self.start)
 
     def _on_acceptable(self) -> None:
-        turn_end_ms = self._clock.monotonic_ms() + ACCEPT_TURN_MS
+        end_ms = self._clock.monotonic_ms() + ACCEPT_LIMIT_MS
         for _ in range(ACCEPT_BATCH):
             now_ms = self._clock.monotonic_ms()
-            if now_ms >= turn_end_ms:
+            if now_ms >= end_ms:
                 return
             delay_ms = self._limits.rate_delay_ms(now_ms)
             if delay_ms > 0:
@@ -193,8 +119,8 @@ class Acceptor:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                if now_ms - self._told_ms >= TOLD_AGAIN_MS:
-                    self._told_ms = now_ms
+                if now_ms - self._logged_ms >= LOG_INTERVAL_MS:
+                    self._logged_ms = now_ms
                     LOGGER.error("accept failed listener=%s error=%s", self.listener_name, error)
                 if error.errno in DESCRIPTOR_LIMIT:
                     self._free_descriptors()
@@ -211,11 +137,7 @@ class Acceptor:
             connected.close()
             return
         try:
-            tune(
-                connected,
-                send_buffer_bytes=self._send_buffer_bytes,
-                receive_buffer_bytes=self._receive_buffer_bytes,
-            )
+            self._tune(connected)
         except OSError:
             # The peer has gone again already.
             connected.close()
@@ -230,9 +152,7 @@ class Acceptor:
             peer_host=host,
             peer_port=int(str(address[1])),
         )
-        connection = processor.add(SocketStream(connected), info)
-        if self.on_accepted is not None:
-            self.on_accepted(connection)
+        processor.add(SocketStream(connected), info)
 
     def close(self) -> None:
         """Stop accepting; connections already accepted stay."""

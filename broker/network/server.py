@@ -5,11 +5,13 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final
 
-from broker.network.acceptor import NO_BOUND, Acceptor, ConnectionLimits
+from broker.network.acceptor import Acceptor
 from broker.network.connection import Connection
+from broker.network.connection_limits import NO_BOUND, ConnectionLimits
 from broker.network.iteration_end import IterationEnd
 from broker.network.listeners import Listeners
 from broker.network.loop_resources import LoopResources
@@ -18,14 +20,14 @@ from broker.network.receive_buffers import ReceiveBuffers
 from broker.network.request_channel import RequestChannel, Router
 from broker.network.response import ResponseMemory
 from broker.network.sender import warm
-from broker.network.stream import listen
+from broker.network.stream import listen, tune
 from config.listeners import Listener
 from storage.environment.alerts import Alerts
+from storage.environment.environment import Environment
+from storage.environment.filesystem import EVICTED_AT_ONCE
 
 if TYPE_CHECKING:
-    from broker.runtime.timer import Timer
     from config.broker import BrokerConfig
-    from storage.environment.clock import Clock
     from storage.types.file_slice import FileSlice
 
 LOGGER = logging.getLogger(__name__)
@@ -90,13 +92,11 @@ class NetworkServer:
         settings: "BrokerConfig",
         *,
         loop: asyncio.AbstractEventLoop,
-        clock: "Clock",
-        timer: "Timer",
+        environment: Environment,
         read_cold: ReadCold,
         router: Router,
         iteration_end: IterationEnd,
         connections_max: int = NO_BOUND,
-        free_descriptors: Callable[[], object] = lambda: None,
         alerts: Alerts | None = None,
     ) -> None:
         """Without listeners, until `start`.
@@ -104,20 +104,19 @@ class NetworkServer:
         Args:
             settings: Listeners and limits.
             loop: Whose thread everything here runs on.
-            clock: For idle connections.
-            timer: For sweeps over the connections.
+            environment: Clock and timer of sweeps, and the files whose descriptors are closed when
+                a connection finds none.
             read_cold: Has a thread bring a slice into the page cache.
             router: Answers requests.
             iteration_end: When gathered answers leave.
-            connections_max: Whatever the settings say; see `storage.environment.descriptors`.
-            free_descriptors: Called when a connection finds none.
+            connections_max: Their share of the descriptors (`storage.environment.descriptors`).
             alerts: Get one for a listener that cannot be bound; default: none are shown.
         """
-        self._free_descriptors = free_descriptors
         self._settings = settings
         self._loop = loop
-        self._clock = clock
-        self._timer = timer
+        self._environment = environment
+        self._clock = environment.clock
+        self._timer = environment.timer
         self._read_cold = read_cold
         self._stopped = False
         received_max = memory_limit(settings.queued_max_request_bytes)
@@ -138,7 +137,7 @@ class NetworkServer:
         )
         self._resources = LoopResources.of(
             loop,
-            clock,
+            environment.clock,
             buffers=self.buffers,
             responses=self.responses,
             iteration_end=iteration_end,
@@ -177,13 +176,18 @@ class NetworkServer:
             bound,
             processors,
             poller=self._loop,
-            timer=self._timer,
-            clock=self._clock,
+            environment=self._environment,
             limits=self.limits,
-            send_buffer_bytes=self._settings.socket_send_buffer_bytes,
-            receive_buffer_bytes=self._settings.socket_receive_buffer_bytes,
+            tune=partial(
+                tune,
+                send_buffer_bytes=self._settings.socket_send_buffer_bytes,
+                receive_buffer_bytes=self._settings.socket_receive_buffer_bytes,
+            ),
             free_descriptors=self._free_descriptors,
         )
+
+    def _free_descriptors(self) -> None:
+        self._environment.filesystem.open_files.evict(EVICTED_AT_ONCE)
 
     @property
     def addresses(self) -> list[tuple[str, str, int]]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from broker.replicas.group_commit import GroupCommit
 from broker.replicas.partition_writes import PartitionWrites
+from broker.replicas.preparation import Preparation
 from broker.runtime.errors import ApiError
 from broker.runtime.watchers import Waker, Watchers
 from protocol.error_codes import ErrorCode
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from broker.network.connection import Connection
-    from broker.replicas.preparation import Preparation
     from broker.runtime.directory_writer import DirectoryWriter
     from broker.runtime.disk import Disk
     from broker.runtime.timer import Timer

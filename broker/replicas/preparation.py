@@ -1,4 +1,4 @@
-"""Batches that must be worked on before they are written, worked on by a thread.
+"""Validation and compression of batches in a thread, before they are appended.
 
 Topics that walk every record (`record.validation=full`, compacted ones) or pack batches anew
 (`compression.type` other than the producer's) cost CPU by the record, up to hundreds of
@@ -14,25 +14,52 @@ time, and because later ones join the queue while it is not empty, however small
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from broker.runtime.errors import ApiError
 from storage.log.write_behind import OWNED
 
 if TYPE_CHECKING:
-    from broker.replicas.partition import Partition
     from broker.runtime.disk import Disk
+    from protocol.error_codes import ErrorCode
     from storage.environment.clock import Clock
+    from storage.log.log import Log
+    from storage.log.write_queue import BorrowedMemory
     from storage.producers.verification import TransactionTerms
     from storage.types.append_info import AppendInfo
+    from storage.types.append_origin import AppendOrigin
 
 INLINE_SIZE_MAX = 4 * 1024
-"""Batches up to this many bytes are worked on in place: a hop to a thread costs more."""
+"""Batches up to this many bytes are prepared in place: a hop to a thread costs more."""
 
 QUEUED_BYTES_MAX = 64 * 1024 * 1024
-"""Bytes of all partitions that may wait; a client above that is told to try again."""
+"""Bytes of all partitions that may wait; a client above that gets a retriable error."""
 
 Done = Callable[["AppendInfo | None", Exception | None], None]
+
+
+class AppendedTo(Protocol):
+    """The partition that prepared batches are appended to: `broker.replicas.partition.Partition`.
+
+    Attributes:
+        gone: Why it is no longer served here, or NONE.
+    """
+
+    log: "Log"
+    gone: "ErrorCode"
+
+    def append(
+        self,
+        records: memoryview,
+        now_ms: int,
+        origin: "AppendOrigin" = ...,
+        *,
+        prepared: bool = False,
+        terms: "TransactionTerms | None" = None,
+        memory: "BorrowedMemory | None" = None,
+    ) -> "AppendInfo":
+        """Append batches."""
+        ...
 
 
 class PreparationBudget:
@@ -51,7 +78,7 @@ class Preparation:
     __slots__ = ("_budget", "_clock", "_disk", "_partition", "_queue", "_running")
 
     def __init__(
-        self, partition: "Partition", disk: "Disk", clock: "Clock", budget: PreparationBudget
+        self, partition: AppendedTo, disk: "Disk", clock: "Clock", budget: PreparationBudget
     ) -> None:
         self._partition = partition
         self._disk = disk
@@ -102,7 +129,7 @@ class Preparation:
                 assert prepared is not None
                 try:
                     if self._partition.gone:
-                        # Deleted, or its disk failed, while a thread was at work.
+                        # Deleted, or its disk failed, while the thread ran.
                         raise ApiError(self._partition.gone)
                     info = self._partition.append(
                         prepared, now_ms, prepared=True, terms=terms, memory=OWNED
