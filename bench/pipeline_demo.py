@@ -329,7 +329,7 @@ def run(directory: Path, records: int, *, local: bool) -> int:
                     seconds = time.monotonic() - began
                     made.append(Committed(seconds, batch.rows, batch.commit_ms))
 
-                run_job(parse_job(path.read_text(), str(path)), session, told=told)
+                run_job(parse_job(path.read_text(), str(path)), session, on_batch=told)
                 rows = sum(one.rows for one in made)
                 print(f"{kind:8} {rows:8} rows in {len(made)} batches, {made[-1].seconds:.1f} s")
         same = reconcile(node.address, directory)

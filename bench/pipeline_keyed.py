@@ -52,7 +52,7 @@ class Upserts:
         self.size = size
         self.end = rows
 
-    def look(self) -> TopicView:
+    def view(self) -> TopicView:
         """One partition."""
         span = Span(0, self.end, self.end * (self.size + 40))
         return TopicView(TOPIC, TOPIC_ID, {0: PartitionView(0, self.end, (span,))})

@@ -62,7 +62,7 @@ def lake_job(session: Any, bucket: Path, table: Path) -> Callable[[], int]:
         def told(batch: Batch) -> None:
             rows.append(batch.rows)
 
-        run_job(config, session, told=told)
+        run_job(config, session, on_batch=told)
         return sum(rows)
 
     return run

@@ -40,7 +40,7 @@ def ask_admin(address: str, method: str, path: str, query: Mapping[str, str]) ->
     """The document that `method path?query` answers.
 
     Raises:
-        CommandError: Nobody answers, or the answer is a refusal; the text has the reason.
+        CommandError: No broker answers, or it refuses; the text has the reason.
     """
     target = host_and_port(address)
     assert target is not None, "the option's type has checked it"

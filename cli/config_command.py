@@ -1,6 +1,6 @@
 """`varve config`: what the settings come to, and where each comes from. Secrets are masked.
 
-Without `--effective` only those settings are shown that somebody has set.
+Without `--effective` only those settings are shown that were set.
 """
 
 import argparse

@@ -72,7 +72,7 @@ def _describe(args: argparse.Namespace, connect: ClientFactory) -> int:
 
     resource = _resource(args)
     with client(connect, args) as admin:
-        # The library does not tell an unknown topic from one without settings.
+        # The library does not distinguish an unknown topic from one without settings.
         _check_exists(admin, resource)
         answer = admin.describe_configs([ConfigResource(*resource)], config_filter="all")
     configs = {

@@ -1,7 +1,7 @@
 """What every command that talks to a broker shares: its options, its client, its way to fail.
 
 A command raises `CommandError` with one line for the user; `exit_status` prints that line, and one
-for whatever the client library raises, without a traceback. The broker is looked for with a plain
+for whatever the client library raises, without a traceback. The broker is probed with a plain
 TCP connection first: the library would try for seconds and then not say why.
 
 Clients come from factories that are passed in, so tests run a command without a broker.
@@ -100,7 +100,7 @@ def check_reachable(addresses: str) -> None:
 
 
 def open_admin(**settings: Any) -> Any:
-    """A `KafkaAdminClient`; raises CommandError when nobody listens."""
+    """A `KafkaAdminClient`; raises CommandError when no broker listens."""
     check_reachable(settings["bootstrap_servers"])
     from cli.share_group_requests import ShareAdminClient
 
@@ -108,7 +108,7 @@ def open_admin(**settings: Any) -> Any:
 
 
 def open_producer(**settings: Any) -> Any:
-    """A `KafkaProducer`; raises CommandError when nobody listens."""
+    """A `KafkaProducer`; raises CommandError when no broker listens."""
     check_reachable(settings["bootstrap_servers"])
     from cli.kafka_library import KafkaProducer
 
@@ -116,7 +116,7 @@ def open_producer(**settings: Any) -> Any:
 
 
 def open_consumer(**settings: Any) -> Any:
-    """A `KafkaConsumer` without a subscription; raises CommandError when nobody listens."""
+    """A `KafkaConsumer` without a subscription; raises CommandError when no broker listens."""
     check_reachable(settings["bootstrap_servers"])
     from cli.kafka_library import KafkaConsumer
 

@@ -1,7 +1,7 @@
-"""`varve dirs`: look after a node's log directories. No broker may run on them.
+"""`varve dirs`: the log directories of a node. No broker may run on them.
 
     list     those that the node knows, and which are here
-    drop     one that is lost: its partitions begin anew, empty
+    drop     one that is lost: its partitions start empty
     adopt    a metadata store from the partitions that are there, where there is none
 
 Exit status: 0 done, 1 a broker runs, or there is nothing to do it with, 2 refused settings.

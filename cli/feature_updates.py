@@ -65,6 +65,6 @@ class FeatureAdminClient(AdminClient):
 
 
 def open_feature_admin(**settings: Any) -> Any:
-    """A `FeatureAdminClient`; raises CommandError when nobody listens."""
+    """A `FeatureAdminClient`; raises CommandError when no broker listens."""
     check_reachable(settings["bootstrap_servers"])
     return FeatureAdminClient(**settings)

@@ -1,6 +1,6 @@
-"""Transactions that nobody will end (KIP-664).
+"""Hanging transactions, which no coordinator will end (KIP-664).
 
-A log has a transaction open, and its coordinator knows nothing of it there: no marker will come,
+A log has a transaction open, and its coordinator does not know it there: no marker will come,
 the last stable offset stays, and readers of committed records wait for ever.
 
     open in a log for longer than  ──┬── its producer has no transactional id
@@ -52,7 +52,7 @@ def open_transactions(admin: Any, partitions: Iterable[Any]) -> Iterator[OpenTra
 def find_hanging(
     admin: Any, partitions: Iterable[Any], *, now_ms: int, timeout_ms: int
 ) -> list[OpenTransaction]:
-    """Of the open ones those that have been silent for `timeout_ms` and that nobody will end."""
+    """The open ones without a write for `timeout_ms` that no coordinator will end."""
     candidates = [
         found
         for found in open_transactions(admin, partitions)

@@ -5,7 +5,7 @@ functions, so that `varve --help` and a mistyped option are answered at once. It
 
 - keeps the library's own log lines away from the terminal: a command prints one clear line of its
   own when something is wrong,
-- lends it snappy and zstd. The library looks for two packages that are not among our dependencies;
+- lends it snappy and zstd. The library imports two packages that are not among our dependencies;
   we have both codecs already (`protocol.records.compression`).
 """
 

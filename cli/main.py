@@ -75,7 +75,7 @@ def _run(name: str, words: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has left (`varve topics list | head`): nothing to complain about.
+        # The reader of our output has left (`varve topics list | head`): no error.
         # Standard output goes to nowhere, or the interpreter would complain at its exit.
         sys.stdout = None
         return 0

@@ -7,13 +7,13 @@
                   try records again that did not fit, after a fix
     reconcile JOB
                   compare the table with its log, range by range
-    maintain JOB  put small files together, end old snapshots, remove what nobody has
+    maintain JOB  compact small files, expire old snapshots, delete orphan files
 
 JOB is a file; `pipeline.lake.settings.config` has its form. SIGTERM and Ctrl-C end a job after the
 batch under way, a second one at once: what was not committed is made again by the next run.
 
-Exit status: 0 done or stopped, 1 somebody does not answer or a person has to decide, 2 mistaken
-settings or a library that is missing.
+Exit status: 0 done or stopped, 1 a service does not answer or the operator has to decide, 2
+mistaken settings or a library that is missing.
 """
 
 import argparse
@@ -75,13 +75,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    with _told():
+    with _reported_errors():
         return ACTIONS[args.action].run(args)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Turns what a job expects to go wrong into one line and an exit status."""
+def _reported_errors() -> Iterator[None]:
+    """Reports a job's expected errors as one line and an exit status."""
     try:
         from pipeline.lake.errors import JobConfigError, LakeError, MissingExtraError
         from pipeline.plan.errors import PlanError
@@ -193,7 +193,7 @@ def _plan(args: argparse.Namespace) -> int:
     from pipeline.lake.batch.planned import planned_ranges
 
     with open_job(_load(args.job)) as opened:
-        topic, progress = opened.job.look()
+        topic, progress = opened.job.view()
         tasks = opened.log.aligned(opened.job.next_tasks(topic, progress))
         ranges = planned_ranges(topic, tasks, opened.log.pieces(tasks))
     if args.json:
@@ -230,7 +230,7 @@ def _status(args: argparse.Namespace) -> int:
 
     config = _load(args.job)
     with open_job(config) as opened:
-        topic, progress = opened.job.look()
+        topic, progress = opened.job.view()
         shape = None
         if progress is not None:
             shape = shape_of(opened.sink, history_of(opened.sink), small_file_bytes(config))
@@ -323,7 +323,7 @@ def _reconcile(args: argparse.Namespace) -> int:
 
     config = _load(args.job)
     with open_job(config) as opened:
-        topic, progress = opened.job.look()
+        topic, progress = opened.job.view()
         if progress is None:
             raise CommandError(f"{config.job_name}: there is no table yet")
         if config.mode != "append":

@@ -47,6 +47,6 @@ class FencingAdminClient(AdminClient):
 
 
 def open_fencing_admin(**settings: Any) -> Any:
-    """A `FencingAdminClient`; raises CommandError when nobody listens."""
+    """A `FencingAdminClient`; raises CommandError when no broker listens."""
     check_reachable(settings["bootstrap_servers"])
     return FencingAdminClient(**settings)

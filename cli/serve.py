@@ -1,4 +1,4 @@
-"""`varve serve`: read the settings, run the broker until it is told to stop.
+"""`varve serve`: read the settings, run the broker until a signal stops it.
 
 Exit status: 0 after a clean stop, 2 when the settings are refused, else what the broker says.
 """

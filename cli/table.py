@@ -34,7 +34,7 @@ def format_table(headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str
 
 
 def format_size(size_bytes: int) -> str:
-    """`812 B`, `4.0 KiB`, `1.3 GiB`: three digits tell enough."""
+    """`812 B`, `4.0 KiB`, `1.3 GiB`: three digits."""
     if size_bytes < 1024:
         return f"{size_bytes} B"
     size = float(size_bytes)

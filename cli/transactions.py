@@ -1,4 +1,4 @@
-"""`varve transactions`: look at transactions and their producers, find and end those that hang.
+"""`varve transactions`: list and describe transactions and producers, find and abort hanging ones.
 
     list, describe             what coordinators know, by transactional id
     describe-producers         what a partition's log knows
@@ -338,7 +338,7 @@ def _terminate(args: argparse.Namespace, connect: ClientFactory) -> int:
                 producer_id, epoch = admin.fence_producer(name)
                 break
             except ConcurrentTransactionsError:
-                # It is being aborted, on our word or somebody else's.
+                # It is being aborted, by our request or another.
                 if attempt == FENCING_ATTEMPTS - 1:
                     complain(f"the transaction of {name!r} is still being ended; try again")
                     return FAILED

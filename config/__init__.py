@@ -1,1 +1,1 @@
-"""Settings: their names, what they may be, where they come from. Imports nothing of ours."""
+"""Settings: names, kinds, defaults, sources. Imports no other package of ours."""

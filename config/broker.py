@@ -52,8 +52,8 @@ class BrokerConfig(
 ):
     """All settings of one broker; `BrokerConfig()` is all defaults.
 
-    `model_fields_set` tells which were given rather than defaulted. Old names that were given are
-    carried over to their new ones (`broker.id` to `node.id`, `log.dir` to `log.dirs`).
+    `model_fields_set` has those that were given rather than defaulted. Old names that were given
+    are carried over to their new ones (`broker.id` to `node.id`, `log.dir` to `log.dirs`).
     """
 
     @model_validator(mode="before")
@@ -70,7 +70,7 @@ class BrokerConfig(
 
     @property
     def listeners_for_clients(self) -> tuple[Listener, ...]:
-        """What Metadata tells: `advertised.listeners`, else `listeners` (a host may be empty)."""
+        """What Metadata reports: `advertised.listeners`, else `listeners` (a host may be empty)."""
         return self.advertised_listeners or self.listeners
 
     def protocol_of(self, listener_name: str) -> str | None:

@@ -50,7 +50,7 @@ class ConfigKey:
         synonyms: Broker keys behind a topic key, strongest first.
         dynamic: Kafka lets it change at run time.
         secret: Its value is masked wherever it is shown.
-        internal: Left out of the documentation and of what clients are told.
+        internal: Left out of the documentation and of DescribeConfigs.
     """
 
     name: str

@@ -21,7 +21,7 @@ DOUBLE_MAX = 1.7976931348623157e308
 
 
 class WireType(enum.IntEnum):
-    """Type of a setting as DescribeConfigs tells it (KIP-569)."""
+    """Type of a setting in DescribeConfigs (KIP-569)."""
 
     BOOLEAN = 1
     STRING = 2

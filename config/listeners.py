@@ -1,4 +1,4 @@
-"""Where the broker listens, and what it tells clients to call.
+"""Listeners, and the addresses advertised to clients.
 
     listeners = NAME://host:port[,NAME://host:port...]      [::1]:9092 for IPv6
 

@@ -4,7 +4,7 @@ Sources, each stronger than the one before:
 
     defaults < --config FILE (server.properties or YAML) < KAFKA_* environment < --set KEY=VALUE
 
-Every mistake is found before any is reported: somebody who starts a broker on a machine far away
+Every mistake is found before any is reported: an operator who starts a broker on a remote machine
 wants to correct them in one go.
 """
 
@@ -40,7 +40,7 @@ class Source(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One setting as somebody wrote it.
+    """One setting as it was written.
 
     Attributes:
         key: Kafka's name.

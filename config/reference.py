@@ -113,7 +113,7 @@ def _default(row: ConfigKey) -> str:
 
 
 def main() -> int:
-    """Write the document, or with `--check` tell whether it is fresh."""
+    """Write the document, or with `--check` say whether it is fresh."""
     if "--check" in sys.argv[1:]:
         fresh = PATH.is_file() and PATH.read_text(encoding="utf-8") == reference()
         if not fresh:

@@ -41,7 +41,7 @@ def moves(given: Mapping[str, str]) -> list[Move]:
     """What is to be moved, in order; several may go to the same new name, the last one whole.
 
     Args:
-        given: Text by name, as somebody wrote them.
+        given: Text by name, as they were written.
     """
     found: list[Move] = []
     names = {name: name for name in given}

@@ -354,7 +354,7 @@ def validate_topic_overrides(
     remote_storage_system_enabled: bool | None = None,
     current: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Check what somebody wants to set on a topic: names, values, combinations.
+    """Check topic configs of a request: names, values, combinations.
 
     Args:
         overrides: Texts by Kafka's names.
@@ -382,7 +382,7 @@ def validate_topic_overrides(
 def is_tiered(overrides: Mapping[str, str]) -> bool:
     """Whether a topic with these settings of its own has remote storage.
 
-    There is no default for all topics, so its own settings are enough to tell.
+    There is no default for all topics, so its own settings are enough.
     """
     return overrides.get("remote.storage.enable", "").strip().lower() == "true"
 

@@ -28,7 +28,7 @@ def find_compiler(environment: Mapping[str, str]) -> list[str] | None:
     chosen = shlex.split(environment.get("CC", ""))
     if chosen:
         return chosen if shutil.which(chosen[0], path=environment.get("PATH")) else None
-    # The one that Python was built by may have been told what machine it is for.
+    # The one that Python was built by may have flags for another machine.
     usual = shlex.split(sysconfig.get_config_var("CC") or "")[:1]
     for name in (*usual, "cc", "gcc", "clang"):
         if shutil.which(name, path=environment.get("PATH")):
@@ -63,7 +63,7 @@ def build(
     if compiler is None:
         raise BuildError(NO_COMPILER)
     target.parent.mkdir(exist_ok=True)
-    # Under another name until it is whole: somebody may be loading it, or compiling it, too.
+    # Under another name until it is whole: another process may be loading it, or compiling it, too.
     part = target.with_suffix(f".{os.getpid()}.part")
     command = [*compiler, *FLAGS, *extra_flags, "-o", str(part), str(source_path(name))]
     try:
@@ -88,7 +88,7 @@ def build(
 
 
 def _remove_older(name: str, target: Path) -> None:
-    """What belonged to the source as it was; whoever has it loaded keeps it."""
+    """What belonged to the old source; a process that has it loaded keeps it."""
     platform = target.name.rsplit("-", 1)[0]
     for path in built_folder().glob(f"{platform}-*.so"):
         if path != target:

@@ -42,7 +42,7 @@ def describe_group(admin: Any, group: str) -> GroupDescription:
 
 
 def group_states(admin: Any, groups: Sequence[str]) -> dict[str, str]:
-    """State of each group; one nobody has heard of is dead."""
+    """State of each group; an unknown one is Dead."""
     if not groups:
         return {}
     states = {

@@ -188,7 +188,7 @@ def plan_changes(
             assert plan is not None
             wanted = plan[at]
         elif rule.reset is Reset.CURRENT:
-            # Kafka does not look whether the offset is still there; it is what is committed.
+            # Kafka does not check whether the offset is still there; it is what is committed.
             changes.append(
                 OffsetChange(at.topic, at.partition, old, end if old is None else old, "")
             )

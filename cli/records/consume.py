@@ -1,7 +1,7 @@
 """`varve consume TOPIC`: print records, for a quick try.
 
 Without `--group` it reads the partitions on its own and leaves no trace. With one it is a member
-like any other: it goes on behind the group's committed offsets and commits what it has printed.
+like any other: it continues at the group's committed offsets and commits what it has printed.
 Runs until Ctrl-C, `--max-messages` or `--timeout-ms`; the number of records goes to standard error.
 
 Exit status: 0 done, 1 the broker is out of reach or has refused, 2 mistaken options, 130 Ctrl-C.

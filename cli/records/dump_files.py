@@ -2,7 +2,7 @@
 
 Every reader takes a path and yields rows, name to value, in Kafka's vocabulary (that of
 DumpLogSegments). A row with the key `damage` says what is wrong; nothing is raised for that, and
-reading goes on where it can.
+reading continues where it can.
 """
 
 import os

@@ -123,7 +123,7 @@ def _produce(args: argparse.Namespace, connect: ClientFactory) -> int:
 
 @contextmanager
 def _source(path: str | None) -> Iterator[BinaryIO]:
-    """Standard input, or the file with a progress bar where somebody can see one."""
+    """Standard input, or the file with a progress bar on a terminal."""
     if path is None:
         if sys.stdin.isatty():
             print("one record a line; Ctrl-D ends", file=sys.stderr)
@@ -137,7 +137,7 @@ def _source(path: str | None) -> Iterator[BinaryIO]:
         if not sys.stderr.isatty():
             yield opened
             return
-        # Loaded only for somebody who looks.
+        # Loaded only for a terminal.
         from os import fstat
 
         from rich.console import Console
@@ -150,7 +150,7 @@ def _source(path: str | None) -> Iterator[BinaryIO]:
 
 
 def _check_topic(producer: Any, topic: str, partition: int | None) -> None:
-    # The first look at a topic has the broker create it, where it does that.
+    # The first request for a topic's metadata has the broker create it, where it does that.
     from cli.kafka_library import KafkaError
 
     try:

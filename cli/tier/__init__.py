@@ -1,1 +1,1 @@
-"""`varve tier`: look at, verify, clean and restore remote storage."""
+"""`varve tier`: inspect, verify, clean and restore remote storage."""

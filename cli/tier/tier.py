@@ -1,10 +1,10 @@
-"""`varve tier`: look after remote storage.
+"""`varve tier`: inspect and maintain remote storage.
 
     ls, verify        of a broker, or of a bucket alone (`cli.tier.tier_bucket` has the options)
     describe, gc, skip   of a broker, through its admin port
-    claim             of a broker: it goes on alone, after a copy of its disk was started
+    claim             of a broker: it continues alone, after a copy of its disk was started
     pause, resume     a topic, or all: a setting, through the Kafka protocol
-    rebuild-metadata  tell a broker again what is in its bucket (`cli.tier.tier_rebuild`)
+    rebuild-metadata  publish metadata of the bucket to a broker again (`cli.tier.tier_rebuild`)
     restore           a bucket onto an empty node (`cli.tier.tier_restore`)
     rotate-keys       of a bucket alone
 
@@ -158,7 +158,7 @@ def _describe(args: argparse.Namespace, _: ClientFactory) -> int:
     if not sys.stdout.isatty():
         print("\n\n".join(picture(row, width=WIDTH) for row in rows))
         return 0
-    # Loaded only for somebody who looks.
+    # Loaded only for a terminal.
     from rich.console import Console
 
     width = shutil.get_terminal_size((WIDTH, 24)).columns
@@ -216,7 +216,7 @@ def _verify(args: argparse.Namespace, _: ClientFactory) -> int:
         for fault in segment["faults"]:
             at = f" at byte {fault['position']}" if fault["position"] >= 0 else ""
             complain(f"{where}: {fault['key']}{at}: {fault['problem']}")
-    # A broker of an earlier release does not tell.
+    # A broker of an earlier release does not report it.
     histories = document.get("historyFaults", [])
     for text in histories:
         complain(text)
@@ -300,17 +300,19 @@ def _skip(args: argparse.Namespace, _: ClientFactory) -> int:
     query = dict(args.which)
     if args.execute:
         query["start"] = str(args.start)
-    told = args.ask(args.admin, "POST", "/tier/skip", query)
+    skipped = args.ask(args.admin, "POST", "/tier/skip", query)
     if args.json:
-        print(format_json(told))
+        print(format_json(skipped))
         return 0
-    name = f"{told['topic']}-{told['partition']}"
-    size = format_size(told["bytes"])
-    print(f"{name}: offsets {told['start']} to {told['end'] - 1}, {size}: {told['problem']}")
-    if told["done"]:
-        print(f"skipped; its files are kept beside the log, as {told['keptAs']}")
+    name = f"{skipped['topic']}-{skipped['partition']}"
+    size = format_size(skipped["bytes"])
+    print(
+        f"{name}: offsets {skipped['start']} to {skipped['end'] - 1}, {size}: {skipped['problem']}"
+    )
+    if skipped["done"]:
+        print(f"skipped; its files are kept beside the log, as {skipped['keptAs']}")
     else:
-        print(f"nothing is changed yet: add --start {told['start']} --execute")
+        print(f"nothing is changed yet: add --start {skipped['start']} --execute")
     return 0
 
 

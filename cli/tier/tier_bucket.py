@@ -51,7 +51,7 @@ def bucket_settings(args: argparse.Namespace) -> "BrokerConfig":
     """The broker's settings that the options amount to, with remote storage switched on.
 
     Raises:
-        CommandError: They are mistaken; every mistake has been told.
+        CommandError: They are invalid; every mistake has been printed.
     """
     assignments = [
         f"{key}={value}" for name, key in _SHORT.items() if (value := vars(args).get(name))

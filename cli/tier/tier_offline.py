@@ -69,18 +69,18 @@ def _row(
     """What the bucket says of a partition; records below `start` are deleted or were never there.
 
     `committedEnd` is where rows end that are known to be committed without a broker, and
-    `historyMs` when the broker told so; both null where there is no history.
+    `historyMs` when the broker wrote that; both null where there is no history.
     """
     starts = [one.metadata.start_offset for one in segments]
     ends = [one.metadata.end_offset + 1 for one in segments]
-    told = 0 if history is None else history.log_start_offset
+    log_start = 0 if history is None else history.log_start_offset
     return {
         "topic": who.topic,
         "topicId": _id(who),
         "partition": who.partition,
         "clusterId": segments[-1].topic.cluster_id if segments else history and history.cluster_id,
-        "start": max(min(starts, default=told), told),
-        "end": max(ends, default=told),
+        "start": max(min(starts, default=log_start), log_start),
+        "end": max(ends, default=log_start),
         "segments": len(segments),
         "bytes": sum(one.metadata.segment_size_bytes for one in segments),
         "storedBytes": sum(one.log_size + one.indexes_size for one in segments),

@@ -1,4 +1,4 @@
-"""`varve tier rebuild-metadata`: the bucket's manifests tell `__remote_log_metadata` again.
+"""`varve tier rebuild-metadata`: publishes the bucket's manifests to `__remote_log_metadata` again.
 
 For a broker that runs and says that it has lost a part of it, through its admin port. May be
 stopped and run again at any time; nothing in the bucket is changed.

@@ -1,4 +1,4 @@
-"""Who this broker is, and how it tells what it does."""
+"""Identity of the broker, admin port, log lines."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Share groups (KIP-932): who is in them."""
+"""Share groups (KIP-932): membership."""
 
 from config.definition import Settings, config_key, milliseconds
 from config.kinds import Integer, WordList

@@ -1,13 +1,13 @@
-"""What can go wrong with a lake job, and is expected to.
+"""Errors of a lake job that are expected.
 
 LakeError
 ├── JobConfigError          every mistake of a job's settings at once
 ├── MissingExtraError       a library that this needs is not installed
-├── CommitConflictError     somebody committed since the table was looked at: look again
+├── CommitConflictError     another commit was made since the table was read: read it again
 ├── TableUnavailableError   the table's store or catalog did not do it; worth another try
 ├── TaskFailedError         a task or its process ended early; worth another try
-└── JobStopError            goes on only when a person has decided something
-├── TopicReplacedError  the topic was made anew; the table holds rows of the one before
+└── JobStopError            needs a decision of the operator
+├── TopicReplacedError  the topic was recreated; the table holds rows of the old one
 ├── StartError          the log has nothing where the table should begin
 ├── LostOffsetsError    offsets the table still needs are gone from the log
 ├── LogBehindTableError the log ends below what the table has: a restored node
@@ -45,13 +45,13 @@ class MissingExtraError(LakeError):
 
 
 class CommitConflictError(LakeError):
-    """Somebody committed since the table was looked at. Nothing of this commit is in the table."""
+    """Another commit was made since the table was read. Nothing of this one is in the table."""
 
 
 class TableUnavailableError(LakeError):
-    """The table's store or catalog did not do what was asked, or nobody knows whether it did.
+    """The table's store or catalog failed a request, or its outcome is unknown.
 
-    Worth another try, after another look: the commit may be there.
+    To be retried after the table is read again: the commit may be there.
     """
 
 
@@ -64,7 +64,7 @@ class JobStopError(LakeError):
 
 
 class TopicReplacedError(JobStopError):
-    """A topic of that name was made anew."""
+    """A topic of that name was deleted and recreated."""
 
     def __init__(self, topic: str, known: UUID, found: UUID) -> None:
         super().__init__(

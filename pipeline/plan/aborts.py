@@ -2,7 +2,7 @@
 
 A segment's index has the transactions whose abort marker lies in it. One that overlaps an offset
 range may have begun long before and may be aborted segments later; so the indexes are read from the
-range's first segment on, until an entry tells that no later one can begin in the range: when its
+range's first segment on, until an entry proves that no later one can begin in the range: when its
 marker was written, the last stable offset had reached the range's end.
 
     range                      [ start ......... end )
@@ -50,7 +50,7 @@ class AbortedTransactions:
     __slots__ = ("_block_firsts", "_firsts", "_lasts", "_least_first_from", "_producers")
 
     def __init__(self, entries: Iterable[AbortedRange]) -> None:
-        """Entries in any order; each counts once, however often it is told."""
+        """Entries in any order; each counts once, however often it occurs."""
         ordered = sorted(set(entries), key=lambda one: (one.last_offset, one.first_offset))
         self._producers = array("q", (one.producer_id for one in ordered))
         self._firsts = array("q", (one.first_offset for one in ordered))

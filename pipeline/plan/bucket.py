@@ -151,7 +151,7 @@ def _without_secrets(location: str) -> str:
 
 
 def option_mistakes(options: BucketOptions) -> list[str]:
-    """Everything that is wrong with them, as far as it can be told without a store or a file."""
+    """All mistakes in them that can be found without a store or a file."""
     mistakes: list[str] = []
     is_s3 = True
     try:
@@ -217,7 +217,7 @@ class Bucket:
         threads: For what must not block the loop.
         manifests: Those that the reader has opened.
         gone: Segments that were planned and are not there any more: no history is believed that
-            tells of one.
+            names one.
         key_ring: The key pairs.
     """
 
@@ -279,7 +279,7 @@ async def open_bucket(
 
     Args:
         options: Which.
-        filesystem: The machine's own unless told otherwise, as the other two.
+        filesystem: The machine's own by default, as the other two.
         clock: For deadlines and counters.
         randomness: For the spread of retries.
 

@@ -29,7 +29,7 @@ class BucketTopic(NamedTuple):
 
     Attributes:
         name, topic_id: Which incarnation.
-        partition_count: As was last told, at least one more than the greatest partition found. A
+        partition_count: As last recorded, at least one more than the greatest partition found. A
             partition of which nothing was copied yet is not in `partitions`.
         partitions: Logs by number, ascending.
         other_ids: Other incarnations that are in the bucket as well.
@@ -102,7 +102,7 @@ async def follow_topic(
         RemoteStorageError: The bucket cannot be read now.
     """
     numbers = await find_partitions(bucket, topic.name, topic.topic_id)
-    # Partitions whose last object has gone are looked at once more, so that this is told.
+    # Partitions whose last object has gone are read again, so that this is reported.
     wanted = sorted(
         {*topic.partitions, *(n for n in numbers if selection.has_partition(topic.name, n))}
     )
@@ -132,9 +132,9 @@ async def _read_topic(
     logs = await in_parallel(wanted, read, PARTITIONS_AT_A_TIME)
     topic = _topic(name, topic_id, numbers, wanted, logs)
     if not logs and numbers:
-        # None of those wanted is there; how many there are is still to be told.
-        told = (await read(numbers[-1])).partition_count
-        topic = topic._replace(partition_count=max(topic.partition_count, told))
+        # None of those wanted is there; their number is still to be reported.
+        counted = (await read(numbers[-1])).partition_count
+        topic = topic._replace(partition_count=max(topic.partition_count, counted))
     return topic
 
 
@@ -173,5 +173,5 @@ async def _last_written(bucket: Bucket, name: str, topic_id: UUID) -> tuple[bool
         return True, -1
 
     numbers = await find_partitions(bucket, name, topic_id)
-    told = await in_parallel(numbers, of_partition, PARTITIONS_AT_A_TIME)
-    return all(is_live for is_live, _ in told), max((time for _, time in told), default=-1)
+    found = await in_parallel(numbers, of_partition, PARTITIONS_AT_A_TIME)
+    return all(is_live for is_live, _ in found), max((time for _, time in found), default=-1)

@@ -4,7 +4,7 @@
     bucket      [ copied  ]                          [ copied  ]       emptyFrom ─┐
     gap                    └─────────────────────────┘ <──────────────────────────┘
 
-Of segments without a record nothing is copied. Whoever copied the next one has written down in its
+Segments without a record are not copied. The copier of the next one has recorded in its
 manifest from where on there was nothing; only that makes a gap an empty one. That no object is
 found proves nothing.
 """
@@ -20,7 +20,7 @@ from tiered.format.manifest import MANIFEST_BYTES_MAX, SegmentManifest
 
 
 async def without_empty_gaps(bucket: Bucket, layout: Layout) -> Layout:
-    """The same log; of its gaps only those, or what of them, nobody can tell to be empty.
+    """The same log; with only those gaps, or parts of them, that are not known to be empty.
 
     That costs a request a gap.
 
@@ -46,9 +46,9 @@ async def _empty_from(bucket: Bucket, segment: LaidSegment) -> int:
     key = KEYS.segment_keys(segment.metadata).manifest
     try:
         data = await bucket.store.get(key, max_bytes=MANIFEST_BYTES_MAX)
-        told = SegmentManifest.from_json(data, key).empty_from
+        empty_from = SegmentManifest.from_json(data, key).empty_from
     except (ObjectNotFoundError, CorruptRemoteDataError):
-        told = None
-    if told is None or segment.start_offset != start:
+        empty_from = None
+    if empty_from is None or segment.start_offset != start:
         return segment.start_offset
-    return told
+    return empty_from

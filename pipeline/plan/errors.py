@@ -1,9 +1,9 @@
-"""What planning cannot do, in sentences for whoever asked.
+"""Errors of planning, in sentences for the user.
 
 PlanError
 ├── OptionsError          the location or its options: every mistake at once
 ├── TopicError            a topic, partition or incarnation that is not in the bucket
-└── DamagedBucketError    an object without which the log cannot be told
+└── DamagedBucketError    an object without which the log is unknown
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class DamagedBucketError(PlanError):
 
     Attributes:
         key: The object.
-        position: First byte known to be wrong, in the object; -1 if that cannot be told.
+        position: First byte known to be wrong, in the object; -1 if that is unknown.
     """
 
     def __init__(self, key: str, position: int, problem: str) -> None:

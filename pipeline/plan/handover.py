@@ -7,7 +7,7 @@
 The broker's word counts for start and end. That the bucket is a part of its log is asked once: the
 leader epoch of the bucket's last record must reach as far in the broker's log (KIP-320). A bucket
 that does not fit belongs to another history: a node restored from an older state, an unclean
-leader, a topic made anew. That is told; rows of two histories are never mixed.
+leader, a recreated topic. That is reported; rows of two histories are never mixed.
 """
 
 import json
@@ -41,7 +41,7 @@ class BrokerLog(NamedTuple):
     """What a broker says of a partition.
 
     Attributes:
-        partition: With the topic's id; all zeros where the broker tells none.
+        partition: With the topic's id; all zeros where the broker has none.
         start_offset: The earliest one.
         end_offset: Exclusive: the high watermark, or the last stable offset for committed readers.
         leader_epoch: Of the leader, -1: unknown.
@@ -103,11 +103,11 @@ def hand_over(log: PartitionLog | None, broker: BrokerLog, *, read_committed: bo
 
 def _problem(log: PartitionLog, bucket_end: int, broker: BrokerLog, *, read_committed: bool) -> str:
     name = f"{log.partition.topic}-{log.partition.partition}"
-    told = broker.partition.topic_id
-    if told != _NIL and told != log.partition.topic_id:
+    broker_topic_id = broker.partition.topic_id
+    if broker_topic_id != _NIL and broker_topic_id != log.partition.topic_id:
         return (
-            f"{name}: the bucket has topic id {log.partition.topic_id}, the broker {told}: the "
-            "topic was made anew"
+            f"{name}: the bucket has topic id {log.partition.topic_id}, the broker "
+            f"{broker_topic_id}: the topic was recreated"
         )
     epoch = epoch_to_ask(log, read_committed=read_committed)
     if epoch is None:
@@ -119,7 +119,7 @@ def _problem(log: PartitionLog, bucket_end: int, broker: BrokerLog, *, read_comm
             "older state"
         )
     if broker.epoch_end is None or broker.start_offset >= bucket_end:
-        return ""  # nothing of the bucket is read, or nobody can compare
+        return ""  # the bucket is not read, or there is nothing to compare with
     known, known_end = broker.epoch_end
     if known != epoch or known_end < bucket_end:
         there = "none" if known < 0 else f"epoch {known} up to offset {known_end}"
@@ -167,6 +167,6 @@ def handover_offsets(
 
 
 def handover_json(topics: Iterable[BucketTopic], *, read_committed: bool) -> str:
-    """As an option: `format("kafka").option("startingOffsets", ...)` goes on where they end."""
+    """As an option: `format("kafka").option("startingOffsets", ...)` continues where they end."""
     offsets = handover_offsets(topics, read_committed=read_committed)
     return json.dumps(offsets, separators=(",", ":"))

@@ -1,13 +1,13 @@
-"""What a partition's history object tells a plan: a hint, which listings and manifests overrule.
+"""A partition's history object as a plan uses it: a hint, which listings and manifests overrule.
 
     history ─> its segments, and what a listing finds from its last one's first offset on
             ─> the newest of them decides, as without a history; then
 
-    its epochs do not continue the history's     put aside: all is listed
+    its epochs do not continue the history's     ignored: all is listed
     a planned segment is gone, or there is a gap  all is listed; log start and state still count
-    it tells of more than there is                that is told, unless a later one does not
+    it has more than there is                     reported, unless a later one does not
     no such object                                all is listed
-    damaged, or of a newer version                told with its name; all is listed
+    damaged, or of a newer version                reported with its name; all is listed
 
 What only a history knows: records that were deleted (`log_start_offset`), that the topic is being
 deleted, and that a transaction which looks open in the bucket was committed (`stable_end_offset`).
@@ -88,14 +88,14 @@ async def read_summary(bucket: Bucket, partition: PartitionName) -> ReadSummary:
 
 
 def check_partition(summary: HistorySummary, partition: PartitionName, key: str) -> None:
-    """An object under another one's name was put there by hand.
+    """An object under another one's name was put there by an operator.
 
     Raises:
         CorruptRemoteDataError: It is another partition's.
     """
-    told = summary.partition
-    if told != tiered_partition(partition):
-        problem = f"the history is of {told} of topic id {told.topic_id}"
+    named = summary.partition
+    if named != tiered_partition(partition):
+        problem = f"the history is of {named} of topic id {named.topic_id}"
         raise CorruptRemoteDataError(key, -1, problem)
 
 

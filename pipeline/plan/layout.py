@@ -79,7 +79,7 @@ def lay_out(
         newest: The first of `newest_first` that can be read.
         others: The partition's other segments.
         leader_epochs: Stored with `newest`: of the log up to its end.
-        log_start_offset: As its leader has told; what is below is not read, and what is missing
+        log_start_offset: As its leader has recorded; what is below is not read, and what is missing
             from there on is a gap. None: it begins with the first segment.
     """
     end = newest.metadata.end_offset + 1

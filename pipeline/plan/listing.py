@@ -1,4 +1,4 @@
-"""What listings tell of a bucket: topics and partitions by their folders, segments by their names.
+"""Listings of a bucket: topics and partitions by their folders, segments by their names.
 
     orders-<id>/0/00000000000000000000-<id>.indexes
     orders-<id>/0/00000000000000000000-<id>.log
@@ -47,7 +47,7 @@ class TopicSelection(NamedTuple):
     partitions: Mapping[str, frozenset[int]] | None = None
 
     def prefixes(self) -> list[str]:
-        """What the names of objects begin with, as far as that can be told."""
+        """What the names of objects begin with, as far as that is known."""
         names = self.names or tuple(self.partitions or ())
         return sorted(f"{name}-" for name in names) if names else [""]
 
@@ -77,7 +77,7 @@ class ListedSegment(NamedTuple):
 
 
 class HistoryStamp(NamedTuple):
-    """What a listing tells of a history object; another one is another content."""
+    """A history object as listed; with another value its content is another."""
 
     size: int
     modified_ms: int

@@ -81,13 +81,13 @@ async def read_manifest(
         problem = f"the manifest is of {metadata.segment_id.id}, {metadata.start_offset}"
         return DamagedObject(key, -1, problem, listed.start_offset)
     keys = KEYS.segment_keys(metadata)
-    for name, there, told in (
+    for name, there, expected in (
         (keys.log, listed.log_size, manifest.log_size),
         (keys.indexes, listed.indexes_size, manifest.indexes_size),
     ):
-        if there != told:
+        if there != expected:
             how = "it is missing" if there < 0 else f"it has {there} bytes"
-            problem = f"{how}, its manifest says {told}"
+            problem = f"{how}, its manifest says {expected}"
             return DamagedObject(name, max(there, 0), problem, listed.start_offset)
     pair_id = "" if manifest.encryption is None else manifest.encryption.pair_id
     return ManifestFacts(found(metadata, manifest.created_ms), manifest.topic, pair_id)

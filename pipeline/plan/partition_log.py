@@ -23,7 +23,7 @@ class DamagedObject(NamedTuple):
 
     Attributes:
         key: Its name.
-        position: First byte known to be wrong; -1 if that cannot be told.
+        position: First byte known to be wrong; -1 if that is unknown.
         problem: What is wrong.
         start_offset: First offset that is lost with it, -1: unknown.
     """
@@ -48,11 +48,11 @@ class PartitionLog(NamedTuple):
         damaged: Objects that could not be read; what others do not have either is a gap, or lies
             beyond the end.
         cluster_id: Whose manifest decided; "" where another program copied it.
-        partition_count: Of the topic, as was last told; 0: nobody has.
+        partition_count: Of the topic, as last recorded; 0: nowhere.
         newest_id: The segment that decided; None without segments.
         summary: Of the history object, as it was read; None without one.
         history_stamp: Of the history object that counts in here, None: not known which.
-        listed_ids: Of the segments at the end that a listing told.
+        listed_ids: Of the segments at the end that a listing found.
     """
 
     partition: PartitionName

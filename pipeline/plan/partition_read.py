@@ -46,7 +46,7 @@ FOLLOWED_BACK: Final = 30
 
 
 class _Known(NamedTuple):
-    """A log that somebody has told of.
+    """A log of which something is recorded.
 
     Attributes:
         segments: Some or all of it, at least one; ascending by start offset.
@@ -101,13 +101,13 @@ async def read_partition(
         log = await _continued(bucket, partition, known, listed, back, summary)
         if log is not None and await _is_readable(bucket, log.segments[:1]):
             return _remember(log, listed)
-    told = () if damaged is None else (damaged,)
-    log = await _read_listed(bucket, partition, summary, told)
+    damages = () if damaged is None else (damaged,)
+    log = await _read_listed(bucket, partition, summary, damages)
     if summary is not None and _lacks_end(log, summary):
         # Was it removed after the history was read? Then there is a later one.
         again, damaged = await read_summary(bucket, partition)
-        told = () if damaged is None else (damaged,)
-        log = await _read_listed(bucket, partition, again, told)
+        damages = () if damaged is None else (damaged,)
+        log = await _read_listed(bucket, partition, again, damages)
         if again is not None and _lacks_end(log, again):
             key = KEYS.history_key(tiered_partition(partition))
             problem = (
@@ -123,12 +123,12 @@ async def _read_listed(
     bucket: Bucket,
     partition: PartitionName,
     summary: HistorySummary | None,
-    told: Sequence[DamagedObject],
+    damages: Sequence[DamagedObject],
 ) -> PartitionLog:
     """By a listing of everything."""
     listed = await list_partition(bucket, partition)
     facts, damaged = await read_manifests(bucket, listed.segments)
-    damaged += told
+    damaged += damages
     decided = await _decide(bucket, [one.segment for one in facts], damaged, summary)
     if decided is not None:
         await _check_key_pairs(bucket, facts, decided.layout)
@@ -136,7 +136,7 @@ async def _read_listed(
 
 
 def _lacks_end(log: PartitionLog, summary: HistorySummary) -> bool:
-    """Whether a history tells of the same log, and of more of it than there is.
+    """Whether a history is of the same log, and has more of it than there is.
 
     The end of a log is never removed but with its topic: what is not there was lost.
     """
@@ -155,9 +155,9 @@ def _lacks_end(log: PartitionLog, summary: HistorySummary) -> bool:
 async def follow_partition(bucket: Bucket, log: PartitionLog) -> PartitionLog:
     """A log that was read before, as it is now; the same object where nothing has changed.
 
-    That costs one request, however many segments there are. What was removed at the front is told
+    That costs one request, however many segments there are. What was removed at the front is known
     by the history object; without one it shows when it is read: whatever meets an
-    ObjectNotFoundError follows the log once more, and then all is listed.
+    ObjectNotFoundError follows the log again, and then all is listed.
 
     Raises:
         RemoteStorageError: The bucket cannot be read now.
@@ -192,14 +192,14 @@ async def follow_partition(bucket: Bucket, log: PartitionLog) -> PartitionLog:
 
 
 def _remember(log: PartitionLog, listed: ListedPartition) -> PartitionLog:
-    """With the segments that a listing of its end would tell again."""
+    """With the segments that a listing of its end would find again."""
     back = _start_of_last([one.metadata for one in log.segments], FOLLOWED_BACK)
     ids = {one.segment_id.id for one in listed.segments if one.start_offset >= back}
     return log._replace(listed_ids=frozenset(ids))
 
 
 async def _check_key_pairs(bucket: Bucket, facts: Sequence[ManifestFacts], layout: Layout) -> None:
-    """A key pair that is missing is told before anything is read.
+    """A missing key pair is reported before anything is read.
 
     Raises:
         RemoteStorageError: It names the pair.
@@ -214,7 +214,7 @@ async def _is_readable(bucket: Bucket, segments: Sequence[LaidSegment]) -> bool:
     """Whether the manifests are there and whole.
 
     Raises:
-        RemoteStorageError: The key pair is missing, which is told with its name.
+        RemoteStorageError: The key pair is missing, and named.
     """
     for one in segments:
         try:

@@ -1,4 +1,4 @@
-"""Planning a piece once more whose object is gone: its offsets from a fresh listing.
+"""Replanning of a piece whose object is gone: its offsets from a fresh listing.
 
 What retention has removed is gone for good, but a copy that was superseded may have been the one
 that was planned, and another one has the same offsets. So everything is listed, whatever a history
@@ -73,7 +73,7 @@ async def replan(
 
 
 def _with_aborts(piece: RemotePiece, known: AbortedTransactions) -> RemotePiece:
-    """With what was known before: an index that told of it may be gone, too."""
+    """With what was known before: an index that named it may be gone, too."""
     together = AbortedTransactions(
         [*piece.aborted, *known.overlapping(piece.start_offset, piece.end_offset)]
     )

@@ -1,6 +1,6 @@
 """Side files of a segment in the bucket, and what it means when they cannot be had.
 
-What is gone is remembered by the bucket (`Bucket.gone`): whoever plans again must not be told of it
+What is gone is remembered by the bucket (`Bucket.gone`): the next plan must not contain it
 by a history that does not know yet.
 """
 

@@ -95,7 +95,7 @@ async def plan_pieces(
 ) -> list[RemotePiece]:
     """Ranges as pieces, in the order of the ranges and of their offsets.
 
-    What the bucket does not have of a range is not in them (`PartitionLog.missing` tells it). For
+    What the bucket does not have of a range is not in them (`PartitionLog.missing` has it). For
     rows that are committed a range must not go beyond the stable end.
 
     Raises:

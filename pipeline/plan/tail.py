@@ -3,7 +3,7 @@
 A transaction may begin in a segment that was copied and be aborted in one that was not: its rows
 lie in the bucket with no sign of it. So without a broker a reader of committed rows goes no further
 than the first offset of the transactions that were open when the newest segment was closed. Its
-producer snapshot tells them.
+producer snapshot has them.
 
     copied    [ 0 .. 99 plain | 100 .. 1089 of a transaction ]   [local: the rest, its abort]
                                 ^ stable end

@@ -1,4 +1,4 @@
-"""What decoding raises."""
+"""Errors of decoding."""
 
 from protocol.picklable_error import PicklableError
 
@@ -7,8 +7,8 @@ class BrokenBatchError(PicklableError, ValueError):
     """A record batch that is not what its header says, or that this reader cannot hold.
 
     Rows of the batches before it were given, none of its own but where a batch is so large that it
-    is decoded in windows: then those of the windows before the damage. Whoever may leave it out
-    goes on at `next_position`.
+    is decoded in windows: then those of the windows before the damage. A caller that may skip it
+    continues at `next_position`.
 
     Attributes:
         position: Byte at which the batch begins, in the data that was given.

@@ -1,7 +1,7 @@
-"""What a piece could not give, told once when it is over.
+"""Report of the offsets that a piece could not give, logged once at its end.
 
 With failOnDataLoss=false offsets that are gone, and chunks whose bytes are not those that were
-written, are left out. Nobody may learn of it row by row, and nobody may miss it: one warning a
+written, are left out. It must neither flood the log nor be missed: one warning a
 piece says which offsets, how many and why.
 """
 
@@ -48,7 +48,7 @@ class LossReport:
         else:
             self._more += 1
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Warn, once, if anything was left out."""
         if not self.offsets:
             return

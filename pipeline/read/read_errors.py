@@ -1,4 +1,4 @@
-"""What reading a piece cannot do, in sentences for whoever runs the query.
+"""Errors of reading a piece, in sentences for the user of the query.
 
     ReadError
     ├── DamagedDataError      bytes that are not those that were written: object and position
@@ -25,7 +25,7 @@ class DamagedDataError(ReadError):
 
     Attributes:
         key: The object, or the broker's partition.
-        position: First byte known to be wrong, in the object; -1 if that cannot be told.
+        position: First byte known to be wrong, in the object; -1 if that is unknown.
         problem: What is wrong.
         log_position, log_end: What of the segment's log cannot be read because of it; exclusive
             end; -1: all of it.
@@ -46,7 +46,7 @@ class DamagedBatchError(DamagedDataError):
     """No batch, or a broken one, where one should be; its `log_position` is where.
 
     Attributes:
-        told: What is wrong, without where.
+        problem: What is wrong, without where.
         next_position: Where in the segment's log the next batch begins for certain, -1: unknown.
     """
 
@@ -61,7 +61,7 @@ class DamagedBatchError(DamagedDataError):
     ) -> None:
         text = f"{problem} (byte {log_position} of the segment's log)"
         super().__init__(key, position, text, log_position, log_end)
-        self.told = problem
+        self.problem = problem
         self.next_position = next_position
 
 

@@ -1,7 +1,7 @@
-"""How much a micro-batch takes of what there is: by offsets, as Spark's Kafka source, and by bytes.
+"""Admission control of a micro-batch: by offsets, as Spark's Kafka source, and by bytes.
 
 A limit is divided among partitions in proportion to what each has, so that all end at about the
-same time; every partition that has anything goes on by at least one offset. Bytes are those of the
+same time; every partition that has anything advances by at least one offset. Bytes are those of the
 segments, known before anything is read: within a segment they are taken to be spread evenly over
 its offsets.
 

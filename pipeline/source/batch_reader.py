@@ -38,7 +38,7 @@ class BatchReader(DataSourceReader):
         warn_of_options(self._options.without_effect)
         losses = PlanLosses(fail=self._options.fail_on_data_loss)
         with self._new_planner(self._options) as planner:
-            views = planner.look()
+            views = planner.view()
             spans = self._filtered(planner.batch_spans(views, losses))
             if self._chosen.time_ms is not None:
                 spans = planner.since(views, spans, self._chosen.time_ms)
@@ -63,7 +63,7 @@ class FilteringBatchReader(BatchReader):
 
     @override
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take what chooses offsets; what is returned Spark looks at itself.
+        """Take what chooses offsets; what is returned Spark evaluates itself.
 
         Spark 4.2 keeps the plan that follows for everything that is made of the same `load()`,
         also what has no filter (PythonScanBuilder.pushFilters: `ds.setReadInfo`).

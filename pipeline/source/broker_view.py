@@ -5,7 +5,7 @@ Begin and end are the broker's: it knows what was deleted and what is committed.
 
     Metadata ─> the bucket's logs of these incarnations ─> OffsetForLeaderEpoch ─> ListOffsets
 
-The bucket is looked at first: what is copied meanwhile must not look like another history.
+The bucket is read first: what is copied meanwhile must not be taken for another history.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ from storage.types.uuid_text import NIL, format_uuid
 
 
 class BrokerView:
-    """One look at a broker; see the module. Blocks its caller, but for the bucket's part."""
+    """One view of a broker; see the module. Blocks its caller, but for the bucket's part."""
 
     def __init__(self, client: BrokerClient, options: SourceOptions) -> None:
         """Ask which topics there are.
@@ -73,7 +73,7 @@ class BrokerView:
         for name, facts in self._topics.items():
             topic_id = facts.topic_id if facts.topic_id != NIL else None
             try:
-                found.update(await seen.look(bucket, self._selection(name), topic_id))
+                found.update(await seen.view(bucket, self._selection(name), topic_id))
             except TopicError:
                 continue  # the bucket has an earlier incarnation only
         return found
@@ -129,8 +129,8 @@ class BrokerView:
             epoch = None if log is None else epoch_to_ask(log, read_committed=committed)
             if epoch is not None:
                 asked[partition] = epoch
-        told = self._client.epoch_ends(asked) if asked else {}
-        return {TopicPartition(*partition): EpochEnd(*end) for partition, end in told.items()}
+        ends = self._client.epoch_ends(asked) if asked else {}
+        return {TopicPartition(*partition): EpochEnd(*end) for partition, end in ends.items()}
 
 
 def _view(log: PartitionLog | None, broker: BrokerLog, *, read_committed: bool) -> PartitionView:
@@ -150,7 +150,7 @@ def _view(log: PartitionLog | None, broker: BrokerLog, *, read_committed: bool) 
 def remade_topics(
     before: Mapping[TopicPartition, PartitionView], now: Mapping[TopicPartition, PartitionView]
 ) -> Sequence[str]:
-    """Topics that were deleted and made anew between two looks."""
+    """Topics that were deleted and recreated between two views."""
     return sorted(
         {
             partition.topic

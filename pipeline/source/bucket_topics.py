@@ -1,6 +1,6 @@
-"""Topics of a bucket as they were last seen, and followed as they grow.
+"""Topics of a bucket as last seen, followed as they grow.
 
-A batch query looks once; a stream looks at every micro-batch, and what it has seen costs it one
+A batch query views once; a stream at every micro-batch, and what it has seen costs it one
 request a partition while nothing is new.
 """
 
@@ -18,7 +18,7 @@ class BucketTopics:
     def __init__(self) -> None:
         self._seen: dict[str, BucketTopic] = {}
 
-    async def look(
+    async def view(
         self,
         bucket: Bucket,
         selection: TopicSelection,

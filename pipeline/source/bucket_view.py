@@ -34,13 +34,13 @@ def selection_of(topics: TopicChoice) -> TopicSelection:
 
 
 async def view_bucket(bucket: Bucket, options: SourceOptions, seen: BucketTopics) -> Views:
-    """Look at the bucket.
+    """View the bucket.
 
     Raises:
         TopicError: A topic or partition that is named is not there, or is being deleted.
         RemoteStorageError: The bucket cannot be read now.
     """
-    topics = await seen.look(bucket, selection_of(options.topics), options.topic_id)
+    topics = await seen.view(bucket, selection_of(options.topics), options.topic_id)
     if isinstance(options.topics, SubscribedPattern):
         topics = {name: topic for name, topic in topics.items() if options.topics.matches(name)}
     else:
@@ -76,7 +76,7 @@ def _is_left_out(topic: BucketTopic, options: SourceOptions) -> bool:
 
 
 def check_topics(named: Iterable[str], there: Iterable[str], where: str) -> None:
-    """Whoever names a topic wants its rows: one that is not there is no empty one.
+    """A query that names a topic wants its rows: a missing topic is no empty one.
 
     Raises:
         TopicError: Some are not there.
@@ -116,6 +116,6 @@ def _view(topic: BucketTopic, partition: TopicPartition, *, read_committed: bool
     log = topic.partitions.get(partition.partition)
     name = PartitionName(topic.name, topic.topic_id, partition.partition)
     if log is None:
-        return PartitionView(name, 0, 0)  # nothing of it was copied yet
+        return PartitionView(name, 0, 0)  # not copied yet
     end = log.end(read_committed=read_committed)
     return PartitionView(name, log.log_start_offset, end, log, end)

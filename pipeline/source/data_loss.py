@@ -42,7 +42,7 @@ class PlanLosses:
         )
 
     def unreadable(self, sentence: str) -> None:
-        """Something that may hold offsets cannot be read, and nobody knows which.
+        """An object that may hold offsets cannot be read, and it is unknown which ones.
 
         Raises:
             ReadError: Losses are errors.

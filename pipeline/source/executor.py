@@ -1,4 +1,4 @@
-"""What an executor does with a piece: the options that came along, in the words of reading."""
+"""Reading of a piece on an executor, with the options of its query."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
 """Which of Spark's filters choose what is read: on topic, partition, offset, and times from below.
 
-Those on topic, partition and offset are met exactly: Spark need not look again. A lower bound of
+Those on topic, partition and offset are met exactly: Spark need not evaluate them. A lower bound of
 the timestamp lets a read begin at the first record of that time or later; records behind it may
 still be older, so Spark filters them.
 """
@@ -58,13 +58,13 @@ class Chosen:
 
 
 def choose(filters: Iterable[Filter]) -> tuple[Chosen, list[Filter]]:
-    """What filters choose, and those that Spark must look at itself."""
+    """What filters choose, and those that Spark must evaluate itself."""
     chosen = Chosen()
     return chosen, [each for each in filters if not _take(chosen, each)]
 
 
 def _take(chosen: Chosen, condition: Filter) -> bool:
-    """Take a filter; False where Spark must look at it (too)."""
+    """Use a filter; False where Spark must evaluate it (too)."""
     name = ".".join(getattr(condition, "attribute", ()))
     if isinstance(condition, IsNotNull):
         return name in _NEVER_NULL
@@ -132,7 +132,7 @@ def _take_timestamp(chosen: Chosen, condition: Filter, value: Any) -> None:
     if not isinstance(condition, bounds) or not isinstance(value, datetime):
         return
     if value.tzinfo is None:
-        return  # of no zone: nobody can tell which moment is meant
+        return  # of no zone: it is unknown which moment is meant
     time_ms = (value - _EPOCH) // _MILLISECOND
     if time_ms >= 0:
         chosen.time_ms = max(time_ms, chosen.time_ms or 0)

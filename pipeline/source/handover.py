@@ -1,4 +1,4 @@
-"""Where the bucket ends, as JSON with which a query of Spark's Kafka source goes on.
+"""End offsets of the bucket, as JSON from which a query of Spark's Kafka source continues.
 
 offsets = pipeline.handover({"path": "s3://bucket/prefix", "subscribe": "orders"})
 spark.readStream.format("kafka").option("startingOffsets", offsets)...
@@ -27,19 +27,19 @@ def handover(options: Mapping[str, str]) -> str:
 
     Raises:
         OptionsError: Every mistake in the options; among them `tier=broker`.
-        PlanError, ReadError, RemoteStorageError: As `Planner.look`; the bucket is another history
+        PlanError, ReadError, RemoteStorageError: As `Planner.view`; the bucket is another history
             than the broker's.
     """
     parsed = parse_options(options)
     if parsed.bucket is None:
         raise OptionsError(["tier=broker has no bucket to hand over from"])
     with Planner(parsed) as planner:
-        views = planner.look()
+        views = planner.view()
     return ends_of(views)
 
 
 def ends_of(views: Views) -> str:
-    """The same of what was looked at.
+    """The same of a view.
 
     Raises:
         PlanError: The bucket is another history than the broker's.

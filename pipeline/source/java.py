@@ -1,6 +1,6 @@
 """The Java that Spark runs on: found, or one sentence says what is missing.
 
-Whoever starts a session of his own asks here first; without it Spark's launcher says something of a
+A program that starts a session of its own checks here first; else Spark's launcher speaks of a
 gateway that exited.
 """
 

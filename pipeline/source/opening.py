@@ -1,4 +1,4 @@
-"""Whether what is planned can be opened: told on the driver, before any task starts.
+"""Check that planned segments can be opened, on the driver, before any task starts.
 
 Pieces are planned without their segments' manifests, which would be one request a segment. So a
 missing key pair would show on an executor. Of each partition the first and the last segment are

@@ -1,4 +1,4 @@
-"""What there is of a partition at one moment: where it begins and ends, and who has what of it.
+"""View of a partition at one moment: its bounds, and which offsets bucket and broker have.
 
 offsets   start                    handover           end
           v                        v                  v
@@ -23,7 +23,7 @@ class PartitionView(NamedTuple):
         log: As the bucket has it; None where it has nothing, or is not asked.
         handover: Offsets below come from the bucket.
         has_broker: What the bucket lacks can be asked of a broker.
-        leader_epoch: That the broker told, -1: none.
+        leader_epoch: That of the broker, -1: none.
         problem: Why what the bucket has is no part of the broker's log; "": it is, or has nothing.
     """
 

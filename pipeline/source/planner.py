@@ -1,7 +1,7 @@
-"""The driver's side of a read: what there is, which offsets, and the pieces that tasks read.
+"""Planner of a read, on the driver: views, offsets, and the pieces that tasks read.
 
     with Planner(options) as planner:
-        views = planner.look()                    what bucket and broker have, now
+        views = planner.view()                    what bucket and broker have, now
         spans = planner.batch_spans(views)        which offsets of it the options ask for
         plan = planner.plan(views, spans)         pieces for executors, and what is lost
 
@@ -84,7 +84,7 @@ class Planner:
         finally:
             self._thread.close()
 
-    def look(self) -> Views:
+    def view(self) -> Views:
         """What there is of the partitions asked for, now.
 
         Raises:
@@ -95,7 +95,7 @@ class Planner:
         options = self._options
         broker = broker_options(options)
         if broker is None:
-            return self._run(self._look())
+            return self._run(self._read_views())
         if self._client is None:
             self._client = self._connect(broker)
         view = BrokerView(self._client, options)
@@ -147,7 +147,7 @@ class Planner:
     ) -> SourcePlan:
         """Pieces of spans.
 
-        A segment that was removed since the look makes it look again, once: another copy may have
+        A segment that was removed since the view makes it view again, once: another copy may have
         its offsets, or the log begins later now.
 
         Raises:
@@ -159,7 +159,7 @@ class Planner:
         try:
             return self._plan(views, spans, losses)
         except ObjectNotFoundError:
-            return self._plan(self.look(), spans, losses)
+            return self._plan(self.view(), spans, losses)
 
     def _plan(
         self,
@@ -188,7 +188,7 @@ class Planner:
             result[partition] = OffsetSpan(start, span.end)
         return result
 
-    async def _look(self) -> Views:
+    async def _read_views(self) -> Views:
         bucket = await self._opened()
         return await view_bucket(bucket, self._options, self._seen)
 
@@ -213,7 +213,7 @@ class Planner:
         )
 
     def _offset_at_broker(self, view: PartitionView, time_ms: int) -> int | None:
-        """The broker looks into what is tiered as well; nothing is fetched for it."""
+        """The broker searches tiered segments as well; nothing is fetched for it."""
         assert self._client is not None
         partition = TopicPartition(view.name.topic, view.name.partition)
         found = self._client.list_offsets(

@@ -35,7 +35,7 @@ async def plan_spans(
         options: How to split, and which rows.
         views: What there is, at least of the spans' partitions.
         spans: What is wanted.
-        losses: Is told what is nowhere.
+        losses: Collects what is nowhere.
 
     Raises:
         LostOffsetsError, ReadError: As `losses` has it.
@@ -77,7 +77,7 @@ def _of_broker(view: PartitionView, span: OffsetSpan, losses: PlanLosses) -> Ite
     if view.log is not None:
         bucket_end = min(span.end, view.handover)
         absent += [OffsetSpan(*gap) for gap in view.log.missing(span.start, bucket_end)]
-        _tell_damage(view, absent, losses)
+        _report_damage(view, absent, losses)
     tail = OffsetSpan(max(span.start, view.handover), span.end)
     if tail.start < tail.end:
         absent.append(tail)
@@ -88,8 +88,8 @@ def _of_broker(view: PartitionView, span: OffsetSpan, losses: PlanLosses) -> Ite
             losses.lost(view.name, start, end, "no segment of the bucket has them")
 
 
-def _tell_damage(view: PartitionView, absent: Sequence[OffsetSpan], losses: PlanLosses) -> None:
-    """Objects that cannot be read and may have held what is wanted and nobody else has."""
+def _report_damage(view: PartitionView, absent: Sequence[OffsetSpan], losses: PlanLosses) -> None:
+    """Unreadable objects that may have held wanted offsets which are nowhere else."""
     assert view.log is not None
     if view.has_broker:
         return

@@ -1,7 +1,7 @@
 """From what options say of begin and end to offsets of each partition.
 
 Offsets that are named must be named for every partition, as in Spark's Kafka source: one that is
-forgotten would be read from where nobody said.
+forgotten would be read from a default.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

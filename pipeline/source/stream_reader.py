@@ -63,7 +63,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @override
     def initialOffset(self) -> dict[str, Any]:
         """Where a query begins that has no checkpoint."""
-        views = self._look()
+        views = self._read_views()
         return dict(offset_dict(self._driver().starting(views)))
 
     @override
@@ -82,7 +82,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: OffsetDict, limit: ReadLimit) -> dict[str, Any]:
         """Where the next micro-batch ends; where it starts if there is nothing, or too little."""
         begun = offsets_of(start)
-        views = self._look()
+        views = self._read_views()
         losses = PlanLosses(fail=self._options.fail_on_data_loss)
         latest = self._latest(views, begun, losses)
         losses.warn()
@@ -105,7 +105,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @override
     def prepareForTriggerAvailableNow(self) -> None:
         """Go no further than what is there now."""
-        self._target = {partition: view.end for partition, view in self._look().items()}
+        self._target = {partition: view.end for partition, view in self._read_views().items()}
 
     @override
     def partitions(self, start: OffsetDict, end: OffsetDict) -> Sequence[InputPartition]:
@@ -118,7 +118,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             partition not in views or views[partition].end < offset
             for partition, offset in ended.items()
         ):
-            views = self._look()
+            views = self._read_views()
         losses = PlanLosses(fail=self._options.fail_on_data_loss)
         spans = self._spans(views, begun, ended, losses)
         plan = self._driver().plan(views, spans, losses)
@@ -142,8 +142,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._planner = self._new_planner(self._options)
         return self._planner
 
-    def _look(self) -> Views:
-        views = self._driver().look()
+    def _read_views(self) -> Views:
+        views = self._driver().view()
         remade = remade_topics(self._views, views)
         if remade:
             raise TopicError(

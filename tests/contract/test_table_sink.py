@@ -84,13 +84,13 @@ def begun(sink: Sink) -> Sink:
 
 
 def test_a_table_that_is_not_there_has_nothing(opened: Open) -> None:
-    view = opened().look()
+    view = opened().view()
     assert (view.progress, view.schema) == (None, None)
 
 
 def test_a_new_table_is_empty_and_knows_its_topic(opened: Open) -> None:
     begun(opened())
-    view = opened().look()
+    view = opened().view()
     assert view.progress == BEGUN
     assert view.schema is not None
     assert view.schema.names == SCHEMA.names
@@ -101,7 +101,7 @@ def test_made_twice_it_is_one_table(opened: Open) -> None:
     """Who was killed behind the making makes it again."""
     begun(opened())
     begun(opened())
-    assert opened().look().progress == BEGUN
+    assert opened().view().progress == BEGUN
 
 
 def test_rows_and_offsets_come_together(opened: Open, kind: str, tmp_path: Path) -> None:
@@ -109,8 +109,8 @@ def test_rows_and_offsets_come_together(opened: Open, kind: str, tmp_path: Path)
     after = BEGUN.advanced({0: 10, 1: 3})
     files = write(sink, 0, 0, 10) + write(sink, 1, 0, 3)
     assert read_table(kind, tmp_path).num_rows == 0
-    sink.commit(sink.look(), SCHEMA, files, after)
-    assert opened().look().progress == after
+    sink.commit(sink.view(), SCHEMA, files, after)
+    assert opened().view().progress == after
     table = read_table(kind, tmp_path)
     assert coordinates(table) == [(0, o) for o in range(10)] + [(1, o) for o in range(3)]
     assert sorted(table.column("value").to_pylist())[0] == b"v0"
@@ -120,8 +120,8 @@ def test_an_offset_of_0_is_an_offset(opened: Open) -> None:
     """And not the absence of one: 0 is false in Python."""
     sink = begun(opened())
     after = BEGUN._replace(batch=0, offsets={0: 0})
-    sink.commit(sink.look(), SCHEMA, (), after)
-    progress = opened().look().progress
+    sink.commit(sink.view(), SCHEMA, (), after)
+    progress = opened().view().progress
     assert progress is not None
     assert progress.offsets == {0: 0}
 
@@ -129,15 +129,15 @@ def test_an_offset_of_0_is_an_offset(opened: Open) -> None:
 def test_offsets_without_rows_are_kept(opened: Open, kind: str, tmp_path: Path) -> None:
     """A range may hold nothing but markers and aborted records."""
     sink = begun(opened())
-    sink.commit(sink.look(), SCHEMA, (), BEGUN.advanced({0: 7}))
-    assert opened().look().progress == BEGUN.advanced({0: 7})
+    sink.commit(sink.view(), SCHEMA, (), BEGUN.advanced({0: 7}))
+    assert opened().view().progress == BEGUN.advanced({0: 7})
     assert read_table(kind, tmp_path).num_rows == 0
 
 
 def test_a_commit_on_an_old_look_is_refused(opened: Open, kind: str, tmp_path: Path) -> None:
     """Two jobs at once: the second one's rows would be there twice."""
     first, second = begun(opened()), opened()
-    mine, yours = first.look(), second.look()
+    mine, yours = first.view(), second.view()
     files = write(first, 0, 0, 10)
     first.commit(mine, SCHEMA, files, BEGUN.advanced({0: 10}))
     with pytest.raises(CommitConflictError):
@@ -145,7 +145,7 @@ def test_a_commit_on_an_old_look_is_refused(opened: Open, kind: str, tmp_path: P
     with pytest.raises(CommitConflictError):
         first.commit(mine, SCHEMA, files, BEGUN.advanced({0: 10}))
     assert coordinates(read_table(kind, tmp_path)) == [(0, o) for o in range(10)]
-    assert second.look().progress == BEGUN.advanced({0: 10})
+    assert second.view().progress == BEGUN.advanced({0: 10})
 
 
 def test_a_table_goes_on_batch_by_batch(opened: Open, kind: str, tmp_path: Path) -> None:
@@ -155,22 +155,22 @@ def test_a_table_goes_on_batch_by_batch(opened: Open, kind: str, tmp_path: Path)
     for batch in range(12):
         files = write(sink, 0, batch * 5, batch * 5 + 5)
         progress = progress.advanced({0: batch * 5 + 5})
-        sink.commit(sink.look(), SCHEMA, files, progress)
+        sink.commit(sink.view(), SCHEMA, files, progress)
         sink = opened() if batch % 3 == 0 else sink
-        assert sink.look().progress == progress
+        assert sink.view().progress == progress
     assert coordinates(read_table(kind, tmp_path)) == [(0, o) for o in range(60)]
-    assert len(sink.keys(sink.look())) == 12
+    assert len(sink.keys(sink.view())) == 12
 
 
 def test_columns_are_added_with_the_rows_that_have_them(
     opened: Open, kind: str, tmp_path: Path
 ) -> None:
     sink = begun(opened())
-    sink.commit(sink.look(), SCHEMA, write(sink, 0, 0, 2), BEGUN.advanced({0: 2}))
+    sink.commit(sink.view(), SCHEMA, write(sink, 0, 0, 2), BEGUN.advanced({0: 2}))
     wider = SCHEMA.append(pa.field("extra", pa.int64()))
     files = write(sink, 0, 2, 4, schema=wider)
-    sink.commit(sink.look(), wider, files, BEGUN.advanced({0: 2}).advanced({0: 4}))
-    schema = opened().look().schema
+    sink.commit(sink.view(), wider, files, BEGUN.advanced({0: 2}).advanced({0: 4}))
+    schema = opened().view().schema
     assert schema is not None
     assert schema.names == wider.names
     table = read_table(kind, tmp_path).sort_by("offset")
@@ -181,11 +181,11 @@ def test_a_parted_table_has_all_columns_and_prunes(opened: Open, kind: str, tmp_
     sink = begun(opened(partition_by=PARTED))
     files = write(sink, 3, 0, 30, parted=PARTED)
     assert len(files) == 2
-    sink.commit(sink.look(), SCHEMA, files, BEGUN.advanced({3: 30}))
-    assert opened(partition_by=PARTED).look().progress == BEGUN.advanced({3: 30})
+    sink.commit(sink.view(), SCHEMA, files, BEGUN.advanced({3: 30}))
+    assert opened(partition_by=PARTED).view().progress == BEGUN.advanced({3: 30})
     if kind != "parquet":
         assert coordinates(read_table(kind, tmp_path)) == [(3, o) for o in range(30)]
-    view = opened(partition_by=PARTED).look()
+    view = opened(partition_by=PARTED).view()
     assert view.schema is not None
     assert "timestamp_day" not in view.schema.names
 
@@ -193,17 +193,17 @@ def test_a_parted_table_has_all_columns_and_prunes(opened: Open, kind: str, tmp_
 def test_a_job_does_not_touch_the_table_of_another(opened: Open) -> None:
     begun(opened())
     with pytest.raises(ForeignTableError, match="kept by the job orders-lake"):
-        opened(job="other").look()
+        opened(job="other").view()
 
 
 def test_a_topic_made_anew_begins_without_offsets(opened: Open, kind: str, tmp_path: Path) -> None:
     """The rows of the one before stay."""
     sink = begun(opened())
-    sink.commit(sink.look(), SCHEMA, write(sink, 0, 0, 3), BEGUN.advanced({0: 3}))
+    sink.commit(sink.view(), SCHEMA, write(sink, 0, 0, 3), BEGUN.advanced({0: 3}))
     anew = BEGUN._replace(topic_id=OTHER_ID)
     sink.create(SCHEMA, anew)
     sink.create(SCHEMA, anew)
-    assert opened().look().progress == anew
+    assert opened().view().progress == anew
     assert read_table(kind, tmp_path).num_rows == 3
 
 
@@ -213,13 +213,13 @@ def test_a_file_leaves_in_the_step_in_which_another_comes(
     """Compaction and keyed tables rely on it."""
     sink = begun(opened())
     old = write(sink, 0, 0, 3) + write(sink, 0, 3, 5)
-    sink.commit(sink.look(), SCHEMA, old, BEGUN.advanced({0: 5}))
+    sink.commit(sink.view(), SCHEMA, old, BEGUN.advanced({0: 5}))
     new = write(sink, 0, 0, 5)
     progress = BEGUN.advanced({0: 5}).advanced({})
-    sink.commit(sink.look(), SCHEMA, new, progress, remove=[file.key for file in old])
+    sink.commit(sink.view(), SCHEMA, new, progress, remove=[file.key for file in old])
     assert coordinates(read_table(kind, tmp_path)) == [(0, o) for o in range(5)]
-    assert list(sink.keys(sink.look())) == [file.key for file in new]
-    assert opened().look().progress == progress
+    assert list(sink.keys(sink.view())) == [file.key for file in new]
+    assert opened().view().progress == progress
 
 
 def test_files_are_replaced_and_rows_and_offsets_stay(
@@ -228,17 +228,17 @@ def test_files_are_replaced_and_rows_and_offsets_stay(
     sink = begun(opened())
     old = write(sink, 0, 0, 3) + write(sink, 0, 3, 5)
     after = BEGUN.advanced({0: 5})
-    sink.commit(sink.look(), SCHEMA, old, after)
+    sink.commit(sink.view(), SCHEMA, old, after)
     new = write(sink, 0, 0, 5)
-    view = sink.look()
+    view = sink.view()
     sink.replace(view, new, [file.key for file in old])
     assert coordinates(read_table(kind, tmp_path)) == [(0, o) for o in range(5)]
-    assert opened().look().progress == after
+    assert opened().view().progress == after
     with pytest.raises(CommitConflictError):
         sink.replace(view, new, [file.key for file in old])
     with pytest.raises(CommitConflictError):
         sink.commit(view, SCHEMA, write(sink, 0, 5, 7), after.advanced({0: 7}))
-    sink.commit(sink.look(), SCHEMA, write(sink, 0, 5, 7), after.advanced({0: 7}))
+    sink.commit(sink.view(), SCHEMA, write(sink, 0, 5, 7), after.advanced({0: 7}))
     assert coordinates(read_table(kind, tmp_path)) == [(0, o) for o in range(7)]
 
 
@@ -246,9 +246,9 @@ def test_files_that_are_in_the_table_no_more_are_not_replaced(opened: Open, kind
     """Somebody else has: their rows would be there twice."""
     sink = begun(opened())
     old = write(sink, 0, 0, 3)
-    sink.commit(sink.look(), SCHEMA, old, BEGUN.advanced({0: 3}))
+    sink.commit(sink.view(), SCHEMA, old, BEGUN.advanced({0: 3}))
     with pytest.raises(CommitConflictError):
-        sink.replace(sink.look(), write(sink, 0, 0, 4), [old[0].key, "part-gone.parquet"])
+        sink.replace(sink.view(), write(sink, 0, 0, 4), [old[0].key, "part-gone.parquet"])
 
 
 def test_whoever_reads_changes_sees_none_where_files_are_replaced(
@@ -257,8 +257,8 @@ def test_whoever_reads_changes_sees_none_where_files_are_replaced(
     """Streams over the table would otherwise have the rows twice, or stop."""
     sink = begun(opened())
     old = write(sink, 0, 0, 3)
-    sink.commit(sink.look(), SCHEMA, old, BEGUN.advanced({0: 3}))
-    sink.replace(sink.look(), write(sink, 0, 0, 4), [old[0].key])
+    sink.commit(sink.view(), SCHEMA, old, BEGUN.advanced({0: 3}))
+    sink.replace(sink.view(), write(sink, 0, 0, 4), [old[0].key])
     if kind == "delta":
         (log,) = sorted((tmp_path / "orders" / "_delta_log").glob("*.json"))[-1:]
         actions = [json.loads(line) for line in log.read_text().splitlines()]
@@ -276,9 +276,9 @@ def test_whoever_reads_changes_sees_none_where_files_are_replaced(
 def test_a_table_tells_its_files(opened: Open) -> None:
     sink = begun(opened(partition_by=PARTED))
     written = write(sink, 3, 0, 30, parted=PARTED)
-    sink.commit(sink.look(), SCHEMA, written, BEGUN.advanced({3: 30}))
-    found = {file.key: file for file in sink.files(sink.look())}
-    assert set(found) == set(sink.keys(sink.look())) == {file.key for file in written}
+    sink.commit(sink.view(), SCHEMA, written, BEGUN.advanced({3: 30}))
+    found = {file.key: file for file in sink.files(sink.view())}
+    assert set(found) == set(sink.keys(sink.view())) == {file.key for file in written}
     for file in written:
         told = found[file.key]
         assert (told.size, told.rows, told.first_offset) == (
@@ -294,7 +294,7 @@ def test_a_table_tells_its_files(opened: Open) -> None:
 def test_a_table_tells_which_offsets_it_has(opened: Open) -> None:
     sink = begun(opened())
     files = write(sink, 0, 0, 3) + write(sink, 0, 5, 9) + write(sink, 1, 0, 9)
-    sink.commit(sink.look(), SCHEMA, files, BEGUN.advanced({0: 9, 1: 9}))
-    view = sink.look()
+    sink.commit(sink.view(), SCHEMA, files, BEGUN.advanced({0: 9, 1: 9}))
+    view = sink.view()
     assert offsets_of(sink, view, TOPIC_ID, 0, 1, 7) == (1, 2, 5, 6)
     assert offsets_of(sink, view, OTHER_ID, 0, 1, 7) == ()

@@ -336,7 +336,7 @@ class LongHistory:
         """The partition as its bucket has it."""
         given = {**self.broker.options, "subscribe": NAME}
         with Planner(parse_options(given)) as planner:
-            log = planner.look()[TopicPartition(NAME, partition)].log
+            log = planner.view()[TopicPartition(NAME, partition)].log
         assert log is not None
         return log
 

@@ -50,7 +50,7 @@ def test_the_topic_is_stored_in_every_way(tiered: TieredBroker) -> None:
     """By leaders of several epochs, and some of it can be read with a key only."""
     options = parse_options({**tiered.options, "subscribe": "orders"})
     with Planner(options) as planner:
-        log = planner.look()[TopicPartition("orders", 0)].log
+        log = planner.view()[TopicPartition("orders", 0)].log
     assert log is not None
     assert len(log.leader_epochs) > 1
     assert len(log.segments) > 5

@@ -31,7 +31,7 @@ def test_a_table_by_key_is_the_fold_of_its_log(spark: Any, kind: str, tmp_path: 
     assert rows_of_table(read_table(kind, tmp_path)) == expected
     sink = open_sink(kind, tmp_path)
     base = sink.store.uri.removeprefix("file://")
-    files = [f"{base}/{key}" for key in sink.keys(sink.look())]
+    files = [f"{base}/{key}" for key in sink.keys(sink.view())]
     rows = spark.read.parquet(*files).collect()
     found = {bytes(row["key"]): (row["partition"], row["offset"]) for row in rows}
     assert len(rows) == len(found)

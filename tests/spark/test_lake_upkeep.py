@@ -33,7 +33,7 @@ def by_spark(spark: Any, kind: str, root: Path) -> list[tuple[int, int]]:
     """Rows of the table's files as Spark's own Parquet reader has them."""
     sink = open_sink(kind, root)
     folder = sink.store.uri.removeprefix("file://")
-    paths = [f"{folder}/{key}" for key in sink.keys(sink.look())]
+    paths = [f"{folder}/{key}" for key in sink.keys(sink.view())]
     rows = spark.read.parquet(*paths).select("partition", "offset").collect()
     return sorted((row["partition"], row["offset"]) for row in rows)
 
@@ -44,7 +44,7 @@ def test_thousands_of_rows_in_small_files_become_few_files(
 ) -> None:
     run(lake_job(kind, tmp_path, FakeLog(LOG), max_bytes=2000))
     sink = open_sink(kind, tmp_path)
-    before = sink.look()
+    before = sink.view()
     keys = sink.keys(before)
     assert len(keys) > 2 * COMMITS
     assert by_spark(spark, kind, tmp_path) == coordinates(read_table(kind, tmp_path)) == GOOD
@@ -52,9 +52,9 @@ def test_thousands_of_rows_in_small_files_become_few_files(
     assert rows.compacted.replaced == len(keys)
     assert (rows.compacted.dropped, rows.compacted.left_out) == (0, ())
     assert quarantine.orphans == 0
-    assert len(sink.keys(sink.look())) == rows.compacted.made < len(keys) / 20
+    assert len(sink.keys(sink.view())) == rows.compacted.made < len(keys) / 20
     assert by_spark(spark, kind, tmp_path) == coordinates(read_table(kind, tmp_path)) == GOOD
-    assert sink.look().progress == before.progress
+    assert sink.view().progress == before.progress
     if kind != "parquet":
         # Whoever reads the state from before still does.
         assert coordinates(older(kind, tmp_path, before.state)) == GOOD

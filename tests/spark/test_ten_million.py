@@ -164,7 +164,7 @@ def rows_of(history: LongHistory, partition: int, tier: str, level: str) -> Iter
     }
     options = parse_options(given)
     with Planner(options) as planner:
-        views = planner.look()
+        views = planner.view()
         plan = planner.plan(views, planner.batch_spans(views))
     reading = ReadOptions(
         options.bucket,

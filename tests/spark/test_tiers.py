@@ -95,7 +95,7 @@ def test_times_at_every_border_are_the_brokers(tiered: TieredBroker, topic: str)
     """Around the greatest time of every segment; Spark's Kafka source asks the broker."""
     given = {**tiered.options, "subscribe": topic, "tier": "bucket"}
     with Planner(parse_options(given)) as planner:
-        views = planner.look()
+        views = planner.view()
     logs = [view.log for view in views.values()]
     greatest = {one.metadata.max_timestamp_ms for log in logs if log for one in log.segments}
     times = sorted({stamp + step for stamp in greatest for step in (-1, 0, 1)} | {0, 1 << 42})
@@ -109,7 +109,7 @@ def test_times_at_every_border_are_the_brokers(tiered: TieredBroker, topic: str)
                 }
             )
             with Planner(options) as planner:
-                ours = planner.starting(planner.look())
+                ours = planner.starting(planner.view())
             theirs = client.list_offsets(dict.fromkeys(ours, time_ms), read_committed=False)
             for partition, offset in ours.items():
                 told = theirs[partition].offset

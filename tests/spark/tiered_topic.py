@@ -233,7 +233,7 @@ class TieredBroker:
         given = {**self.options, "subscribe": topic, "isolationLevel": level}
         with Planner(parse_options(given)) as planner:
             try:
-                views = planner.look()
+                views = planner.view()
             except PlanError:
                 return {}
         return {partition: view.end for partition, view in views.items()}

@@ -1,7 +1,7 @@
-"""From a job's settings to a job that runs: `run_job`, and its parts for whoever looks at one.
+"""Composition of a lake job from its settings: `run_job`, and `open_job` to inspect one.
 
 Everything that a job meets is made here: stores and sinks, the planner, where tasks run. Bad
-settings are told before any of it is asked for anything.
+settings are reported before any of it is used.
 """
 
 import logging
@@ -90,7 +90,7 @@ def open_job(
     new_incarnation: bool = False,
     new_quarantine: bool = False,
 ) -> Iterator[OpenJob]:
-    """A job, ready to be looked at; with a `runner` to be run.
+    """A job, ready to be inspected; with a `runner`, to be run.
 
     Raises:
         JobConfigError: What the settings' own check could not see.
@@ -179,7 +179,7 @@ class _Sample:
         self._reading = reading
 
     def __call__(self, side: str) -> Iterable[bytes | None]:
-        topic = self._log.look()
+        topic = self._log.view()
         for number, partition in sorted(topic.partitions.items()):
             if partition.start < partition.end:
                 wanted = TaskRange(number, partition.start, partition.end)
@@ -237,7 +237,7 @@ def start_session(config: JobConfig) -> "SparkSession":
     from pipeline.source.java import find_java
 
     find_java(os.environ)
-    # Workers must be the Python that has everything installed, unless somebody has said which.
+    # Workers must be the Python that has everything installed, unless the environment names one.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder: Any = SparkSession.builder.appName(config.job_name)
     for name, text in {**SPARK_DEFAULTS, **config.runner.conf}.items():
@@ -253,7 +253,7 @@ def run_job(
     stop: threading.Event | None = None,
     new_incarnation: bool = False,
     new_quarantine: bool = False,
-    told: Callable[[Batch], None] | None = None,
+    on_batch: Callable[[Batch], None] | None = None,
 ) -> int:
     """Run a job until it is done or stopped; how many batches were committed.
 
@@ -261,9 +261,9 @@ def run_job(
         config: See `pipeline.lake.settings.config.parse_job`.
         session: Of Spark, if there is one already; it stays.
         stop: Set from elsewhere, it ends the job after the batch under way.
-        new_incarnation: Go on with a topic that was made anew.
+        new_incarnation: Continue with a topic that was deleted and recreated.
         new_quarantine: Go on where the quarantine has lost records.
-        told: Of every batch that was committed.
+        on_batch: Called with every committed batch.
 
     Raises:
         LakeError: See `pipeline.lake.errors`.
@@ -273,18 +273,18 @@ def run_job(
     batch = config.batch
     opening = partial(open_job, new_incarnation=new_incarnation, new_quarantine=new_quarantine)
 
-    def first_look() -> None:
+    def first_view() -> None:
         with opening(config) as opened:
-            opened.job.look()
+            opened.job.view()
 
-    # First without a runner: mistakes are told before a session is started. Who runs a job once is
-    # told of an outage, too; one that runs for ever begins when it is over.
+    # First without a runner: mistakes are reported before a session is started. A job that runs
+    # once reports an outage, too; one that runs for ever begins when it is over.
     if batch.every_ms == 0:
-        first_look()
+        first_view()
     else:
         Patience(
             SystemClock(), stop, retries=batch.retries, give_up_after_ms=batch.give_up_after_ms
-        ).call(first_look)
+        ).call(first_view)
     if stop.is_set():
         return 0
     with ExitStack() as held:
@@ -301,13 +301,13 @@ def run_job(
             retries=batch.retries,
             give_up_after_ms=batch.give_up_after_ms if batch.every_ms else 0,
             stop=stop,
-            told=_Shaping(opened.sink, config, metrics, SystemClock(), told),
+            on_batch=_Shaping(opened.sink, config, metrics, SystemClock(), on_batch),
         )
         return service.run()
 
 
 class _Shaping:
-    """Measures how the table is cut, behind a batch and now and then; then tells of the batch."""
+    """Measures the table's files after a batch, at intervals; then reports the batch."""
 
     def __init__(
         self,
@@ -315,14 +315,14 @@ class _Shaping:
         config: JobConfig,
         metrics: JobMetrics,
         clock: Clock,
-        told: Callable[[Batch], None] | None,
+        on_batch: Callable[[Batch], None] | None,
     ) -> None:
         self._sink = sink
         self._small_bytes = small_file_bytes(config)
-        # Whoever does not ask for metrics does not pay for them.
+        # Without metrics nothing is measured.
         self._metrics = metrics if config.metrics.port else None
         self._clock = clock
-        self._told = told
+        self._on_batch = on_batch
         self._due_ms = 0.0
 
     def __call__(self, batch: Batch) -> None:
@@ -334,5 +334,5 @@ class _Shaping:
                 self._metrics.shaped(shape)
             except LakeError as error:
                 LOGGER.info("%s; table metrics are not updated", error)
-        if self._told is not None:
-            self._told(batch)
+        if self._on_batch is not None:
+            self._on_batch(batch)

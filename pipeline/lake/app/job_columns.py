@@ -28,7 +28,7 @@ class JobColumns:
         Args:
             config: The job.
             filesystem: Where schemas are read from.
-            sample: The log's first values, or keys: is told "value" or "key".
+            sample: The log's first values, or keys: called with "value" or "key".
 
         Raises:
             JobConfigError: A schema cannot be read, or the credentials of a registry.
@@ -52,7 +52,7 @@ class JobColumns:
         """For a table of these columns.
 
         Raises:
-            ForeignTableError: Nothing tells the columns, or the table cannot have them.
+            ForeignTableError: The columns are unknown, or the table cannot have them.
             RegistryError: The registry cannot be asked.
         """
         try:

@@ -1,4 +1,4 @@
-"""How far a table is behind its log: records, bytes, time."""
+"""Lag of a table behind its log: records, bytes, time."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ class Lag(NamedTuple):
 
     Attributes:
         records: Offsets that the table lacks, markers and aborted records among them.
-        size: Their bytes in the log, as far as segments tell.
+        size: Their bytes in the log, estimated from segment sizes.
         time_ms: From the newest record the table has, or might have, to the newest of the log;
             of what only a broker has there is no time. 0: nothing is lacking or known.
     """

@@ -30,14 +30,14 @@ class PlannedLog:
     """`LogSource` by a planner; see the module."""
 
     def __init__(self, options: SourceOptions, planner: Planner) -> None:
-        """The planner is closed by whoever made it."""
+        """The caller closes the planner."""
         self._options = options
         self._planner = planner
         self._views: Views = {}
 
-    def look(self) -> TopicView:
+    def view(self) -> TopicView:
         """What bucket and broker have now."""
-        self._views = self._planner.look()
+        self._views = self._planner.view()
         first = next(iter(self._views.values())).name
         return TopicView(
             first.topic,
@@ -45,7 +45,7 @@ class PlannedLog:
             {
                 view.name.partition: _view(view)
                 for view in self._views.values()
-                # Of a partition the bucket has nothing of, without a broker, nothing is known: it
+                # Without a broker, a partition that has no segment in the bucket is unknown: it
                 # may be new, or all its segments may have expired.
                 if view.log is not None or view.has_broker
             },
@@ -69,7 +69,7 @@ class PlannedLog:
         return moved
 
     def pieces(self, tasks: Sequence[TaskRange]) -> Sequence[tuple[Piece, ...]]:
-        """What to read for each range, of the log as it was looked at last.
+        """What to read for each range, of the log as it was at the last `view`.
 
         Raises:
             ReadError: Offsets are nowhere any more.

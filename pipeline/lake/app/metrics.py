@@ -1,4 +1,4 @@
-"""What a job tells Prometheus, under `varve_pipeline_`."""
+"""Prometheus metrics of a lake job, under `varve_pipeline_`."""
 
 from collections.abc import Callable
 

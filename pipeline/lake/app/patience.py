@@ -1,10 +1,10 @@
-"""How often a job tries again what failed, and how long it waits in between.
+"""Retry policy of a lake job: number of retries and backoff.
 
 a failure    that another try may mend: a pause of half a second, which doubles up to a minute
-in a row     `retries` of them; a job that is to run for ever goes on for `give_up_after_ms` as well
+in a row     `retries` of them; a job that runs for ever also retries for `give_up_after_ms`
 a success    the next failure is a first one again
 
-What somebody has to mend first is worth a try, too, where it is outside of the job: credentials,
+What an operator has to mend first is retried, too, where it is outside of the job: credentials,
 policies, a full disk. What a person has to decide (`JobStopError`) is not.
 """
 
@@ -31,7 +31,7 @@ _PASSING: Final = (
     StoreUnavailableError,
     StoreDeniedError,
     BrokerError,
-    # Of a plan that is older than the log is now: the next look tells what is lost, if anything is.
+    # Of a plan that is older than the log is now: the next view says what is lost, if anything is.
     LostOffsetsError,
 )
 

@@ -1,4 +1,4 @@
-"""A job as a program: batch after batch, once or for ever, until it is told to stop.
+"""Service loop of a lake job: batch after batch, once or for ever, until it is stopped.
 
 once         until the table has what the log had when the job began
 every 60 s   a batch; when the table has all, the rest of the time is waited
@@ -34,19 +34,19 @@ class JobService:
         retries: int,
         give_up_after_ms: float = 0,
         stop: threading.Event | None = None,
-        told: Callable[[Batch], None] | None = None,
+        on_batch: Callable[[Batch], None] | None = None,
     ) -> None:
         """Nothing is run yet.
 
         Args:
             job: Which.
-            metrics: Are told how it goes.
+            metrics: Updated after every batch.
             clock: For when the next batch is due.
             every_ms: 0: once.
             retries: In a row; see `Patience`.
             give_up_after_ms: See there.
-            stop: Set by whoever wants it to end (a signal).
-            told: Of every batch that was committed.
+            stop: Set to end the loop (by a signal).
+            on_batch: Called with every committed batch.
         """
         self._job = job
         self._metrics = metrics
@@ -56,7 +56,7 @@ class JobService:
         self._patience = Patience(
             clock, self.stopped, retries=retries, give_up_after_ms=give_up_after_ms
         )
-        self._told = told
+        self._on_batch = on_batch
 
     def stop(self) -> None:
         """End after the batch under way; may be called from anywhere."""
@@ -75,7 +75,7 @@ class JobService:
         while not self.stopped.is_set():
             began_ms = self._clock.monotonic_ms()
             try:
-                topic, progress = self._job.look()
+                topic, progress = self._job.view()
                 wanted = wanted or topic
                 self._metrics.behind(topic, progress)
                 if self._every_ms == 0 and _has(wanted, progress):
@@ -90,7 +90,7 @@ class JobService:
             self._patience.succeeded()
             if batch is not None:
                 batches += 1
-                self._tell(batch, topic)
+                self._report(batch, topic)
             elif self._every_ms == 0:
                 return batches
             else:
@@ -98,10 +98,10 @@ class JobService:
                 self._wait(max(0.0, self._every_ms - passed_ms))
         return batches
 
-    def _tell(self, batch: Batch, topic: TopicView) -> None:
+    def _report(self, batch: Batch, topic: TopicView) -> None:
         self._metrics.committed(batch)
-        if self._told is not None:
-            self._told(batch)
+        if self._on_batch is not None:
+            self._on_batch(batch)
         self._metrics.behind(topic, batch.progress)
         LOGGER.info(
             "batch %d: %d rows, %d in quarantine, %d files, %.1f s work, %.2f s commit",

@@ -5,7 +5,7 @@
     {"version": 1, "fingerprint": "...", "base": {progress},
      "tasks": [[partition, start, end], ...]}
 
-Whoever finds the table at `base` and would write with the same fingerprint takes the plan that is
+An attempt that finds the table at `base`, with the same fingerprint, works the plan that is
 there, so a repeated batch has the same tasks, and its files the same names and rows. Of two jobs
 at once one stores its plan, and both follow it. With another fingerprint (other settings, another
 version) the tasks stay and the files get other names. Where rows that are lost may be left out
@@ -64,7 +64,7 @@ class BatchPlan(NamedTuple):
 
 
 def fingerprint_of(facts: Mapping[str, str]) -> str:
-    """8 hexadecimal digits of all that decides what bytes a file has, its range aside."""
+    """8 hexadecimal digits of all that decides a file's bytes, except for its range."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:8]
 
 
@@ -129,7 +129,7 @@ class PlanShelf:
         return None
 
     def put(self, plan: BatchPlan) -> BatchPlan:
-        """Store it, or find the one that somebody stored before; that is the one to follow."""
+        """Store it, or find the one that an earlier attempt stored; the stored one counts."""
         key = plan.key()
         if self._store.put_if_absent(key, encode_plan(plan)):
             return plan

@@ -1,4 +1,4 @@
-"""Where a table begins that has nothing of its topic: from what a job was told to offsets."""
+"""First offsets of a table without records of its topic, from `source.start`."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -9,10 +9,10 @@ from pipeline.lake.settings.start import Start, StartTimes
 
 
 class FirstOffsets:
-    """Found once: what is the latest, or the first of a time, when the job looks first."""
+    """Found once: the latest offset, or the first of a timestamp, at the job's first view."""
 
     def __init__(self, start: Start, source: LogSource, *, fail_on_data_loss: bool = True) -> None:
-        """Nothing is asked of anybody yet."""
+        """Makes no request yet."""
         self._start = start
         self._source = source
         self._fail_on_data_loss = fail_on_data_loss

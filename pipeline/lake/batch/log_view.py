@@ -35,7 +35,7 @@ class TopicView(NamedTuple):
 class LogSource(Protocol):
     """Where records come from."""
 
-    def look(self) -> TopicView:
+    def view(self) -> TopicView:
         """The topic now. Raises LakeError subclasses or what its store raises."""
         ...
 
@@ -44,11 +44,11 @@ class LogSource(Protocol):
         ...
 
     def pieces(self, tasks: Sequence[TaskRange]) -> Sequence[tuple[Piece, ...]]:
-        """For each range what to read, of the log as `look` found it last."""
+        """The pieces to read for each range, of the log as of the last `view`."""
         ...
 
     def offset_for_time(self, partition: int, time_ms: int) -> int | None:
-        """The first offset whose record is of a time or later, of the log as `look` found it last.
+        """The first offset whose record has a timestamp or a later one, as of the last `view`.
 
         None: no record is.
         """

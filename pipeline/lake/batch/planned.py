@@ -1,4 +1,4 @@
-"""What a batch would read, told without reading it."""
+"""Preview of a batch: what it would read."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""How far a table is behind its topic, as the table's own commits tell it.
+"""Progress of a table through its topic, as the table's own commits record it.
 
 A JSON object, in the properties of an Iceberg snapshot, in a Parquet commit, and for people in a
 Delta commit (where the numbers that count are application transactions):

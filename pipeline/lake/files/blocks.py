@@ -1,7 +1,7 @@
 """Cutting a stream of record batches into blocks where only the rows decide where.
 
 Readers give batches as chunks and answers happen to fall. What a task writes must not depend on
-that: who repeats it makes the same bytes. So a block ends behind the row with which it has
+that: a repeated task makes the same bytes. So a block ends behind the row with which it has
 `block_bytes` of keys and values or `block_rows` rows, wherever batches ended.
 """
 

@@ -1,12 +1,12 @@
 """A Parquet file of a table: its name, and what a commit has to know of it.
 
-A name tells what is inside, so that who repeats the work of a stored plan makes the same files:
+A name says what is inside, so that repeated work of a stored plan makes the same files:
 
     <folder>[<field>=<value>/...]
         part-<topic>-<topic id>-<partition>-<start>-<end>-<fingerprint>-<n>.parquet
 
     topic         at most its first 100 characters
-    topic id      8 hexadecimal digits: a topic made anew begins again at offset 0
+    topic id      8 hexadecimal digits: a recreated topic begins again at offset 0
     start, end    of the task that wrote it, 20 digits each
     fingerprint   of all that decides what the bytes are (`pipeline.lake.batch.batch_plan`)
     n             a task may write several
@@ -16,7 +16,7 @@ and of a table that is kept by key, which has files per key bucket and each of t
     <folder>part-<topic>-<topic id>-bucket-<bucket>-<batch>-<fingerprint>-<n>.parquet
 
     bucket        5 digits
-    batch         that wrote all files of the bucket anew, 20 digits
+    batch         that rewrote all files of the bucket, 20 digits
     n             ascending: the keys of a file are above those of the one before
 
 Files that `varve pipeline maintain` has put together hold rows of many tasks and are named
@@ -83,7 +83,7 @@ _NAME: Final = re.compile(
 
 
 class NamedRange(NamedTuple):
-    """What a file's name tells of its rows; exclusive end."""
+    """The rows of a file, by its name; exclusive end."""
 
     topic_id_start: str
     partition: int
@@ -93,7 +93,7 @@ class NamedRange(NamedTuple):
 
 
 def range_of(key: str) -> NamedRange | None:
-    """What a file's name tells; None: it is not one of a job's."""
+    """Parse a file's name; None: it is not one of a job's."""
     match = _NAME.fullmatch(key.rpartition("/")[2])
     if match is None:
         return None
@@ -108,7 +108,7 @@ _BUCKET_NAME: Final = re.compile(
 
 
 class NamedBucket(NamedTuple):
-    """What the name of a keyed table's file tells of its rows."""
+    """The rows of a keyed table's file, by its name."""
 
     topic_id_start: str
     bucket: int
@@ -118,7 +118,7 @@ class NamedBucket(NamedTuple):
 
 
 def bucket_of(key: str) -> NamedBucket | None:
-    """What a file's name tells; None: it is not one of a keyed table's."""
+    """Parse a file's name; None: it is not one of a keyed table's."""
     match = _BUCKET_NAME.fullmatch(key.rpartition("/")[2])
     if match is None:
         return None

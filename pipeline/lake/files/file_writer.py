@@ -111,7 +111,7 @@ class FileWriter:
         Args:
             batch: With the coordinates and all other columns of the table.
             weight: Bytes that the rows count for against `BUFFERED_BYTES`: as `row_width` and what
-                was read tell, not as Arrow counts them, since that depends on how it was read.
+                was read say, not as Arrow counts them, since that depends on how it was read.
         """
         if batch.num_rows == 0:
             return
@@ -141,7 +141,7 @@ class FileWriter:
             file = None
         if file is None:
             file = self._begin(values, table.schema)
-        with self._told():
+        with self._translated_errors():
             file.write(table, rows.select(["offset", "timestamp"]))
         if file.sink.tell() >= self._options.target_file_bytes:
             self._publish(values)
@@ -153,7 +153,7 @@ class FileWriter:
         self._number += 1
         path = self._store.scratch_path(key)
         try:
-            with self._told():
+            with self._translated_errors():
                 file = _OpenFile(path, key, schema)
         except TableUnavailableError:
             self._store.discard(path)
@@ -162,7 +162,7 @@ class FileWriter:
         return file
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         """A scratch file that cannot be written: most often its disk is full."""
         try:
             yield
@@ -173,7 +173,7 @@ class FileWriter:
         file = self._open.get(values)
         if file is None:
             return
-        with self._told():
+        with self._translated_errors():
             file.close()
         size = self._store.publish(file.path, file.key)
         del self._open[values]
@@ -200,7 +200,7 @@ class FileWriter:
         return tuple(self._done)
 
     def discard(self) -> None:
-        """Remove scratch files; what was published stays, and is overwritten by who repeats it."""
+        """Remove scratch files; what was published stays, and is overwritten by a repeated task."""
         for file in self._open.values():
             # What it writes at its end goes to the scratch file, too.
             try:
@@ -214,7 +214,7 @@ class FileWriter:
 
 
 def row_width(schema: pa.Schema) -> int:
-    """Bytes of a row in Arrow, texts and lists aside, which count with what was read."""
+    """Bytes of a row in Arrow without strings and lists, which count with what was read."""
     return sum(_width(field.type) for field in schema)
 
 

@@ -12,13 +12,15 @@ from pipeline.lake.schemas.evolution import holds
 from pipeline.lake.schemas.fitting import fit
 
 
-def shaped(batch: pa.RecordBatch, schema: pa.Schema, told: Mapping[str, str]) -> pa.RecordBatch:
+def shaped(
+    batch: pa.RecordBatch, schema: pa.Schema, known_values: Mapping[str, str]
+) -> pa.RecordBatch:
     """A file's rows as the table has them.
 
     Args:
         batch: Of the file.
         schema: Of the table.
-        told: Values of columns that the file may lack, as text.
+        known_values: Values of columns that the file may lack, as text.
 
     Raises:
         pyarrow.ArrowInvalid: A value does not fit its column.
@@ -27,8 +29,8 @@ def shaped(batch: pa.RecordBatch, schema: pa.Schema, told: Mapping[str, str]) ->
     for field in schema:
         if field.name in batch.schema.names:
             columns.append(fit(batch.column(field.name), field.type))
-        elif field.name in told:
-            value = pa.array([told[field.name]]).cast(field.type)[0]
+        elif field.name in known_values:
+            value = pa.array([known_values[field.name]]).cast(field.type)[0]
             columns.append(pa.repeat(value, batch.num_rows))
         else:
             columns.append(pa.nulls(batch.num_rows, field.type))
@@ -38,7 +40,7 @@ def shaped(batch: pa.RecordBatch, schema: pa.Schema, told: Mapping[str, str]) ->
 def without_place(file: pa.Schema, table: pa.Schema) -> str | None:
     """The first column of a file that a table's columns do not hold; None: they hold all.
 
-    Such a column was renamed or dropped by somebody else: what is in it would be lost.
+    Such a column was renamed or dropped by another writer: its values would be lost.
     """
     for field in file:
         index = table.get_field_index(field.name)

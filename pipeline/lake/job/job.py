@@ -1,17 +1,17 @@
 """A lake job: keeps a table behind a topic, each offset once, whatever dies in between.
 
-    look at the table   its offsets, from its own commits
-    look at the log     where it begins and ends
+    view the table      its offsets, from its own commits
+    view the log        where it begins and ends
     plan                the next ranges; the plan is stored, or found and repeated
-    work                tasks write files; nothing of them is in the table. By key: tasks write
+    work                tasks write files, none of which is in the table yet. By key: tasks write
                         sorted runs, and then a task a bucket merges them with its files
     quarantine          records that do not fit are committed first, with offsets of their own
-    commit              files and new offsets, in one step that fails if anybody committed since
+    commit              files and new offsets, in one step that fails if another commit came first
 
-                 +--> conflict: nothing was done, look again
-    LOOK -> PLAN -> WORK -> QUARANTINE -> COMMIT -> LOOK ...
+                 +--> conflict: nothing was done, view again
+    VIEW -> PLAN -> WORK -> QUARANTINE -> COMMIT -> VIEW ...
       ^                                      |
-      +-- any failure: look again, repeat the same plan
+      +-- any failure: view again, repeat the same plan
 
 Killed at any point, the next run finds the offsets of the last commit and the stored plan, and
 makes the same files again. Two jobs at once follow the same plan; one of them commits.
@@ -95,7 +95,7 @@ class LakeJob:
         clock: Clock,
         randomness: Randomness,
     ) -> None:
-        """Nothing is asked of anybody yet.
+        """Makes no request yet.
 
         Args:
             settings: See there.
@@ -125,14 +125,14 @@ class LakeJob:
         self._planner = BatchPlanner(settings, source, sink, first, randomness)
         self._evolved: ConverterSpec | None = None
 
-    def look(self) -> tuple[TopicView, Progress | None]:
+    def view(self) -> tuple[TopicView, Progress | None]:
         """The log and what the table has of it; changes nothing.
 
         Raises:
             ForeignTableError: The table is of another topic.
-            TopicReplacedError: They are of two incarnations, and nobody said to go on.
+            TopicReplacedError: They are of two incarnations, and `new_incarnation` is not set.
         """
-        return self._opener.look()
+        return self._opener.view()
 
     def next_tasks(self, topic: TopicView, progress: Progress | None) -> tuple[TaskRange, ...]:
         """What the next batch would read, as far as no plan is stored.
@@ -153,7 +153,7 @@ class LakeJob:
             try:
                 return self._attempt()
             except CommitConflictError as error:
-                # Ours may be in the table now, or somebody else's: the next look tells.
+                # Ours may be in the table now, or another job's: the next view says which.
                 LOGGER.info("%s; planning the batch again", error)
         raise ForeignTableError(
             f"{self._sink.name}: {CONFLICTS_MAX} commits in a row were overtaken by others"
@@ -169,7 +169,7 @@ class LakeJob:
             plan = self._planner.plan(topic, progress, spec)
             if plan is None:
                 return None
-            put_aside = self._quarantine.look(plan)
+            put_aside = self._quarantine.view(plan)
             results = self._work(topic, plan, spec, put_aside.skipped)
             result = results_of(results)
             if not result.behind:
@@ -188,8 +188,8 @@ class LakeJob:
         worked_ms = self._clock.monotonic_ms()
         put_aside.commit(plan, result.quarantine_files)
         if put_aside.batch is not None:
-            told = change.progress._replace(quarantine=put_aside.batch)
-            change = change._replace(progress=told)
+            advanced = change.progress._replace(quarantine=put_aside.batch)
+            change = change._replace(progress=advanced)
         self._commit(view, Converter(spec).row_schema, change)
         committed_ms = self._clock.monotonic_ms()
         clean_up(self._sink, plan, change.progress)
@@ -206,16 +206,16 @@ class LakeJob:
         )
 
     def _commit(self, view: TableView, schema: pa.Schema, change: TableChange) -> None:
-        """Commit; once more where somebody changed the table and not its offsets (compaction)."""
+        """Commit; retried where the table was changed but not its offsets (compaction)."""
         for _ in range(CONFLICTS_MAX):
             try:
                 self._sink.commit(view, schema, change.files, change.progress, change.remove)
             except CommitConflictError:
-                again = self._sink.look()
+                again = self._sink.view()
                 if again.progress != view.progress:
                     raise
                 if change.keys is not None and change.keys != frozenset(self._sink.keys(again)):
-                    # What was merged are no longer the table's files: all of it once more.
+                    # The merged files are no longer the table's: the whole batch is done again.
                     raise
                 view = again
             else:

@@ -1,7 +1,7 @@
-"""What is left of a batch that is committed: its plans, and files of plans that were put aside.
+"""Left-over objects of a committed batch: its plans, and files of discarded plans.
 
-Such files can be committed no more: the table has passed their base. Who reads a folder of Parquet
-files would see their rows beside the table's.
+Such files can be committed no more: the table has passed their base. A reader of a folder of
+Parquet files would see their rows beside the table's.
 """
 
 import logging

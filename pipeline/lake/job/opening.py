@@ -1,10 +1,10 @@
-"""Opening a job's tables: looked at, made where they are missing, refused where they are others'.
+"""Opening of a job's tables: created where missing, refused where they belong to another job.
 
 no table            made, empty, when the log has anything; its quarantine with it
-ours                goes on
+ours                continues
 of another topic    ForeignTableError
-of the topic that was made anew
-TopicReplacedError, or with `new_incarnation` goes on with the new one
+of the old, recreated topic
+TopicReplacedError, or with `new_incarnation` continues with the new one
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ class OpenTable(NamedTuple):
 
     Attributes:
         view, progress: Of the table, which is there.
-        topic: The log, looked at behind the table.
+        topic: The log, viewed after the table.
         spec: For the table's columns.
     """
 
@@ -50,7 +50,7 @@ class TableOpener:
         first: FirstOffsets,
         keyed: KeyedTable | None,
     ) -> None:
-        """Nothing is asked of anybody yet."""
+        """Makes no request yet."""
         self._settings = settings
         self._source = source
         self._sink = sink
@@ -60,15 +60,15 @@ class TableOpener:
         self._keyed = keyed
         self._reached = -1
 
-    def look(self) -> tuple[TopicView, Progress | None]:
+    def view(self) -> tuple[TopicView, Progress | None]:
         """The log and what the table has of it; changes nothing.
 
         Raises:
             ForeignTableError: The table is of another topic.
-            TopicReplacedError: They are of two incarnations, and nobody said to go on.
+            TopicReplacedError: They are of two incarnations, and `new_incarnation` is not set.
         """
-        view = self._sink.look()
-        topic = self._source.look()
+        view = self._sink.view()
+        topic = self._source.view()
         return topic, self._continued(view, topic)
 
     def _continued(self, view: TableView, topic: TopicView) -> Progress | None:
@@ -92,11 +92,11 @@ class TableOpener:
             evolved: Columns that were found before; None: those of the table, or of its settings.
 
         Raises:
-            ForeignTableError, TopicReplacedError: See `look`.
-            CommitConflictError: Somebody else made it at the same time: look again.
+            ForeignTableError, TopicReplacedError: See `view`.
+            CommitConflictError: Another job created it at the same time: view again.
         """
-        view = self._sink.look()
-        topic = self._source.look()
+        view = self._sink.view()
+        topic = self._source.view()
         known = self._continued(view, topic)
         if known is None and all(p.start == p.end for p in topic.partitions.values()):
             # Where it ends now is what is the latest for a table that begins there.
@@ -107,7 +107,7 @@ class TableOpener:
             check_columns(self._sink.name, view)
         batch = -1 if known is None else known.batch
         if not 0 <= self._reached <= batch:
-            # The first look, or the table was taken back.
+            # The first view, or the table was rolled back.
             self._sink.check(view)
         self._reached = batch
         if known is None:
@@ -120,7 +120,7 @@ class TableOpener:
             if self._keyed is not None:
                 begun = self._keyed.begun(begun, spec)
             self._sink.commit(view, Converter(spec).row_schema, (), begun)
-            view = self._sink.look()
+            view = self._sink.view()
             assert view.progress is not None
             progress = view.progress
         self._check_mode(progress, spec)
@@ -142,12 +142,12 @@ class TableOpener:
         is_anew = view.progress is not None
         if is_anew and self._keyed is not None:
             raise ForeignTableError(
-                f"{self._sink.name} is kept by key and cannot go on with a topic that was made "
-                "anew: name a new table in sink.table"
+                f"{self._sink.name} is kept by key and cannot go on with a topic that was "
+                "recreated: name a new table in sink.table"
             )
         begun = Progress(self._settings.name, topic.topic, topic.topic_id, 0, {})
         self._sink.create(Converter(spec).row_schema, begun)
-        made = self._sink.look()
+        made = self._sink.view()
         if made.progress is None or self._continued(made, topic) is None:
             raise CommitConflictError(f"{self._sink.name} was created by another writer")
         if is_anew:

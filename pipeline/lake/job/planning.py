@@ -1,6 +1,6 @@
-"""Planning a batch: where the table is, what the log has behind it, and the plan that is stored.
+"""Planning of a batch: the table's offsets, the log beyond them, and the plan that is stored.
 
-A log that does not continue the table is told here, before anything is read.
+A log that does not continue the table is refused here, before anything is read.
 """
 
 import logging
@@ -48,7 +48,7 @@ class BatchPlanner:
         first: FirstOffsets,
         randomness: Randomness,
     ) -> None:
-        """Nothing is asked of anybody yet."""
+        """Makes no request yet."""
         self._randomness = randomness
         self._settings = settings
         self._source = source
@@ -110,7 +110,7 @@ class BatchPlanner:
         """The stored plan, or a new one, which is stored; None: the table has all.
 
         Raises:
-            CommitConflictError: Somebody has committed the batch by now.
+            CommitConflictError: The batch has been committed by another job.
             ForeignTableError: The stored plan goes beyond the log.
             LostOffsetsError, LogBehindTableError: The log does not continue the table.
         """
@@ -132,7 +132,7 @@ class BatchPlanner:
         if not tasks:
             return None
         plan = shelf.put(BatchPlan(fingerprint, progress, tuple(self._source.aligned(tasks))))
-        if self._sink.look().progress != progress:
+        if self._sink.view().progress != progress:
             # Plans of a batch are removed behind its commit. One that is put later, by a job that
             # slept in between, may have other ranges: its files would stand beside the table's.
             shelf.forget(progress)
@@ -142,11 +142,11 @@ class BatchPlanner:
         return plan
 
     def _attempt(self) -> Mapping[str, str]:
-        """What tells an attempt at a batch from others, where another may find fewer rows.
+        """Identity of an attempt at a batch, where another attempt may find fewer rows.
 
         A chunk that could be read a moment ago may be lost now, and is then left out: the same
-        tasks give other bytes. Under a name of their own they meet no file of somebody who was
-        earlier, and whose commit counts.
+        tasks give other bytes. Under a name of their own they meet no file of another attempt that
+        was earlier, and whose commit counts.
         """
         if self._settings.fail_on_data_loss:
             return {}

@@ -1,4 +1,4 @@
-"""Records that did not fit, tried again: `varve pipeline replay-quarantine`, after a fix.
+"""Replay of quarantined records after a fix: `varve pipeline replay-quarantine`.
 
 For each file of the quarantine, with offsets that the table's own progress has passed:
 
@@ -6,10 +6,10 @@ For each file of the quarantine, with offsets that the table's own progress has 
                                                       └─> the others: commit to the quarantine,
                                                           in place of the file
 
-The table's commit comes first and leaves its offsets as they are. Whoever is killed between the two
-leaves rows in both tables; the next replay finds them in the table, by the names of the files that
-replays write, and only clears the quarantine. So the table never has a row twice. Rows of a batch
-that is not committed yet stay: the job itself has still to do with them.
+The table's commit comes first and leaves its offsets as they are. A replay that is killed between
+the two leaves rows in both tables; the next replay finds them in the table, by the names of the
+files that replays write, and only clears the quarantine. So the table never has a row twice. Rows
+of a batch that is not committed yet stay: the job itself has still to do with them.
 
 Of a table by key the records are merged with the buckets they touch: a row or a deletion of their
 key that is newer stays, an older row is replaced. Their order time is not known any more, so
@@ -62,14 +62,14 @@ ROWS_AT_ONCE: Final = 1_024
 """Quarantined records may be large."""
 
 REASONS_MAX: Final = 20
-"""Told apart in a result; a value that is part of a reason makes them many."""
+"""Distinct in a result; a value that is part of a reason makes them many."""
 
 _MARK: Final = "replay-"
 """Before the topic in a file's name: rows that came out of the quarantine."""
 
 
 def is_replayed(key: str) -> bool:
-    """Whether a file of the table came out of the quarantine; replays look for it by its name."""
+    """Whether a file of the table came out of the quarantine; replays find it by its name."""
     return key.rpartition("/")[2].startswith(f"part-{_MARK}") and range_of(key) is not None
 
 
@@ -142,10 +142,10 @@ class Replay:
         """
         rows = left = 0
         reasons: Counter[str] = Counter()
-        view = self._sink.look()
+        view = self._sink.view()
         if view.progress is None:
             raise ForeignTableError(f"{self._sink.name} has nothing: run the job first")
-        for key in sorted(self._quarantine.keys(self._quarantine.look())):
+        for key in sorted(self._quarantine.keys(self._quarantine.view())):
             named = range_of(key)
             if named is None or named.topic_id_start != view.progress.topic_id.hex[:8]:
                 LOGGER.warning(
@@ -161,9 +161,9 @@ class Replay:
         return Replayed(rows, left, dict(reasons.most_common(REASONS_MAX)))
 
     def _replay(self, key: str, named: NamedRange) -> _Part:
-        """One file; again where somebody else has committed in between."""
+        """One file; repeated where another commit came in between."""
         for _ in range(CONFLICTS_MAX):
-            view, bad = self._sink.look(), self._quarantine.look()
+            view, bad = self._sink.view(), self._quarantine.view()
             if key not in self._quarantine.keys(bad):
                 return _Part((), (), 0, Counter())
             try:

@@ -1,6 +1,6 @@
-"""The quarantine of a batch: committed before the rows, with offsets of its own.
+"""Commit of a batch's quarantined records, made before the rows, with offsets of its own.
 
-Killed between the two, the next attempt finds there which records are put aside already, and its
+Killed between the two, the next attempt finds there which records are quarantined already, and its
 tasks leave those out, whatever the settings say by now.
 """
 
@@ -16,10 +16,10 @@ from pipeline.lake.sinks.base import Sink, TableView, offsets_of
 
 
 class PutAside:
-    """What the quarantine has of one batch, as it was looked at.
+    """The records of one batch in the quarantine, at one view.
 
     Attributes:
-        skipped: Per task, ascending offsets that an earlier attempt has put aside.
+        skipped: Per task, ascending offsets that an earlier attempt has quarantined.
         batch: Number of the quarantine's last batch; None: there is no quarantine.
     """
 
@@ -39,7 +39,7 @@ class PutAside:
         """Files of the batch, with its offsets; nothing where there are none.
 
         Raises:
-            CommitConflictError: Somebody else has put records aside since.
+            CommitConflictError: Another job has quarantined records since.
         """
         if not files:
             return
@@ -64,20 +64,20 @@ class BatchQuarantine:
         return "" if self._sink is None else self._sink.folder
 
     def open(self, job: str, topic: TopicView, table: Progress, *, anew: bool) -> None:
-        """Made with the table, so that nobody looks for it in vain and tasks know where it is.
+        """Created with the table, so that it always exists and tasks know where it is.
 
         Args:
             job: Its name.
             topic: Of the table.
             table: Progress of the table that it is beside.
-            anew: Go on where it has lost what it had.
+            anew: Continue where it has lost what it had.
 
         Raises:
             ForeignTableError: It has less than it had when the table was committed.
         """
         if self._sink is None:
             return
-        known = self._sink.look().progress
+        known = self._sink.view().progress
         has = known.batch if known is not None and known.topic_id == topic.topic_id else 0
         if has < table.quarantine and not anew:
             raise ForeignTableError(
@@ -90,15 +90,15 @@ class BatchQuarantine:
             begun = Progress(job, topic.topic, topic.topic_id, 0, {})
             self._sink.create(QUARANTINE_SCHEMA, begun)
 
-    def look(self, plan: BatchPlan) -> PutAside:
+    def view(self, plan: BatchPlan) -> PutAside:
         """What it has of a batch: an earlier attempt got that far.
 
         Raises:
-            CommitConflictError: Somebody else is making it.
+            CommitConflictError: Another job is creating it.
         """
         if self._sink is None:
             return PutAside(None, None, {})
-        view = self._sink.look()
+        view = self._sink.view()
         known = view.progress
         if known is None or known.topic_id != plan.base.topic_id:
             raise CommitConflictError(f"{self._sink.name} is being created by another writer")

@@ -7,7 +7,7 @@
 
 All are sorted by key and read block by block, so memory does not depend on the bucket's size. The
 names of new files come from bucket, batch and fingerprint, and what is in them from the rows alone:
-who repeats the task writes the same bytes.
+a repeated task writes the same bytes.
 
 Deleted keys are kept for ever, below `_varve/`, with what orders their records: an older record may
 still come by another partition or out of the quarantine, and must not bring its row back.
@@ -112,7 +112,7 @@ def run_bucket_task(task: BucketTask, spec: BucketSpec) -> BucketResult:
     """Do it.
 
     Raises:
-        TaskFailedError: A file is gone: somebody else has committed.
+        TaskFailedError: A file is gone: another job has committed.
         ForeignTableError: Files of the bucket are not sorted.
     """
     store = spec.target.open_store()

@@ -1,7 +1,7 @@
-"""What is left of a committed batch by key: runs, files of plans that were put aside, old states.
+"""Left-over objects of a committed batch by key: runs, files of discarded plans, old states.
 
-Runs are of use to nobody once their batch is committed. States and files of deleted keys stay for
-`STATES_KEPT` commits: a table that is rolled back goes on from one of them.
+Runs are of no use once their batch is committed. States and files of deleted keys stay for
+`STATES_KEPT` commits: a table that is rolled back continues from one of them.
 """
 
 from collections.abc import Collection

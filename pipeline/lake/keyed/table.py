@@ -43,7 +43,7 @@ class TableChange(NamedTuple):
     Attributes:
         files: To add.
         remove: Keys of files that they replace.
-        keys: All files of the table as they were looked at, if the commit is good for these alone.
+        keys: All files of the table at its view, if the commit is valid for these alone.
         progress: With the batch in it; its state is put.
         upserted: Keys whose row is new.
         deleted: Rows that are gone.
@@ -60,7 +60,7 @@ class TableChange(NamedTuple):
 def plan_digest(plan: BatchPlan) -> str:
     """8 hexadecimal digits in the names of all that a plan makes.
 
-    It is of the state that the plan goes on from, too: from another one the same records become
+    It is of the state that the plan continues, too: from another one the same records become
     other files.
     """
     return fingerprint_of({"plan": plan.key(), "tasks": repr(plan.tasks)})
@@ -70,7 +70,7 @@ class KeyedTable:
     """One table; see the module."""
 
     def __init__(self, sink: Sink, runner: Runner, mode: str, buckets: int) -> None:
-        """Nothing is asked of anybody yet."""
+        """Makes no request yet."""
         self._sink = sink
         self._runner = runner
         self._mode = mode
@@ -137,7 +137,7 @@ class KeyedTable:
 
         Raises:
             ForeignTableError: See `state`; or a file of the table is none of a bucket, or rows of
-                it were deleted without writing it anew (delete files, deletion vectors).
+                it were deleted without rewriting it (delete files, deletion vectors).
             TaskFailedError: Worth another try.
         """
         state = self.state(plan.base, spec)
@@ -246,7 +246,7 @@ def _new(progress: Progress) -> Progress:
 
 
 def groups_of(files: Mapping[str, NamedBucket]) -> tuple[tuple[str, ...], ...]:
-    """Files of one bucket by who wrote them, each group ascending by key."""
+    """Files of one bucket by their writer, each group ascending by key."""
     groups: dict[tuple[int, str], list[str]] = {}
     for key, named in sorted(files.items(), key=lambda one: one[1][2:]):
         groups.setdefault((named.batch, named.fingerprint), []).append(key)

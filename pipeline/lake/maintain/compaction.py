@@ -1,13 +1,13 @@
-"""Small files of a table put together: `rewrite` on a runner, then one commit for some tasks.
+"""Compaction of a table's small files: `rewrite` on a runner, then one commit for some tasks.
 
-    look ─> groups ─┬─> a wave of tasks, `max_bytes` of files ─> commit ─┐
+    view ─> groups ─┬─> a wave of tasks, `max_bytes` of files ─> commit ─┐
                     └──────────────── next wave <────────────────────────┘
 
-    commit     CommitConflictError: look again; tasks whose files are all still in the table are
-               committed on the new look, the others are dropped, and their new files removed
-    killed     new files are orphans; nothing of them is in the table
+    commit     CommitConflictError: view again; tasks whose files are all still in the table are
+               committed on the new view, the others are dropped, and their new files removed
+    killed     new files are orphans; none of them is in the table
 
-Offsets stay as the look has them: whoever has committed others in between makes it a conflict. A
+Offsets stay as the view has them: a commit of others in between makes it a conflict. A
 job that is overtaken by such a commit finds its offsets where they were and commits again.
 """
 
@@ -49,7 +49,7 @@ class Compacted(NamedTuple):
         replaced_bytes: Of them.
         made: Files that came instead.
         made_bytes: Of them.
-        dropped: Tasks whose files somebody else had replaced meanwhile.
+        dropped: Tasks whose files another commit replaced meanwhile.
         left_out: Sentences about files that stayed as they are.
     """
 
@@ -93,7 +93,7 @@ class Compaction:
             settings: Which files are put together.
             randomness: For the names of new ones.
             max_bytes: Of the files that are replaced by one commit.
-            kept: Keys of files that stay as they are, of a look.
+            kept: Keys of files that stay as they are, of a view.
         """
         self._sink = sink
         self._target = target
@@ -104,7 +104,7 @@ class Compaction:
 
     def groups(self) -> list[Group]:
         """What there is to do; changes nothing."""
-        view = self._sink.look()
+        view = self._sink.view()
         if view.progress is None:
             raise ForeignTableError(f"{self._sink.name} has nothing: run the job first")
         return choose_groups(self._sink.files(view), self._settings, self._kept(view))
@@ -122,7 +122,7 @@ class Compaction:
         return done
 
     def _wave(self, groups: Sequence[Group], runner: Mapper) -> Compacted:
-        view = self._sink.look()
+        view = self._sink.view()
         assert view.progress is not None
         assert view.schema is not None
         tasks = [self._task(view.progress.topic, group) for group in groups]
@@ -166,14 +166,14 @@ class Compaction:
                 self._sink.replace(view, [file for one in results for file in one.files], replaced)
             except CommitConflictError as error:
                 LOGGER.info("%s; reading the table again", error)
-                view = self._sink.look()
+                view = self._sink.view()
             else:
                 return results
         self._discard(results, view)
         raise CommitConflictError(f"{self._sink.name} is changed all the time by another writer")
 
     def _discard(self, results: Sequence[Rewritten], view: TableView) -> None:
-        """Remove files that the table refused; nobody else knows their names."""
+        """Remove files that the table refused; no commit names them."""
         if left := _made(results) - frozenset(self._sink.keys(view)):
             self._sink.store.delete(sorted(left))
 

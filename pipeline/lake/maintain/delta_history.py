@@ -1,11 +1,11 @@
 """States of a Delta table: versions of its log, ended by retention.
 
-    trim     the table's own retention is set as long as ours, so that whoever writes a checkpoint
+    trim     the table's own retention is set as long as ours, so that a writer of a checkpoint
              keeps what says which files were removed (tombstones); then a checkpoint is written,
              and log files before it that are older go (deltalake's `cleanup_metadata`)
     expired  tombstones older than `keep_ms`, as deltalake's `vacuum` finds them
 
-A look reads the last checkpoint and the log behind it, so a checkpoint keeps it short. Application
+A view reads the last checkpoint and the log behind it, so a checkpoint keeps it short. Application
 transactions, the job's offsets, are in every checkpoint.
 """
 
@@ -52,7 +52,7 @@ class DeltaHistory:
         before = self.states()
         with refusals(self._sink.name):
             self._keep(keep_ms)
-            table: Any = self._sink.look().state
+            table: Any = self._sink.view().state
             table.create_checkpoint()
             if times.machine_ms - times.store_ms <= SKEW_MAX_MS:
                 table.cleanup_metadata()
@@ -60,7 +60,7 @@ class DeltaHistory:
 
     def _keep(self, keep_ms: int) -> None:
         wanted = f"interval {max(1, _hours(keep_ms))} hours"
-        table: Any = self._sink.look().state
+        table: Any = self._sink.view().state
         known = table.metadata().configuration
         if known.get(FILES) != wanted or known.get(LOG) != wanted:
             table.alter.set_table_properties(

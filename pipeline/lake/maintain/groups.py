@@ -4,9 +4,9 @@
       ─> groups of at most `target_bytes`
       ─> those of `min_files` files or more, and those that are as good as full
 
-Left alone: files that no job named (their rows are of nobody knows which topic id), files that
-somebody else has marked deletions for, and what a replay of the quarantine wrote as long as the
-quarantine holds the range it came from (`Replay` looks for it by name).
+Left alone: files that no job named (the topic id of their rows is unknown), files that
+another writer has marked deletions for, and what a replay of the quarantine wrote as long as the
+quarantine holds the range it came from (`Replay` finds it by name).
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""The states of a table that can still be read, and how the older ones are given up.
+"""The states of a table that can still be read, and the expiry of older ones.
 
     trim     older states end: they cannot be read any more; what says where they were is folded
     reach    the files of those that are left, and the files that only ended states had
@@ -53,7 +53,7 @@ class History(Protocol):
         ...
 
     def reach(self, view: TableView, times: Times, keep_ms: int) -> Reach:
-        """Of a look that was made behind the listing of the table's files.
+        """Of a view that was taken after the listing of the table's files.
 
         Raises:
             ForeignTableError, TableUnavailableError: Not all of it can be read.
@@ -65,5 +65,5 @@ class History(Protocol):
         ...
 
     def is_metadata(self, key: str) -> bool:
-        """Whether a file is metadata that nobody needs once no state has it."""
+        """Whether a file is metadata, unneeded once no state has it."""
         ...

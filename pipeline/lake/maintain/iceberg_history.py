@@ -1,10 +1,10 @@
 """States of an Iceberg table: snapshots, ended by a commit that removes them from the metadata.
 
     trim     snapshots older than `keep_ms` end, but for those that a branch or a tag is at; small
-             manifests are put together; old metadata files are removed by who commits from now on
+             manifests are put together; old metadata files are removed by later commits
     expired  files that only ended snapshots had: their data files, manifests and manifest lists
     reach    of all snapshots that are left: manifest lists, manifests, data and delete files,
-             statistics, and the metadata files that the current one tells of
+             statistics, and the metadata files that the current one names
 
 The time of a snapshot is that of its writer or of its manifest list in the store, whichever is
 later. The job's offsets are in every snapshot it makes and in every one that is made here, so the
@@ -60,13 +60,13 @@ class IcebergHistory:
 
     def states(self) -> int:
         """Snapshots."""
-        return len(self._table(self._sink.look()).metadata.snapshots)
+        return len(self._table(self._sink.view()).metadata.snapshots)
 
     # -- trim ------------------------------------------------------------------------------------
 
     def trim(self, times: Times, keep_ms: int, *, dry_run: bool) -> int:
         """Expire, after what the snapshots had has been noted."""
-        view = self._sink.look()
+        view = self._sink.view()
         table = self._table(view)
         old = self._old(table, times.now_ms - keep_ms)
         if dry_run:
@@ -93,7 +93,7 @@ class IcebergHistory:
 
     def _expire(self, old: set[int]) -> None:
         for _ in range(CONFLICTS_MAX):
-            table = self._table(self._sink.look())
+            table = self._table(self._sink.view())
             there = {one.snapshot_id for one in table.metadata.snapshots}
             if not (left := sorted(old & there)):
                 return
@@ -176,7 +176,7 @@ class IcebergHistory:
             yield _plain(path).removeprefix(base)
 
     def fold(self, view: TableView, times: Times, keep_ms: int) -> int:
-        """Done by `trim`, and by whoever removes what is left over."""
+        """Done by `trim`, and by the removal of left-over files."""
         return 0
 
     def is_metadata(self, key: str) -> bool:

@@ -1,15 +1,15 @@
-"""Files that a table does not need any more: found, checked, removed.
+"""Removal of files that a table does not need any more: found, checked, removed.
 
-    1  look      the table's offsets and files
+    1  view      the table's offsets and files
     2  list      all that lies below it, with the store's times
-    3  look      what its states have (`History.reach`), and which plans are stored
+    3  view      what its states have (`History.reach`), and which plans are stored
 
     removed      what only ended states had, at any age
-                 data files of ours, metadata, plans and scratch files that nobody has or needs
+                 data files of ours, metadata, plans and scratch files that are unreferenced
                  (`Unfinished`), older than `orphans_older_than` by the store's own clock
     left alone   whatever has another name
 
-A file that is committed while this goes on is in the second look or young. If anything of the
+A file that is committed meanwhile is in the second view or young. If anything of the
 table cannot be read, or a file that it has is not there, nothing is removed.
 """
 
@@ -44,9 +44,9 @@ class LeftOver(NamedTuple):
 
     Attributes:
         expired: Only ended states had them.
-        orphans: Nobody has them: data, metadata, scratch files.
+        orphans: Unreferenced: data, metadata, scratch files.
         plans: Stored for batches that the table has passed.
-        others: Names of files that are nobody's to remove, the first ones.
+        others: Names of files that no job may remove, the first ones.
     """
 
     expired: tuple[StoredFile, ...]
@@ -68,12 +68,12 @@ def find_left_over(
     times: Times,
     ages: Ages,
 ) -> LeftOver:
-    """Look for what can go; removes nothing.
+    """Find what can go; removes nothing.
 
     Args:
         sink: The table, or a quarantine.
         history: Of it.
-        progress: Of the table that has the plans, looked at before this is called.
+        progress: Of the table that has the plans, read before this is called.
         planner: The table that has the plans: a quarantine's are its table's.
         times: Now.
         ages: What is old.
@@ -82,9 +82,9 @@ def find_left_over(
         NothingRemovedError: Not everything is known that has to be.
     """
     with unknown(sink):
-        before = frozenset(sink.keys(sink.look()))
+        before = frozenset(sink.keys(sink.view()))
         listed = _listed(sink, before, times.store_ms - min(ages))
-        view = sink.look()
+        view = sink.view()
         reach = history.reach(view, times, ages.keep_ms)
         keys = frozenset(sink.keys(view))
         for key in sorted(before & keys & listed.missing):
@@ -132,7 +132,7 @@ def _sorted_out(
     times: Times,
     ages: Ages,
 ) -> LeftOver:
-    # By their last name, too: whoever writes an address in another way means the same file.
+    # By their last name, too: an address written in another way means the same file.
     kept_names = frozenset(key.rpartition("/")[2] for key in reach.kept)
     passed = {one.file.key for one in plans if unfinished.has_passed(one.plan)}
     expired, orphans, old_plans, others = [], [], [], []

@@ -1,13 +1,13 @@
 """States of a Parquet table: its commits, as long as what they removed is still there.
 
-Whoever has asked for the table's files reads them for a while; a file that a commit removed stays
+A query that listed the table's files reads them for a while; a file that a commit removed stays
 for `keep_ms` after it. The time of a commit is that of its object in the store.
 
     expired  files that commits older than `keep_ms` removed
     fold     a checkpoint of the table as it is, then commit objects go that are older than
              `keep_ms` and that no checkpoint needs
 
-Whoever removed a file is known from commit objects alone, so they go last.
+Which commit removed a file is known from commit objects alone, so they go last.
 """
 
 import json

@@ -33,7 +33,7 @@ READ_BUFFER: Final = 256 * 1024
 
 
 class RowsLostError(LakeError):
-    """What was put together is not what went in: nothing of it may be committed."""
+    """The rows that came out are not those that went in: none of them may be committed."""
 
 
 class RewriteTask(NamedTuple):
@@ -87,7 +87,7 @@ class _DamagedFileError(Exception):
 
 
 def rewrite(task: RewriteTask, spec: RewriteSpec) -> Rewritten:
-    """Do it; once more without each file that turns out to be damaged.
+    """Do it; again without each file that proves to be damaged.
 
     Raises:
         RowsLostError: Rows went missing on the way, or are of another part of the table.
@@ -140,13 +140,14 @@ class _Source:
         self.partitions: set[int] = set()
         self._task = task
         self._spec = spec
-        self._told = dict(task.values)
+        self._known_values = dict(task.values)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         for file in self._task.files:
             with self.store.local(file.key) as path:
                 if path is None:
-                    # Somebody has replaced it, and it has expired: the commit would tell as well.
+                    # Another commit has replaced it, and it has expired: the commit would fail as
+                    # well.
                     self.left_out.append(f"{file.key} is not there")
                     continue
                 yield from self._file(file, path)
@@ -154,7 +155,7 @@ class _Source:
     def _file(self, file: TableFile, path: str) -> Iterator[pa.RecordBatch]:
         try:
             for batch in self._rows(file, path):
-                rows = shaped(batch, self._spec.schema, self._told)
+                rows = shaped(batch, self._spec.schema, self._known_values)
                 self.rows += rows.num_rows
                 self.partitions.update(pc.unique(rows.column("partition")).to_pylist())
                 yield rows

@@ -1,4 +1,4 @@
-"""How a table is cut: its files, the small ones among them, and the states that can be read.
+"""Shape of a table: its files, the small ones among them, and the states that can be read.
 
 Asking reads the table's metadata: of an Iceberg table every manifest.
 """
@@ -26,11 +26,11 @@ class TableShape(NamedTuple):
 
 
 def shape_of(sink: Sink, history: History, small_bytes: int) -> TableShape:
-    """Look.
+    """Read the table.
 
     Raises:
         TableUnavailableError: Store or catalog do not answer.
     """
-    files = sink.files(sink.look())
+    files = sink.files(sink.view())
     small = sum(1 for file in files if file.size < small_bytes)
     return TableShape(len(files), small, sum(file.size for file in files), history.states())

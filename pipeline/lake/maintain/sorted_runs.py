@@ -55,7 +55,7 @@ def merged(
     Args:
         batches: Of one schema, in any order.
         by: The order.
-        folder: A local folder for run files; whoever made it removes it.
+        folder: A local folder for run files; the caller removes it.
         run_bytes: See `RUN_BYTES`.
         block_bytes: See `BLOCK_BYTES`.
     """

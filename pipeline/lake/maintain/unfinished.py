@@ -3,7 +3,7 @@
 A file of the table's topic is kept, however old it is,
 
 - if it ends behind the table's offsets, or is a key bucket's of a later batch: that batch is
-  planned, or was and may be in commits that somebody has lost;
+  planned, or was and may be in commits that were lost;
 - if a stored plan names it that the table has not passed;
 - if it is of a topic id of which the table has no rows.
 
@@ -52,7 +52,7 @@ class Unfinished:
     def __init__(
         self, progress: Progress, keys: Iterable[str], plans: Sequence[StoredPlan]
     ) -> None:
-        """As one look has found them.
+        """As of one view.
 
         Args:
             progress: Of the table, from before its files were listed.
@@ -77,7 +77,7 @@ class Unfinished:
         return plan.base.batch < self._progress.batch
 
     def is_left_over(self, key: str) -> bool:
-        """Whether a data file that no commit has is needed by nobody."""
+        """Whether a data file that no commit has is not needed."""
         topic_id_start = incarnation_of(key)
         if topic_id_start is None or topic_id_start not in self._known:
             return False

@@ -4,8 +4,8 @@
     quarantine              trim ─> remove what is left over ─> fold
 
 Files of the quarantine keep their names, by which jobs and replays find what is in them. Rows and
-offsets of both stay what they are at every step; whoever is killed between two leaves nothing but
-files that the next run removes.
+offsets of both stay what they are at every step; a process that is killed between two leaves
+nothing but files that the next run removes.
 """
 
 import logging
@@ -48,7 +48,7 @@ class Maintained(NamedTuple):
         folded: Objects of the table's own metadata that went.
         expired, orphans, plans: Files that were removed; see `LeftOver`.
         removed_bytes: Of them.
-        others: Names of files that are nobody's to remove.
+        others: Names of files that no job may remove.
     """
 
     table: str
@@ -74,7 +74,7 @@ class Upkeep:
         ages: Ages,
         clock: Clock,
     ) -> None:
-        """Nothing is asked of anybody yet.
+        """Makes no request yet.
 
         Args:
             rows: The job's table.
@@ -112,7 +112,7 @@ class Upkeep:
             assert runner is not None
             compacted = self._compaction.run(groups, runner)
         done = [self._tidy(self._rows, dry_run)._replace(groups=len(groups), compacted=compacted)]
-        if self._quarantine is not None and self._quarantine.sink.look().progress is not None:
+        if self._quarantine is not None and self._quarantine.sink.view().progress is not None:
             done.append(self._tidy(self._quarantine, dry_run))
         return done
 
@@ -127,7 +127,7 @@ class Upkeep:
         folded = 0
         if not dry_run:
             remove(table.sink, found.all)
-            folded = table.history.fold(table.sink.look(), times, self._ages.keep_ms)
+            folded = table.history.fold(table.sink.view(), times, self._ages.keep_ms)
         return Maintained(
             table.sink.name,
             0,
@@ -142,7 +142,7 @@ class Upkeep:
         )
 
     def _progress(self) -> Progress:
-        progress = self._rows.sink.look().progress
+        progress = self._rows.sink.view().progress
         if progress is None:
             raise ForeignTableError(f"{self._rows.sink.name} has nothing: run the job first")
         return progress
@@ -160,13 +160,13 @@ class Upkeep:
     def _stay(self, view: TableView) -> frozenset[str]:
         """Files of replays that the quarantine may still be asked about, by their names.
 
-        The quarantine is looked at behind the table: a replay commits to the table first.
+        The quarantine is read after the table: a replay commits to the table first.
         """
         replayed = [key for key in self._rows.sink.keys(view) if is_replayed(key)]
         if not replayed or self._quarantine is None:
             return frozenset(replayed)
         sink = self._quarantine.sink
-        held = [named for key in sink.keys(sink.look()) if (named := range_of(key)) is not None]
+        held = [named for key in sink.keys(sink.view()) if (named := range_of(key)) is not None]
         return frozenset(key for key in replayed if _meets(range_of(key), held))
 
 

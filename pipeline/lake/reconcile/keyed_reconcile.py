@@ -1,4 +1,4 @@
-"""Whether a table by key is what its log says: the log is folded again, bucket by bucket.
+"""Reconciliation of a keyed table with its log, which is folded again, bucket by bucket.
 
     log         read again, converted  ─> runs, sorted by key ─┐
     table       rows and deletions that the log has no more ───┴─> fold ─> rows that must be there
@@ -68,7 +68,7 @@ class ReconciledKeys(NamedTuple):
         buckets: All, ascending.
         records: Of the log that were read.
         older: Rows of the table that the log has no more.
-        beyond: Rows from the offsets on that the table's own progress tells; there must be none.
+        beyond: Rows at or beyond the offsets of the table's own progress; there must be none.
     """
 
     buckets: tuple[ComparedBucket, ...]
@@ -102,7 +102,7 @@ class KeyedReconciler:
             quarantine: Its quarantine, if it has one.
             columns: What the table's columns are.
             read_piece: Rows of a piece of the log.
-            scratch: For runs; emptied by whoever made it.
+            scratch: For runs; the caller empties it.
         """
         self._source = source
         self._sink = sink
@@ -116,14 +116,14 @@ class KeyedReconciler:
         """Read log, table and quarantine, as far as the table says that it is.
 
         Args:
-            topic: The log as it was looked at.
+            topic: The log's view.
             progress: Of the table.
 
         Raises:
             ForeignTableError: A file of the table is not there or of no bucket, or the log has
                 schemas that the table's columns do not hold.
         """
-        view = self._sink.look()
+        view = self._sink.view()
         state = read_state(self._sink, progress)
         spec = self._columns.spec(view.schema)
         schema = Converter(spec).row_schema
@@ -201,7 +201,7 @@ class KeyedReconciler:
         found: dict[int, list[Numbers]] = {}
         if self._quarantine is None:
             return {}
-        for key in self._quarantine.keys(self._quarantine.look()):
+        for key in self._quarantine.keys(self._quarantine.view()):
             data = self._quarantine.store.get(key)
             if data is None:
                 raise ForeignTableError(f"{self._quarantine.name}: {key} is of it, and not there")

@@ -1,4 +1,4 @@
-"""Whether a table is what its log says: counts, offsets and checksums, range by range.
+"""Reconciliation of a table with its log: counts, offsets and checksums, range by range.
 
     log          read again and converted:  every record            rows that fit
     table        its files                  every row        +      every row
@@ -73,7 +73,7 @@ class Reconciled(NamedTuple):
     Attributes:
         ranges: All that were compared, ascending.
         older: Rows of table and quarantine that the log has no more.
-        beyond: Rows from the offsets on that the table's own progress tells; there must be none.
+        beyond: Rows at or beyond the offsets of the table's own progress; there must be none.
     """
 
     ranges: tuple[ComparedRange, ...]
@@ -119,14 +119,14 @@ class Reconciler:
         """Read log, table and quarantine, as far as the table says that it is.
 
         Args:
-            topic: The log as it was looked at.
+            topic: The log's view.
             progress: Of the table.
 
         Raises:
             ForeignTableError: A file of the table is not there, or the log has schemas that the
                 table's columns do not hold.
         """
-        converter = Converter(self._columns.spec(self._sink.look().schema))
+        converter = Converter(self._columns.spec(self._sink.view().schema))
         tasks = ranges_of(topic, progress, self._range_bytes)
         log, table, bad = (_Sums(tasks, progress) for _ in range(3))
         for task, pieces in zip(tasks, self._source.pieces(tasks), strict=True):
@@ -258,7 +258,7 @@ def _rows(
     sink: Sink, progress: Progress, schema: pa.Schema
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Rows of a table's files of this incarnation, by partition."""
-    for key in sink.keys(sink.look()):
+    for key in sink.keys(sink.view()):
         if incarnation_of(key) not in (None, progress.topic_id.hex[:8]):
             continue
         data = sink.store.get(key)
@@ -276,5 +276,5 @@ def _folder_values(key: str) -> dict[str, str]:
 
 
 def differing(ranges: Iterable[ComparedRange]) -> list[ComparedRange]:
-    """Those that somebody has to look at."""
+    """Those that differ and need an operator."""
     return [one for one in ranges if one.differs]

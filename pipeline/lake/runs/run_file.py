@@ -4,9 +4,9 @@
 
     one Arrow IPC stream (lz4) after the other, ascending by bucket, none for a bucket without rows
 
-Where they begin is not in the file: the task that wrote it tells the commit, which lets each merge
-read the part of its bucket. A run is no part of the table: names below `_varve/` are nobody's data
-to Delta, Iceberg and Spark, and it is removed when its batch is committed.
+Where they begin is not in the file: the task that wrote it reports it to the commit, which lets
+each merge read the part of its bucket. A run is no part of the table: names below `_varve/` are no
+table's data to Delta, Iceberg and Spark, and it is removed when its batch is committed.
 
     topic id      8 hexadecimal digits
     batch         20 digits

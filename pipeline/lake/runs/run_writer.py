@@ -1,9 +1,9 @@
 """The rows of a task into runs: sorted by bucket and key, the last record of each key, bounded.
 
-    rows ─> 8 MiB ─>  sorted, older records of a key dropped ─┬─> at most half is left: goes on
+    rows ─> 8 MiB ─>  sorted, older records of a key dropped ─┬─> at most half is left: continue
                                                                └─> a run is published
 
-Where a run ends follows from the rows alone, so that who repeats a task publishes the same bytes.
+Where a run ends follows from the rows alone, so that a repeated task publishes the same bytes.
 """
 
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ class RunWriter:
 
         Args:
             rows: Of one partition, in the order of offsets over all calls.
-            weight: Bytes they count for, as rows and what was read tell.
+            weight: Bytes they count for, by their rows and what was read.
         """
         if not rows.num_rows:
             return

@@ -15,7 +15,7 @@
     other logical types                     what they are made of
 
 As Spark's `from_avro` has them. Recursive types have no columns and are refused, and so are arrays
-of values that take no bytes: five bytes could tell of a billion of them.
+of values that take no bytes: five bytes could claim a billion of them.
 
 https://avro.apache.org/docs/1.12.0/specification/
 """

@@ -95,7 +95,7 @@ def value_columns(fields: Iterable[pa.Field]) -> pa.Schema:
     """The columns that the fields of a value become.
 
     Raises:
-        ValueError: Two of them differ only in case, which tables do not tell apart.
+        ValueError: Two of them differ only in case, which tables do not distinguish.
     """
     columns = [field.with_name(column_name(field.name)) for field in fields]
     check_names(columns)
@@ -103,7 +103,7 @@ def value_columns(fields: Iterable[pa.Field]) -> pa.Schema:
 
 
 def check_names(fields: Iterable[pa.Field], path: str = "") -> None:
-    """Look for names that tables do not tell apart, at every level.
+    """Find names that tables do not distinguish, at every level.
 
     Raises:
         ValueError: With all of one level.

@@ -60,7 +60,7 @@ class SchemaTextError(ValueError):
 
 
 def parse_ddl(text: str) -> pa.Schema:
-    """The columns that a text tells of.
+    """The columns that a text declares.
 
     Raises:
         SchemaTextError: with the position.

@@ -64,7 +64,7 @@ def _struct(array: pa.StructArray, wanted: pa.StructType, *, rounds: bool) -> pa
 
 
 def _may_cut(kind: pa.DataType, wanted: pa.DataType) -> bool:
-    """Where Arrow's own cast does not look at what is lost."""
+    """Where Arrow's own cast does not check what is lost."""
     return bool(
         (pa.types.is_float64(kind) and pa.types.is_float32(wanted))
         or (pa.types.is_floating(kind) and pa.types.is_decimal(wanted))

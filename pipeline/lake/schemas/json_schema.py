@@ -1,4 +1,4 @@
-"""The columns of JSON objects, inferred from a sample; whoever infers keeps them and fixes them.
+"""The columns of JSON objects, inferred from a sample; the caller keeps them.
 
     true, false            boolean
     whole numbers          bigint; decimal(38,0) when one does not fit
@@ -9,7 +9,7 @@
     only nulls             string, as Spark does
 
 Where a field has several kinds, the one that nine in ten have is taken, and the others will be
-quarantined; without such a majority there is no telling, and somebody has to give a schema.
+quarantined; without such a majority the type is unknown, and the user has to give a schema.
 """
 
 import json
@@ -34,7 +34,7 @@ _DECIMAL_LIMIT: Final = 10**38
 
 
 class InferenceError(ValueError):
-    """A sample that does not tell what columns there are: one sentence for each reason."""
+    """A sample from which no columns can be inferred: one sentence for each reason."""
 
 
 def infer_json_schema(values: Iterable[bytes | None]) -> pa.Schema:
@@ -44,7 +44,7 @@ def infer_json_schema(values: Iterable[bytes | None]) -> pa.Schema:
 
     Args:
         values: Of the first records; what is above `MAX_SAMPLED_RECORDS` or `MAX_SAMPLED_BYTES` is
-            not looked at.
+            ignored.
 
     Raises:
         InferenceError: no object among them, too many fields, or fields of several kinds.
@@ -173,6 +173,6 @@ class _Seen:
             return "string"
         (kind, count), *_ = kinds.most_common()
         if count < MAJORITY * kinds.total():
-            told = ", ".join(f"{kind} {count} times" for kind, count in kinds.most_common())
-            problems.append(f"field {self._path} is {told}: give a schema")
+            counts = ", ".join(f"{kind} {count} times" for kind, count in kinds.most_common())
+            problems.append(f"field {self._path} is {counts}: give a schema")
         return kind

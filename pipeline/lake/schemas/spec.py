@@ -52,8 +52,8 @@ class FieldSpec:
         bare: Whether the schema has no fields: one column by itself.
         widen: Whether types of the table's columns can be changed.
         envelope: What fields stand in: JSON maybe in Connect's wrapper, or Debezium's change.
-        max_value_bytes: A longer value is quarantined, raw bytes and text aside: parsing one takes
-            several times its size.
+        max_value_bytes: A longer value is quarantined, unless it is raw bytes or text: parsing one
+            takes several times its size.
     """
 
     format: Format = "raw"

@@ -32,7 +32,7 @@
       keep_snapshots: 7 d
       orphans_older_than: 3 d
 
-Every mistake is told in one error, with the names that are meant. Secrets are not repeated.
+All mistakes are reported in one error, with the names that are meant. Secrets are not repeated.
 """
 
 import difflib
@@ -261,7 +261,7 @@ class BatchConfig(_Section):
 
     Attributes:
         retries: Of what failed, in a row.
-        give_up_after_ms: A job that is not run once goes on trying for so long, whatever `retries`.
+        give_up_after_ms: A job that runs for ever retries for this long, whatever `retries` is.
     """
 
     max_bytes: Annotated[ByteCount, Field(ge=1)] = 4096 * MIB
@@ -391,7 +391,7 @@ def parse_job(text: str, origin: str = "job.yaml") -> JobConfig:
 
 
 def _mistakes(error: ValidationError) -> Iterator[str]:
-    told = set()
+    reported = set()
     for mistake in error.errors(include_url=False, include_context=False, include_input=False):
         path = [str(part) for part in mistake["loc"]]
         message = mistake["msg"].removeprefix("Value error, ")
@@ -402,8 +402,8 @@ def _mistakes(error: ValidationError) -> Iterator[str]:
         elif mistake["type"] == "missing":
             message = "is needed"
         line = f"{'.'.join(path)}: {message}" if path else message
-        if line not in told:
-            told.add(line)
+        if line not in reported:
+            reported.add(line)
             yield line
 
 

@@ -1,12 +1,12 @@
-"""Where a table begins that has nothing of its topic, as `source.start` says it.
+"""Start of a table without records of its topic, as `source.start` says it.
 
     earliest                             each partition's log start; the default
-    latest                               each partition's end when the job first looks
+    latest                               each partition's end at the job's first view
     {0: 120, 1: 77}                      offsets; partitions that are not named: earliest
     {timestamp: 2026-01-01T00:00:00Z}    the first record of that time or later
     {timestamp: {0: ..., 1: ...}}        the same by partition; others: earliest
     {timestamp: ..., strategy: latest}   where no record is of that time or later: begin at the end;
-                                         `error`, the default, tells it
+                                         `error`, the default, fails
 
 Times are ISO 8601 with a time zone, or milliseconds since 1970. `strategy` is what
 `startingOffsetsByTimestampStrategy` is to Spark's Kafka source.

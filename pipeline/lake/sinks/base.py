@@ -1,10 +1,10 @@
 """What a table must be able to do for a job to be exactly once: one step for files and offsets.
 
-    look    ->  the offsets in the table, and which state of it they were read from
+    view    ->  the offsets in the table, and which state of it they were read from
     commit  ->  files and new offsets, if that state is still the last; else CommitConflictError
 
-Nothing retries a commit by itself: who was overtaken looks again, since its rows may be in the
-table by now.
+Nothing retries a commit by itself: after a conflict the job views again, since its rows may be in
+the table by now.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class TableView(NamedTuple):
 
 
 class TableFile(NamedTuple):
-    """A file of a table, as the table's own metadata tell it.
+    """A file of a table, by the table's own metadata.
 
     Attributes:
         key: Below the table's folder.
@@ -44,8 +44,8 @@ class TableFile(NamedTuple):
         values: Of the fields the table is parted by, as text; those of two files are equal where
             the files belong to the same part of the table.
         first_offset: Least of its rows.
-        time_us: Of its first rows or, where the table does not tell, of its last.
-        sealed: Why nobody but its writer can say what its rows are, a sentence; empty: anybody can.
+        time_us: Of its first rows or, where the table does not record it, of its last.
+        sealed: Why only its writer knows what its rows are, a sentence; empty: every reader does.
     """
 
     key: str
@@ -75,7 +75,7 @@ class Sink(Protocol):
         """Where its files lie; for Iceberg only once there is a table."""
         ...
 
-    def look(self) -> TableView:
+    def view(self) -> TableView:
         """The table now.
 
         Raises:
@@ -85,7 +85,7 @@ class Sink(Protocol):
         ...
 
     def create(self, schema: pa.Schema, progress: Progress) -> None:
-        """Make the table, empty, or begin to keep one that is there and nobody keeps.
+        """Create the table, empty, or begin to keep an existing one that no job keeps.
 
         With `progress` of another topic id than the table's: go on with the new incarnation.
         """
@@ -102,15 +102,15 @@ class Sink(Protocol):
         """Files and offsets in one step; see the module.
 
         Args:
-            view: What was looked at last.
+            view: The last view.
             schema: All columns, those of the table first; columns that it lacks are added.
             files: To add; may be none.
-            progress: To be found by the next look.
+            progress: To be found by the next view.
             remove: Keys of files that leave the table in the same step.
 
         Raises:
-            CommitConflictError: Somebody committed since; nothing was done.
-            TableUnavailableError: It may or may not be done: look.
+            CommitConflictError: Another commit was made since; nothing was done.
+            TableUnavailableError: It may or may not be done: view again.
         """
         ...
 
@@ -118,8 +118,8 @@ class Sink(Protocol):
         """The same rows in other files, in one step; offsets stay as the view has them.
 
         Raises:
-            CommitConflictError: Somebody committed since; nothing was done.
-            TableUnavailableError: It may or may not be done: look.
+            CommitConflictError: Another commit was made since; nothing was done.
+            TableUnavailableError: It may or may not be done: view again.
         """
         ...
 
@@ -135,7 +135,7 @@ class Sink(Protocol):
         """Before a job's first batch: whether the table is what its offsets say; may take a while.
 
         Raises:
-            ForeignTableError: It lacks files, or has rows that its offsets do not tell of.
+            ForeignTableError: It lacks files, or has rows that its offsets do not cover.
         """
         ...
 
@@ -145,7 +145,7 @@ def offsets_of(
 ) -> tuple[int, ...]:
     """Offsets of [start, end) that a table has rows of, ascending.
 
-    Looks into files whose names tell that they may have some, so not into compacted ones.
+    Reads files whose names say that they may have some, so not compacted ones.
     """
     found: set[int] = set()
     for key in sink.keys(view):

@@ -2,13 +2,13 @@
 
     while a job runs     the table is gone                  it waits for it
                          another one is in its place        stops
-                         it has an earlier batch            told; goes on from there
+                         it has an earlier batch            warning; continues from there
     before a job's       rows of offsets that the table's   stops: a copy without its offsets, or
     first batch          offsets do not have                a snapshot that was cherry-picked
     before a table       files of a job in its folder       stops: its log or catalog entry is lost
     is made
 
-A job that begins anew in such a place would have rows twice, or lose those that its topic has no
+A job that starts over in such a place would have rows twice, or lose those that its topic has no
 more. What to do about it is a person's to say.
 """
 
@@ -97,7 +97,7 @@ def refuse_leftovers(name: str, store: TableStore, folder: str, lost: str) -> No
 
 
 def check_offsets(sink: Sink, view: TableView) -> None:
-    """That the table's offsets tell of all rows it has, as far as names of files do.
+    """Check that the table's offsets cover all its rows, by the names of its files.
 
     Raises:
         ForeignTableError: They do not: the job would add these rows a second time.
@@ -126,7 +126,7 @@ def check_columns(name: str, view: TableView) -> None:
     """That every row can say where it was.
 
     Raises:
-        ForeignTableError: Somebody has dropped or renamed such a column.
+        ForeignTableError: Such a column was dropped or renamed.
     """
     there = set() if view.schema is None else set(view.schema.names)
     if lost := [column for column in COORDINATES.names if column not in there]:

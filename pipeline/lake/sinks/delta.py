@@ -7,12 +7,12 @@
     varve/<job>/<topic id>/keyed               `Progress.keyed` as a number, where there is one
     varve/<job>/<topic id>/quarantine          `Progress.quarantine`, where it is one
 
-    table property    varve.job, varve.topic, varve.topicId: who keeps the table, of which topic
+    table property    varve.job, varve.topic, varve.topicId: the table's job and topic
     commit metadata   varve.progress: the same, in the table's history
 
 Unlike a commit's metadata, transactions are in Delta's checkpoints, so they outlive the cleaning of
-its log; unlike transactions, metadata tells where a table is that was restored (`delta_history`).
-A version of 0 is a number like others: None means that there is none.
+its log; unlike transactions, metadata has the offsets of a table that was restored
+(`delta_history`). A version of 0 is a number like others: None means that there is none.
 
 `max_commit_retries=0`: deltalake would otherwise put a commit behind another one's by itself.
 """
@@ -35,7 +35,7 @@ from pipeline.lake.files.data_file import DataFile
 from pipeline.lake.settings.config import PartitionField, StoreConfig
 from pipeline.lake.sinks.base import TableFile, TableView
 from pipeline.lake.sinks.continuity import Continuity, check_offsets, refuse_leftovers
-from pipeline.lake.sinks.delta_history import told_by
+from pipeline.lake.sinks.delta_history import recorded_offsets
 from pipeline.lake.sinks.fence import check_fence
 from pipeline.lake.stores.table_store import TableStore
 from storage.environment.clock import Clock, SystemClock
@@ -79,7 +79,7 @@ class DeltaSink:
         clock: Clock | None = None,
         randomness: Randomness | None = None,
     ) -> None:
-        """`options`: of deltalake for the store, asked for at every look: see `storage_options`."""
+        """`options`: of deltalake for the store, asked for at every view: see `storage_options`."""
         self.name = store.uri
         self.store = store
         self._job = job
@@ -92,9 +92,9 @@ class DeltaSink:
         self._restored: int | None = None
         self._continuity = Continuity(self.name)
 
-    # -- looking ---------------------------------------------------------------------------------
+    # -- viewing ---------------------------------------------------------------------------------
 
-    def look(self) -> TableView:
+    def view(self) -> TableView:
         """The newest version."""
         return self._continuity.checked(self._view())
 
@@ -140,20 +140,20 @@ class DeltaSink:
             )
         topic_id = UUID(known[TOPIC_ID])
         with refusals(self.name):
-            told = told_by(table, self.store, self._open)
+            recorded = recorded_offsets(table, self.store, self._open)
         begun = Progress(self._job, known.get(TOPIC, ""), topic_id, 0, {})
-        progress = begun if told.text is None else decode_progress(told.text)
+        progress = begun if recorded.text is None else decode_progress(recorded.text)
         if progress.topic_id != topic_id:
             # Of the topic before: of this one there is no commit yet.
             progress = begun
-        if told.restored_to < 0:
-            return progress if told.text is not None else self._by_transactions(table, begun)
+        if recorded.restored_to < 0:
+            return progress if recorded.text is not None else self._by_transactions(table, begun)
         if table.version() != self._restored:
             self._restored = table.version()
             LOGGER.warning(
-                "%s was restored to version %d: it goes on behind batch %d, and rows that it had "
-                "from there on are filled in again",
-                *(self.name, told.restored_to, progress.batch),
+                "%s was restored to version %d: the job resumes after batch %d and writes the rows "
+                "from there on again",
+                *(self.name, recorded.restored_to, progress.batch),
             )
         return progress
 
@@ -178,14 +178,14 @@ class DeltaSink:
         return f"varve/{self._job}/{topic_id}"
 
     def keys(self, view: TableView) -> Sequence[str]:
-        """As the version that was looked at has them."""
+        """As the viewed version has them."""
         if view.state is None:
             return ()
         table: Any = view.state
         return tuple(pa.table(table.get_add_actions()).column("path").to_pylist())
 
     def files(self, view: TableView) -> Sequence[TableFile]:
-        """As the version that was looked at has them."""
+        """As the viewed version has them."""
         if view.state is None:
             return ()
         table: Any = view.state
@@ -194,8 +194,8 @@ class DeltaSink:
         adds = pa.table(table.get_add_actions(flatten=True))
         wanted = ["path", "size_bytes", "num_records", "modification_time"]
         wanted += [f"partition.{name}" for name in parted]
-        told = ("min.offset", "min.timestamp")
-        wanted += [name for name in told if name in adds.column_names]
+        statistics = ("min.offset", "min.timestamp")
+        wanted += [name for name in statistics if name in adds.column_names]
         return [
             TableFile(
                 add["path"],
@@ -392,13 +392,13 @@ class DeltaSink:
 
 
 def _sealed(table: Any) -> Mapping[str, str]:
-    """Files, by path, whose rows their bytes alone do not tell, and why; "": all of them."""
+    """Files, by path, whose bytes alone do not give their rows, and why; "": all of them."""
     if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
         return {"": "the table maps its columns to other names"}
     if "deletionVectors" not in (table.protocol().reader_features or ()):
         return {}
     found = pa.table(table.deletion_vectors()).column("filepath").to_pylist()
-    # What is told are whole addresses.
+    # These are whole addresses.
     return {
         str(add): "rows of it are deleted by a deletion vector"
         for add in pa.table(table.get_add_actions()).column("path").to_pylist()
@@ -412,17 +412,17 @@ def _stats_times(least_us: int, most_us: int) -> tuple[str, str] | None:
     if not _TIMES[0] <= least_ms <= most_ms <= _TIMES[1]:
         return None
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
-    told = [
+    statistics = [
         (epoch + timedelta(milliseconds=ms)).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
         for ms in (least_ms, most_ms)
     ]
-    return told[0], told[1]
+    return statistics[0], statistics[1]
 
 
-def _micros(told: datetime | None) -> int | None:
-    if told is None:
+def _micros(moment: datetime | None) -> int | None:
+    if moment is None:
         return None
-    aware = told if told.tzinfo is not None else told.replace(tzinfo=UTC)
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
@@ -432,7 +432,7 @@ def _text(value: object) -> str | None:
 
 @contextmanager
 def refusals(name: str) -> Iterator[None]:
-    """Turns deltalake's errors into ours."""
+    """Translate deltalake's errors into ours."""
     from deltalake.exceptions import CommitFailedError, DeltaError
 
     try:

@@ -1,13 +1,13 @@
-"""Which commit of a Delta table tells its offsets, where the table may have been restored.
+"""Which commit of a Delta table has its offsets, where the table may have been restored.
 
-    version    4  commit 12         <- told by a table that was never restored
+    version    4  commit 12         <- recorded in a table that was never restored
     version    5  RESTORE to 3      the table is what it was at 3
-    version    3  commit 11         <- told now: rows of commit 12 are not in the table
+    version    3  commit 11         <- recorded now: rows of commit 12 are not in the table
 
 RESTORE takes files, columns and properties back, and application transactions not: by those alone
 a restored table would seem to have rows that it has no more. So the newest commit of a job counts
 that is not behind a restore, by the metadata that each of them has. Where the log was cleaned and
-holds none, transactions tell, unless there is a restore.
+holds none, transactions do, unless there is a restore.
 
 Commits are read from the table's store: deltalake's `history` waits for a store with Python's lock
 held, and a slow one would stop the whole process, signals included.
@@ -27,8 +27,8 @@ LIMITS: Final = (1, 20, 400, None)
 """Commits that are read at first, and then, until one tells."""
 
 
-class Told(NamedTuple):
-    """What the commits say.
+class RecordedOffsets(NamedTuple):
+    """The offsets that a table's commits record.
 
     Attributes:
         text: The progress of the one that counts; None: none that is left has any.
@@ -39,7 +39,9 @@ class Told(NamedTuple):
     restored_to: int
 
 
-def told_by(table: Any, store: TableStore, at_version: Callable[[int], Any]) -> Told:
+def recorded_offsets(
+    table: Any, store: TableStore, at_version: Callable[[int], Any]
+) -> RecordedOffsets:
     """Of the version that the table is at.
 
     Args:
@@ -48,7 +50,7 @@ def told_by(table: Any, store: TableStore, at_version: Callable[[int], Any]) -> 
         at_version: Opens the table as it was at a version.
 
     Raises:
-        ForeignTableError: It was restored to a version of which nothing is left that tells.
+        ForeignTableError: It was restored to a version whose offsets are recorded nowhere any more.
         TableUnavailableError: The store does not answer.
     """
     restored_to = -1
@@ -58,7 +60,7 @@ def told_by(table: Any, store: TableStore, at_version: Callable[[int], Any]) -> 
         restored_to = -1
         for entry, target in _counting(entries, table, store, at_version):
             if KEY in entry:
-                return Told(str(entry[KEY]), restored_to)
+                return RecordedOffsets(str(entry[KEY]), restored_to)
             if target is not None and restored_to < 0:
                 restored_to = target
         is_whole = bool(entries) and int(entries[-1]["version"]) == 0
@@ -70,7 +72,7 @@ def told_by(table: Any, store: TableStore, at_version: Callable[[int], Any]) -> 
             "of a job from before that any more, so its offsets are unknown; RESTORE it to one "
             f"of the versions whose history has {KEY}"
         )
-    return Told(None, restored_to)
+    return RecordedOffsets(None, restored_to)
 
 
 def commits(store: TableStore, newest: int, limit: int | None) -> Sequence[Mapping[str, Any]]:

@@ -8,10 +8,10 @@
 
 The offsets are those of the newest snapshot, from the current one back, that has any: after a
 rollback they are those that the rolled back table has. Where expiry has removed that snapshot, the
-table's property tells, unless its sequence number is above the current snapshot's: then the table
-was rolled back behind it, and nobody knows how far it is.
+table's property counts, unless its sequence number is above the current snapshot's: then the table
+was rolled back behind it, and its offsets are unknown.
 
-Without retries a commit is refused when the branch is not where it was looked at; pyiceberg would
+Without retries a commit is refused when the branch is not where it was viewed; pyiceberg would
 otherwise put the same files behind another job's.
 """
 
@@ -101,7 +101,7 @@ class IcebergSink:
         return self._known_catalog
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         """Errors as ours; behind one of the catalog's it is opened again."""
         try:
             with refusals(self.name):
@@ -120,7 +120,7 @@ class IcebergSink:
             self._store = self._open_store(str(table.location()))
         return self._store
 
-    def look(self) -> TableView:
+    def view(self) -> TableView:
         """What the catalog says now."""
         table = self._load()
         if table is None:
@@ -137,7 +137,7 @@ class IcebergSink:
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
         try:
-            with self._told():
+            with self._translated_errors():
                 return self._catalog.load_table(self._identifier)
         except (NoSuchTableError, NoSuchNamespaceError):
             return None
@@ -164,7 +164,7 @@ class IcebergSink:
         return decode_progress(kept)
 
     def _refuse_picked(self, table: Any, snapshot: Any) -> None:
-        """A snapshot of somebody else's may be another one's rows over again."""
+        """Another writer's snapshot may add rows that another one has added."""
         picked = snapshot.summary.get(PICKED) if snapshot.summary is not None else None
         if picked is None:
             return
@@ -177,19 +177,19 @@ class IcebergSink:
             )
 
     def keys(self, view: TableView) -> Sequence[str]:
-        """Of the snapshot that was looked at."""
+        """Of the viewed snapshot."""
         if view.state is None:
             return ()
         assert isinstance(view.state, IcebergState)
         table = view.state.table
         base = f"{str(table.location()).rstrip('/')}/"
-        with self._told():
+        with self._translated_errors():
             return tuple(
                 str(task.file.file_path).removeprefix(base) for task in table.scan().plan_files()
             )
 
     def files(self, view: TableView) -> Sequence[TableFile]:
-        """Of the snapshot that was looked at."""
+        """Of the viewed snapshot."""
         if view.state is None:
             return ()
         assert isinstance(view.state, IcebergState)
@@ -225,7 +225,7 @@ class IcebergSink:
         table = self._load()
         if table is None:
             namespace = self._identifier.rpartition(".")[0]
-            with self._told():
+            with self._translated_errors():
                 with suppress(NamespaceAlreadyExistsError):
                     self._catalog.create_namespace(namespace)
                 try:
@@ -241,7 +241,7 @@ class IcebergSink:
             return
         if known is None:
             self._refuse_leftovers(table)
-        with self._told(), table.transaction() as transaction:
+        with self._translated_errors(), table.transaction() as transaction:
             self._part(transaction, table, known)
             transaction.set_properties(
                 {
@@ -300,13 +300,13 @@ class IcebergSink:
         assert isinstance(view.state, IcebergState)
         table = view.state.table
         if _head(table) != view.state.snapshot_id:
-            # The library's table has followed a commit that was made with this look.
+            # The library's table has followed a commit that was made with this view.
             raise CommitConflictError(
                 f"{self.name}: another commit was made on the state it was read at"
             )
         self._check_clock(table)
         self._check_parting(table)
-        with self._told(), table.transaction() as transaction:
+        with self._translated_errors(), table.transaction() as transaction:
             if set(schema.names) - set(table.schema().column_names) or (
                 _arrow_schema(table) != schema
             ):
@@ -315,7 +315,7 @@ class IcebergSink:
             self._add_snapshot(transaction, table, files, progress, remove)
 
     def replace(self, view: TableView, files: Sequence[DataFile], remove: Sequence[str]) -> None:
-        """A snapshot of the kind `replace`: whoever reads what was added passes it over."""
+        """A snapshot of the kind `replace`: incremental readers of added rows skip it."""
         assert isinstance(view.state, IcebergState)
         assert view.progress is not None
         table = view.state.table
@@ -471,7 +471,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 @contextmanager
 def refusals(name: str) -> Iterator[None]:
-    """Turns pyiceberg's errors, and those of its catalogs' libraries, into ours."""
+    """Translate pyiceberg's errors, and those of its catalogs' libraries, into ours."""
     from pyiceberg.exceptions import (
         CommitFailedException,
         RESTError,

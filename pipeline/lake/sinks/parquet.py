@@ -7,7 +7,7 @@
                  "add": [file], "remove": [key]}
     checkpoint  {"version": 1, "progress": {...}, "schema": "...", "files": [file]}
 
-`attempt` is another one each time: of two jobs that commit the same, one is told that it did not.
+`attempt` is another one each time: of two jobs that commit the same, one learns that it did not.
 `schema` is Arrow's IPC form in base64; a file is `DataFile.as_json`. `committed_files` is what an
 exact reader takes. One that lists the folder sees each row once, too, since whatever is repeated
 makes the same files; it sees rows of a batch before the batch is committed.
@@ -76,8 +76,8 @@ class ParquetSink:
         self._continuity = Continuity(self.name)
         self._parted = [field.name for field in partition_by]
 
-    def look(self) -> TableView:
-        """The last commit, from the last checkpoint or the last look on."""
+    def view(self) -> TableView:
+        """The last commit, from the last checkpoint or the last view on."""
         view = read_table(self.store, self._known)
         if view.progress is not None and view.progress.job != self._job:
             raise ForeignTableError(
@@ -102,7 +102,7 @@ class ParquetSink:
         there = {file.key for file in self.store.list("") if not file.key.startswith("_")}
         if gone := state.files.keys() - there:
             if read_table(self.store).state != state:
-                return  # somebody has committed in between
+                return  # another commit came in between
             raise ForeignTableError(
                 f"{self.name}: {len(gone)} files that its commits name are gone, such as "
                 f"{min(gone)}: the folder was emptied or copied in part. Restore them; or, to fill "
@@ -119,7 +119,7 @@ class ParquetSink:
 
     def create(self, schema: pa.Schema, progress: Progress) -> None:
         """A commit without files."""
-        view = self.look()
+        view = self.view()
         if view.progress is not None and view.progress.topic_id == progress.topic_id:
             return
         if view.progress is None:
@@ -177,7 +177,7 @@ class ParquetSink:
     def _check_fence(self, number: int) -> None:
         """Numbers below a checkpoint are taken, also where their objects are folded into it.
 
-        Whoever has slept for longer than commits are kept finds its number free again. Nobody
+        A job that has slept for longer than commits are kept finds its number free again. No job
         reads what it puts there.
         """
         last = max((commit_number(file.key) for file in self.store.list(CHECKPOINTS)), default=-1)
@@ -202,7 +202,7 @@ class ParquetSink:
         ]
 
     def checkpoint(self, view: TableView) -> None:
-        """Put the whole state where looks begin; only saves them time."""
+        """Write the whole state as a checkpoint, where views begin; only saves them time."""
         state, progress = view.state, view.progress
         assert isinstance(state, ParquetState)
         assert progress is not None
@@ -237,7 +237,7 @@ def committed_files(store: TableStore) -> tuple[DataFile, ...]:
 
 
 def read_table(store: TableStore, known: TableView | None = None) -> TableView:
-    """The table as its commits tell; `known` saves reading again what an earlier look has read.
+    """The table by its commits; `known` saves reading again what an earlier view has read.
 
     Commits may be folded into a checkpoint while they are read, or since `known`: then the newest
     checkpoint is where to begin, as it is where the table is gone or was taken back.

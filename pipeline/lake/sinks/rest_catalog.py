@@ -2,9 +2,9 @@
 
 answer to a commit     what is known                             then
 200                    it is there
-409                    it is refused, or it is there and         looked for by its snapshot: there,
+409                    it is refused, or it is there and         checked by its snapshot: there,
                        something between has sent it twice       or a conflict
-5xx, none in time      nothing                                   an error; the next look tells
+5xx, none in time      nothing                                   an error; the next view says
 
 pyiceberg takes every 409 for a refusal and deletes the manifests that the commit would have had.
 Where a proxy or a balancer repeats a request whose answer it lost, the second one is a 409 on the
@@ -55,7 +55,7 @@ class JobRestCatalog(RestCatalog):
 
         Raises:
             CommitConflictError: It is not there, and was refused.
-            CommitStateUnknownException: Nobody knows.
+            CommitStateUnknownException: It is unknown.
         """
         try:
             answer: CommitTableResponse = super().commit_table(table, requirements, updates)

@@ -36,14 +36,14 @@ class DirectoryStore:
     def scratch_path(self, key: str) -> str:
         """Beside where it will be: a rename must not cross file systems."""
         folder, _, name = self._path(key).rpartition("/")
-        with _told():
+        with _translated_errors():
             self._filesystem.mkdir(folder)
         return f"{folder}/.{name}.{self._randomness.uuid4().hex}{SUFFIX}"
 
     def publish(self, path: str, key: str) -> int:
         """Sync, rename, sync folders."""
         target = self._path(key)
-        with _told():
+        with _translated_errors():
             file = self._filesystem.open(path)
             try:
                 size = file.size()
@@ -56,7 +56,7 @@ class DirectoryStore:
 
     def discard(self, path: str) -> None:
         """Unlink."""
-        with _told():
+        with _translated_errors():
             self._filesystem.unlink(path, missing_ok=True)
 
     def put(self, key: str, data: bytes) -> None:
@@ -68,7 +68,7 @@ class DirectoryStore:
         """Write beside, sync, link: fails where the name is taken."""
         target = self._path(key)
         scratch = self._write(key, data)
-        with _told():
+        with _translated_errors():
             try:
                 file = self._filesystem.open(scratch)
                 try:
@@ -87,7 +87,7 @@ class DirectoryStore:
 
     def _write(self, key: str, data: bytes) -> str:
         scratch = self.scratch_path(key)
-        with _told():
+        with _translated_errors():
             try:
                 file = self._filesystem.open(scratch, create=True)
                 try:
@@ -111,7 +111,7 @@ class DirectoryStore:
 
     def get(self, key: str) -> bytes | None:
         """Read it whole."""
-        with _told():
+        with _translated_errors():
             try:
                 return self._filesystem.read_bytes(self._path(key))
             except DiskError as error:
@@ -121,7 +121,7 @@ class DirectoryStore:
 
     def read(self, key: str, start: int, length: int) -> bytes | None:
         """One read; a file that is replaced meanwhile is the old one or the new one."""
-        with _told():
+        with _translated_errors():
             try:
                 file = self._filesystem.open(self._path(key))
             except DiskError as error:
@@ -141,7 +141,7 @@ class DirectoryStore:
 
     def size(self, key: str) -> int | None:
         """Of the file."""
-        with _told():
+        with _translated_errors():
             try:
                 return self._filesystem.file_size(self._path(key))
             except DiskError as error:
@@ -152,14 +152,14 @@ class DirectoryStore:
     def list(self, prefix: str, *, after: str = "") -> Iterator[StoredFile]:
         """Walk the folders that can hold such keys, in the order of keys."""
         folder = prefix.rpartition("/")[0]
-        with _told():
+        with _translated_errors():
             for key, size in self._walk(folder):
                 if key.startswith(prefix) and key > after:
                     yield from self._stored(key, size)
 
     def scratch_files(self) -> Iterator[StoredFile]:
         """Files that were begun and neither published nor discarded."""
-        with _told():
+        with _translated_errors():
             for key, size in self._walk("", scratch=True):
                 yield from self._stored(key, size)
 
@@ -187,7 +187,7 @@ class DirectoryStore:
 
     def delete(self, keys: Sequence[str]) -> None:
         """Unlink one by one; folders stay."""
-        with _told():
+        with _translated_errors():
             for key in keys:
                 self._filesystem.unlink(self._path(key), missing_ok=True)
 
@@ -197,7 +197,7 @@ def _is_scratch(name: str) -> bool:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _translated_errors() -> Iterator[None]:
     try:
         yield
     except DiskError as error:

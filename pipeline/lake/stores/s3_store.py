@@ -78,7 +78,7 @@ class S3Store:
 
     def publish(self, path: str, key: str) -> int:
         """One PUT of the file, which is removed then."""
-        with self._told():
+        with self._translated_errors():
             size = self._filesystem.file_size(path)
             with open(path, "rb") as body:
                 self._client.put_object(
@@ -94,14 +94,14 @@ class S3Store:
 
     def put(self, key: str, data: bytes) -> None:
         """One PUT."""
-        with self._told():
+        with self._translated_errors():
             self._client.put_object(Bucket=self._bucket, Key=self._prefix + key, Body=data)
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
-        """One PUT with If-None-Match; an answer that got lost is found by looking at the object."""
+        """One PUT with If-None-Match; a lost answer is resolved by a HEAD of the object."""
         from botocore.exceptions import ClientError
 
-        with self._told():
+        with self._translated_errors():
             for attempt in range(CONFLICT_ATTEMPTS):
                 try:
                     self._client.put_object(
@@ -126,7 +126,7 @@ class S3Store:
         """GetObject."""
         from botocore.exceptions import ClientError
 
-        with self._told():
+        with self._translated_errors():
             try:
                 answer = self._client.get_object(Bucket=self._bucket, Key=self._prefix + key)
                 data: bytes = answer["Body"].read()
@@ -142,7 +142,7 @@ class S3Store:
 
         if length <= 0:
             return b""
-        with self._told():
+        with self._translated_errors():
             try:
                 answer = self._client.get_object(
                     Bucket=self._bucket,
@@ -170,7 +170,7 @@ class S3Store:
     def _download(self, key: str, path: str) -> bool:
         from botocore.exceptions import ClientError
 
-        with self._told():
+        with self._translated_errors():
             try:
                 answer = self._client.get_object(Bucket=self._bucket, Key=self._prefix + key)
             except ClientError as error:
@@ -186,7 +186,7 @@ class S3Store:
         """HeadObject."""
         from botocore.exceptions import ClientError
 
-        with self._told():
+        with self._translated_errors():
             try:
                 answer = self._client.head_object(Bucket=self._bucket, Key=self._prefix + key)
             except ClientError as error:
@@ -202,7 +202,7 @@ class S3Store:
             arguments["StartAfter"] = self._prefix + after
         cut = len(self._prefix)
         while True:
-            with self._told():
+            with self._translated_errors():
                 page = self._client.list_objects_v2(**arguments)
             for found in page.get("Contents", ()):
                 modified_ms = int(found["LastModified"].timestamp() * 1000)
@@ -217,7 +217,7 @@ class S3Store:
 
     def delete(self, keys: Sequence[str]) -> None:
         """One by one where there are few, else 1,000 a call."""
-        with self._told():
+        with self._translated_errors():
             for begin in range(0, len(keys), DELETE_MAX):
                 some = keys[begin : begin + DELETE_MAX]
                 answer = self._client.delete_objects(
@@ -231,8 +231,8 @@ class S3Store:
                     )
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Errors as ours; behind a refusal credentials are looked for anew: they may have ended."""
+    def _translated_errors(self) -> Iterator[None]:
+        """Errors as ours; after a refusal credentials are loaded again: they may have expired."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:

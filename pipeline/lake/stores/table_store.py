@@ -6,7 +6,7 @@ tier's object store it has one conditional call: a commit is an object that only
     directory   link(2) of a file that is already on the disk
     S3          If-None-Match: *
 
-Names that begin with `_` are nobody's data to Delta, Iceberg and Spark.
+Names that begin with `_` are no data to Delta, Iceberg and Spark.
 """
 
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,8 @@ Values without a header are joined to a container file in memory:
     header: magic, {"avro.schema": ..., "avro.codec": "null"}, sync
     block:  count, bytes, record mark record mark ... record mark, sync
 
-A record does not tell its length: one that is too short would take bytes of the next, and one that
-is too long would become two. So each is followed by a mark, a number that nobody can guess, as a
+A record does not carry its length: one that is too short would take bytes of the next, and one that
+is too long would become two. So each is followed by a mark, a number that cannot be guessed, as a
 last field of the schema. The first record begins where the block does; when its mark is right it
 ends where it should, since nowhere else is that number; so does the next, and so all of them.
 
@@ -116,7 +116,7 @@ class AvroBlocks:
         try:
             frame = pl.read_avro(io.BytesIO(file))
         except (PolarsError, PanicException, OSError) as error:
-            raise BrokenBlockError(_told(error)) from None
+            raise BrokenBlockError(_message(error)) from None
         if frame.height != len(values) or not (frame[_MARK] == number).all():
             raise BrokenBlockError("the value is longer or shorter than a record of its schema")
         try:
@@ -128,7 +128,7 @@ class AvroBlocks:
 
 
 class _Names:
-    """Says a schema in polars' words; names are given anew, since the same type may come twice."""
+    """A schema in polars' form; types get new names, since the same type may come twice."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -231,7 +231,7 @@ def _whole(column: Any) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def _told(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     return f"Avro: not a record of its schema ({error})"
 
 

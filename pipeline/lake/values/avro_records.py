@@ -86,7 +86,7 @@ class AvroRecords:
 
 
 class _Words:
-    """Says a schema without logical types, with names of our own, which tell branches apart."""
+    """A schema without logical types, with names of our own, which distinguish branches."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -171,7 +171,7 @@ def _widest(node: Union) -> Node:
 
 
 def _width(node: Node) -> int:
-    """Of two branches that cannot be told apart by a number, the wider one takes it."""
+    """Of two branches that a number does not distinguish, the wider one takes it."""
     return int(isinstance(node, Primitive) and node.name in ("long", "double"))
 
 

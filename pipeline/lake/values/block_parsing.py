@@ -28,7 +28,7 @@ class BrokenBlockError(PicklableError):
     """At least one value of a block does not fit.
 
     Attributes:
-        reason: As the reader tells it; of a value alone it is the value's.
+        reason: The reader's; of a value alone it is the value's.
         row: Where the reader met it, if it says so; a hint only.
     """
 
@@ -67,7 +67,7 @@ def parse_in_blocks(
                 if end - start == 1:
                     reasons[start] = error.reason
                 # A hint counts what the reader saw, which may be more than the values are: it is
-                # too large then, and the part before it is refused once more, without such a one.
+                # too large then, and the part before it is refused again, without such a one.
                 elif error.row is not None and error.row < end - start:
                     at = start + error.row
                     ranges += [(at + 1, end), (at, at + 1), (start, at)]

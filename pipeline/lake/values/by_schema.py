@@ -5,7 +5,7 @@
                    read with its schema, and put back into the values' order
 
 A registry's schema that cannot be asked for is an error; an id that it does not have, or a schema
-that no columns can be made of, is a misfit of those values: any bytes may look like an id.
+that no columns can be made of, is a misfit of those values: any bytes may be taken for an id.
 """
 
 from collections import OrderedDict

@@ -45,7 +45,7 @@ class Converted(NamedTuple):
         rows: Columns of `Converter.row_schema`, in the records' order.
         quarantined: Columns of `columns.QUARANTINE_SCHEMA`, in the records' order.
         behind: Ids of schemas whose records have fields or types that the table lacks (those of
-            keys as negative numbers): their rows are incomplete. Whoever commits evolves the spec
+            keys as negative numbers): their rows are incomplete. The job evolves the spec
             (`TableColumns.evolved`) and converts the range again before it commits.
         deletes: For each row, whether it is none and deletes that of its key; None: no row does.
     """
@@ -101,7 +101,7 @@ class Converter:
 
         Args:
             batch: Columns key, value, topic, partition, offset, timestamp, and headers if the spec
-                wants them; others are not looked at.
+                wants them; others are not read.
 
         Raises:
             RegistryError: the registry cannot be asked, or does not know a schema: no fault of the

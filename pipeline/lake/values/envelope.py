@@ -1,4 +1,4 @@
-"""Debezium's envelopes: the row is what they say it is now, and a deletion is none.
+"""Debezium's change events: the row after the change, or a deletion.
 
     {"op": "u", "before": {...}, "after": {...}, "source": {...}, "ts_ms": ...}
 
@@ -36,7 +36,7 @@ DELETES: Final = "d"
 
 
 class EnvelopeFormat:
-    """Envelopes to rows; those that delete are told apart."""
+    """Change events to rows; deletions are marked."""
 
     bare = False
 

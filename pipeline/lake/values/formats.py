@@ -80,7 +80,7 @@ def reader_of(
         kind: The format.
         found: The schema.
         column: Name of the one column of a schema without fields.
-        message: Of Protobuf, where values do not tell it.
+        message: Of Protobuf, where values do not name it.
         envelope: What fields stand in.
 
     Raises:
@@ -114,7 +114,7 @@ def file_reader(
         definition: The schema.
         column: Name of the one column of a schema without fields.
         message: Of Protobuf.
-        indexed: Whether Protobuf's values tell their message, as behind a registry's id.
+        indexed: Whether Protobuf's values name their message, as behind a registry's id.
         envelope: What fields stand in.
 
     Raises:

@@ -5,7 +5,7 @@ are a document, and two for a record that holds two. So a block is made such tha
 
     record \n record \n record \n
 
-    every record begins with "{" and ends with "}", white space aside,
+    every record begins with "{" and ends with "}", without white space,
     and none holds a NUL, at which the reader stops
 
 A line feed is not allowed within a JSON string, so at each of ours the reader is outside of one.
@@ -15,7 +15,7 @@ one whole document, and when there are as many rows as records, each is exactly 
 
 Where a block fails, the record that broke it is found, and the others stay in blocks. A top-level
 `null` crashes the reader of pyarrow 26 (it writes beside its builders); one can only come behind
-the first document of a record, so records in which `null` follows a brace are looked at before.
+the first document of a record, so records in which `null` follows a brace are checked before.
 
 `NaN` and `Infinity` are numbers, as in Spark's `from_json`. Fields that the table has not are left
 out. Numbers that are too large, have decimal places or are in quotes do not fit into whole
@@ -158,7 +158,7 @@ def _misframed(values: pa.BinaryArray) -> dict[int, str]:
 
 
 def _frame_problem(value: bytes) -> str | None:
-    """Why a value is not one JSON object, as far as its frame tells; none if nothing is wrong."""
+    """Why a value is not one JSON object, as far as its frame shows; none if nothing is wrong."""
     if (problem := utf8_problem(value)) is not None:
         return problem
     bare = value.strip(_SPACE)
@@ -180,7 +180,7 @@ def _frame_problem(value: bytes) -> str | None:
 def _is_one_document(bare: bytes) -> bool:
     """Whether the object that a value begins with ends where the value ends.
 
-    What is not JSON may be told either way: the reader finds that itself.
+    For what is not JSON either answer is right: the reader finds that itself.
     """
     depth = 0
     for token in _TOKEN.finditer(bare):

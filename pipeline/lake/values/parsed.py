@@ -1,4 +1,4 @@
-"""What a format makes of values: columns of those that fit, and reasons for the rest."""
+"""Parsed values: columns of those that fit, and reasons for the rest."""
 
 from typing import NamedTuple, Protocol
 
@@ -37,7 +37,7 @@ class Parsed(NamedTuple):
 
 
 class ValueFormat(Protocol):
-    """Turns bytes into columns; knows nothing of records, offsets and tables."""
+    """A parser from bytes to columns, independent of records, offsets and tables."""
 
     schema: pa.Schema
     """Of the columns."""

@@ -1,6 +1,6 @@
 """Protobuf values to columns, record by record by the library's own parser (upb).
 
-Behind a registry's id stand the message's indexes, zigzag varints, which tell the message:
+Behind a registry's id stand the message's indexes, zigzag varints, which name the message:
 
     00                  the first message
     count, index ...    otherwise: the path from the outermost message inwards

@@ -12,7 +12,7 @@
     google.protobuf.Struct, Value, ListValue    string: JSON
     other messages of Google's                  struct, Duration and Any too
 
-A field that has no value is null where Protobuf can tell (messages, `optional`, `oneof`, proto2),
+A field that has no value is null where Protobuf knows (messages, `optional`, `oneof`, proto2),
 and its default where it cannot, as a reader of the message sees it. Recursive messages have no
 columns and are refused. Fields that the schema does not know are left out.
 """

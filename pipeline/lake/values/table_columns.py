@@ -42,12 +42,12 @@ from pipeline.lake.values.json_blocks import JsonFormat
 
 
 class FieldSettings(NamedTuple):
-    """What somebody says of values or keys.
+    """Settings of values or keys.
 
     Attributes:
         format: Of the bytes.
         wire: Whether a registry's id comes first.
-        definition: Content of the schema's file; none: the registry or a sample tells.
+        definition: Content of the schema's file; none: from the registry or a sample.
         message: Full name of Protobuf's message; none: the first of the file.
         registry: Where schemas are.
         subject: Of the registry, whose latest schema the table begins with.
@@ -87,8 +87,8 @@ class TableColumns:
             headers: Whether the table has a column for them.
             widen: Whether types of columns that are there can be changed in this table.
             mode: Whether it is kept by key.
-            sample: The topic's first values, or keys: is told "value" or "key". Called only where
-                there is no other way to know.
+            sample: The topic's first values, or keys: called with "value" or "key". Called only
+                where there is no other way to know.
             open_client: Of a registry, with its credentials.
         """
         self._value = value
@@ -107,7 +107,7 @@ class TableColumns:
 
         Raises:
             SchemaTextError, InferenceError, SchemaChangeError: All `ValueError`s, with sentences
-                for whoever wrote the job.
+                for the author of the job.
             RegistryError: The registry cannot be asked, or has no such subject.
         """
         key = None
@@ -154,8 +154,8 @@ class TableColumns:
         if wanted is None:
             wanted = table if table is not None else self._inferred(side, given)
         if side == "key" and table is not None and bare != (table.names == ["key"]):
-            told = "no fields" if bare else "fields"
-            raise SchemaChangeError(f"keys have {told} by their schema, other than in the table")
+            fields = "no fields" if bare else "fields"
+            raise SchemaChangeError(f"keys have {fields} by their schema, other than in the table")
         fields = wanted if table is None else followed(table, wanted, widen=self._widen)
         if given.format == "json" and (cut := narrower_floats(list(fields), list(wanted))):
             raise SchemaChangeError(
@@ -207,7 +207,7 @@ def checked(kind: Format, fields: pa.Schema) -> pa.Schema:
 
 
 def check_settings(given: FieldSettings, side: str) -> None:
-    """Look at a schema that is given, before anything else is done.
+    """Check a given schema, before anything else is done.
 
     Raises:
         ValueError: It is none of its format, or no columns can be made of it.

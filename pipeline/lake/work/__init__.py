@@ -1,1 +1,1 @@
-"""Tasks of a job, and who runs them: Spark, or processes of this machine."""
+"""Tasks of a job, and their runners: Spark, or processes of this machine."""

@@ -1,4 +1,4 @@
-"""What a lake job is told, and who works for it: settings, and what runs tasks or knows columns."""
+"""Settings of a lake job, and the interfaces of its runner and its columns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
@@ -22,7 +22,7 @@ class JobSettings(NamedTuple):
         max_bytes: Of a batch, in the log.
         task_bytes: Of a task, in the log.
         fail_on_data_loss: Offsets that are gone end the job.
-        new_incarnation: Go on with a topic that was made anew.
+        new_incarnation: Continue with a topic that was deleted and recreated.
         new_quarantine: Go on where the quarantine has lost records.
         mode: Whether every record is a row, or the last one of each key.
         buckets: Of keys, in a table that is kept by key.

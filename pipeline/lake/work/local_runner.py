@@ -1,6 +1,6 @@
 """Tasks in processes of this machine, without Spark: for tests, and for tables of one machine.
 
-The same tasks, the same commit; only who runs them differs. A worker that dies takes its batch with
+The same tasks, the same commit; only the runner differs. A worker that dies takes its batch with
 it, which is then repeated. A driver that dies takes its workers with it, wherever they are.
 """
 

@@ -37,7 +37,7 @@ class SparkRunner:
     """`Runner` on a Spark session; see the module."""
 
     def __init__(self, session: "SparkSession", read_piece: ReadPiece) -> None:
-        """The session is stopped by whoever made it."""
+        """The caller stops the session."""
         self._session = session
         self._read_piece = read_piece
 
@@ -49,7 +49,7 @@ class SparkRunner:
         """`work` of each item: one Spark job; the results are in the order of the items.
 
         Raises:
-            TaskFailedError: Spark has given up on a task.
+            TaskFailedError: Spark has failed a task.
             LakeError, PlanError, ReadError: What a task found that repeating does not mend.
         """
         from pyspark.errors import PySparkException
@@ -65,7 +65,7 @@ class SparkRunner:
             raise
         results: dict[int, R] = {}
         for row in rows:
-            # Of our own workers: nobody else's bytes are unpickled.
+            # Of our own workers: no other bytes are unpickled.
             found = pickle.loads(bytes(row["result"]))
             if isinstance(found, Exception):
                 raise found
@@ -111,6 +111,6 @@ def attempted(do: Callable[[Any], object], item: object) -> bytes:
 def _reason(text: str) -> str:
     """Of Spark's pages of text the line that says what it was."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = [line for line in lines if "Error: " in line or "Exception: " in line]
-    reason = told[-1] if told else (lines[0] if lines else "no reason is told")
+    named = [line for line in lines if "Error: " in line or "Exception: " in line]
+    reason = named[-1] if named else (lines[0] if lines else "no reason is told")
     return f"Spark gave up on a task: {reason[:REASON_CHARACTERS]}"

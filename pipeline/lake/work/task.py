@@ -1,4 +1,4 @@
-"""One task of a batch: reads pieces, converts, writes files, and tells what a commit needs.
+"""One task of a batch: reads pieces, converts, writes files, and returns what a commit needs.
 
 Runs in an executor's Python worker, or in a process of this machine. Rows stay here; what goes
 back is a `TaskResult`.
@@ -37,7 +37,7 @@ class ReadPiece(Protocol):
 
 
 class RowOrderError(LakeError):
-    """A reader gave rows outside of its range, or twice: nothing of the task may be committed."""
+    """A reader gave rows outside of its range, or twice: the task must not be committed."""
 
 
 class QuarantinedError(LakeError):
@@ -191,7 +191,7 @@ def run_task(task: Task, spec: TaskSpec, read_piece: ReadPiece) -> TaskResult:
             converted = converter.convert(block)
             behind |= converted.behind
             if behind:
-                # The rest tells what else is missing; nothing of it will be committed.
+                # The rest shows what else is missing; none of it will be committed.
                 continue
             good = _without(writer.take(block, converted), task.skipped)
             writer.write(good, _weight(good, block, size, width))

@@ -84,7 +84,7 @@ class FetchedBatches(NamedTuple):
     Attributes:
         records: Batches back to back; the last may be cut off. Memory of its own.
         aborted: (producer id, first offset) of aborted transactions that concern `records`.
-        log_start_offset, high_watermark, last_stable_offset: Of the leader's log; -1: not told.
+        log_start_offset, high_watermark, last_stable_offset: Of the leader's log; -1: unknown.
     """
 
     records: memoryview
@@ -105,7 +105,7 @@ class BrokerClient:
         sleep_ms: Callable[[float], None] = sleep_ms,
         dial: Dial = dial,
     ) -> None:
-        """Connect to nobody yet.
+        """Opens no connection yet.
 
         Raises:
             BrokerError: The bootstrap list is none.
@@ -183,11 +183,11 @@ class BrokerClient:
                     topics=[*topics.values()],
                     timeout_ms=self.options.request_timeout_ms,
                 )
-                for told in connection.call(request).topics:
-                    for part in told.partitions:
-                        name = f"offsets of {told.name}-{part.partition_index}"
+                for topic in connection.call(request).topics:
+                    for part in topic.partitions:
+                        name = f"offsets of {topic.name}-{part.partition_index}"
                         self._cluster.check(part.error_code, name)
-                        found[told.name, part.partition_index] = ListedOffset(
+                        found[topic.name, part.partition_index] = ListedOffset(
                             part.offset, part.timestamp, part.leader_epoch
                         )
             _complete(wanted, found)
@@ -221,11 +221,11 @@ class BrokerClient:
                 request = OffsetForLeaderEpochRequest(
                     replica_id=_CONSUMER, topics=[*topics.values()]
                 )
-                for told in connection.call(request).topics:
-                    for part in told.partitions:
-                        name = f"leader epochs of {told.topic}-{part.partition}"
+                for topic in connection.call(request).topics:
+                    for part in topic.partitions:
+                        name = f"leader epochs of {topic.topic}-{part.partition}"
                         self._cluster.check(part.error_code, name)
-                        found[told.topic, part.partition] = EpochEnd(
+                        found[topic.topic, part.partition] = EpochEnd(
                             part.leader_epoch, part.end_offset
                         )
             _complete(wanted, found)
@@ -244,7 +244,7 @@ class BrokerClient:
         leader_epoch: int = -1,
         max_bytes: int | None = None,
     ) -> "PendingFetch":
-        """Ask for batches from `offset` on; errors are told by `PendingFetch.wait`."""
+        """Ask for batches from `offset` on; errors are raised by `PendingFetch.wait`."""
         fetch = PendingFetch(
             self._cluster,
             partition,
@@ -260,7 +260,7 @@ class BrokerClient:
         """Whether the topic is still the one that is meant.
 
         Raises:
-            TopicGoneError: It was deleted, or made anew.
+            TopicGoneError: It was deleted, or recreated.
             BrokerError: See `topics`.
         """
         facts = self.topics([partition.topic]).get(partition.topic)
@@ -353,7 +353,7 @@ class PendingFetch:
             raise
         what = f"Fetch of {topic}-{number} from offset {self._offset}"
         self._cluster.check(answer.error_code, what)
-        part = next((one for told in answer.responses for one in told.partitions), None)
+        part = next((one for topic in answer.responses for one in topic.partitions), None)
         if part is None:
             raise PassingError(BrokerError(f"{what}: the answer is empty"))
         if code_of(part.error_code) is ErrorCode.OFFSET_OUT_OF_RANGE:

@@ -1,4 +1,4 @@
-"""Brokers of a cluster, who leads which partition, and asking again what may pass by itself.
+"""Brokers of a cluster, leaders of its partitions, and retries of errors that pass by themselves.
 
 bootstrap list ──> any broker ──Metadata──> leaders ──> requests to them
 ^                        │ NOT_LEADER, fenced, unreachable ...
@@ -40,7 +40,7 @@ started does not know all yet."""
 
 
 class PartitionFacts(NamedTuple):
-    """A partition as its cluster tells of it; `leader` is -1 while there is none."""
+    """A partition by its cluster's metadata; `leader` is -1 while there is none."""
 
     number: int
     leader: int
@@ -48,7 +48,7 @@ class PartitionFacts(NamedTuple):
 
 
 class TopicFacts(NamedTuple):
-    """A topic as its cluster tells of it; `topic_id` is nil where the brokers know no ids."""
+    """A topic by its cluster's metadata; `topic_id` is nil where the brokers know no ids."""
 
     name: str
     topic_id: UUID
@@ -74,7 +74,7 @@ class BrokerCluster:
         sleep_ms: Callable[[float], None],
         dial: Dial = dial,
     ) -> None:
-        """Connect to nobody yet.
+        """Opens no connection yet.
 
         Raises:
             BrokerError: The bootstrap list is none.
@@ -143,10 +143,10 @@ class BrokerCluster:
     # -- connections -------------------------------------------------------------------------
 
     def any_broker(self) -> BrokerConnection:
-        """A connection to whoever answers first, of those known and of the bootstrap list.
+        """A connection to the first broker that answers, of those known and of the bootstrap list.
 
         Raises:
-            BrokerUnreachableError: Nobody does; names all that were asked.
+            BrokerUnreachableError: None does; names all that were asked.
         """
         tried: list[str] = []
         for address in dict.fromkeys((*self._addresses.values(), *self._bootstrap)):
@@ -205,7 +205,7 @@ class BrokerCluster:
         return groups
 
     def forget_leader(self, topic: str, partition: int) -> None:
-        """Ask for it anew the next time."""
+        """Refresh it the next time."""
         self._leaders.pop((topic, partition), None)
 
     # -- metadata ----------------------------------------------------------------------------
@@ -214,7 +214,7 @@ class BrokerCluster:
         """Topics with these names, or all, as far as there are such; one attempt.
 
         Raises:
-            BrokerError: Nobody answers, or a topic may not be described.
+            BrokerError: No broker answers, or a topic may not be described.
         """
         wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)

@@ -4,9 +4,9 @@
     answer    size int32 | correlation id int32 | body
 
 Several requests may be under way; an answer that is not the one that is waited for is kept for
-whoever waits for it. The first request asks which versions the broker speaks, and every other one
-goes out in the newest that both do. All of it blocks the caller: who reads ahead sends the next
-request before it looks at the last answer.
+the caller that waits for it. The first request asks which versions the broker speaks, and every
+other one goes out in the newest that both do. All of it blocks the caller: a caller that reads
+ahead sends the next request before it reads the last answer.
 """
 
 import socket
@@ -102,7 +102,7 @@ class BrokerConnection:
         """Connect, and ask which versions are spoken.
 
         Raises:
-            BrokerUnreachableError: Nobody is there, or nobody who speaks Kafka's protocol.
+            BrokerUnreachableError: No server is there, or none that speaks Kafka's protocol.
             BrokerError: The broker speaks no version of ApiVersions that is known here.
         """
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -123,15 +123,17 @@ class BrokerConnection:
             problem = f"no connection to {self.address}: {error}"
             raise BrokerUnreachableError(problem) from error
         try:
-            told = self._send(ApiVersionsRequest(), 0).wait()
-            if told.error_code != ErrorCode.NONE:
+            versions = self._send(ApiVersionsRequest(), 0).wait()
+            if versions.error_code != ErrorCode.NONE:
                 raise BrokerError(
-                    f"{self.address} answers ApiVersions with error {told.error_code}"
+                    f"{self.address} answers ApiVersions with error {versions.error_code}"
                 )
         except BaseException:
             self.close()
             raise
-        self._versions = {one.api_key: (one.min_version, one.max_version) for one in told.api_keys}
+        self._versions = {
+            one.api_key: (one.min_version, one.max_version) for one in versions.api_keys
+        }
 
     def newest(self, api: ApiKey, at_most: int | None = None) -> int:
         """The newest version that both sides speak.
@@ -151,7 +153,7 @@ class BrokerConnection:
         return most
 
     def send(self, request: Any, at_most: int | None = None) -> PendingAnswer:
-        """Send a request, in a version of `at_most` if that is told.
+        """Send a request, in a version of `at_most` if that is given.
 
         Raises:
             BrokerUnreachableError: The connection has ended.

@@ -1,10 +1,10 @@
-"""What a broker answers that is no data, and what becomes of it.
+"""Errors of brokers, and what becomes of them.
 
     ReadError
     └── BrokerError                  says which broker or partition, and why
-        ├── BrokerUnreachableError   nobody of the bootstrap list answers, or the leader has gone
+        ├── BrokerUnreachableError   no broker of the bootstrap list answers, or the leader has gone
         ├── BrokerDeniedError        TOPIC_AUTHORIZATION_FAILED and its like
-        ├── TopicGoneError           deleted, or made anew under another id
+        ├── TopicGoneError           deleted, or recreated under another id
         └── OffsetsGoneError         OFFSET_OUT_OF_RANGE
 
 What Kafka calls retriable is tried again with new metadata until `retry_timeout_ms` has passed, and
@@ -30,7 +30,7 @@ class BrokerDeniedError(BrokerError):
 
 
 class TopicGoneError(BrokerError):
-    """There is no such topic, or it was made anew."""
+    """There is no such topic, or it was recreated."""
 
 
 class OffsetsGoneError(BrokerError):

@@ -1,4 +1,4 @@
-"""Which brokers are asked, and how patiently."""
+"""Options of the broker client: bootstrap servers and timeouts."""
 
 from typing import NamedTuple
 

@@ -17,7 +17,7 @@ records behind them gives those at once.
 
 Source: Kafka, UnifiedLog.java (read: all messages from the offset on have been deleted).
 
-With failOnDataLoss=false what is lost is left out and told; else it is an error.
+With failOnDataLoss=false what is lost is skipped and reported; else it is an error.
 """
 
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ class BrokerRows:
     """Rows of one piece.
 
     Attributes:
-        next_offset: Of what comes next: all rows below it were given, or are told as lost.
+        next_offset: Of what comes next: all rows below it were given, or are reported as lost.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class BrokerRows:
             client: Asks the leader.
             decoder: Of the piece's partition.
             clock: For how long an empty answer is borne.
-            loss: Is told of what is left out; None: nothing may be.
+            loss: Collects what is skipped; None: nothing may be.
             read_committed: Leave out aborted transactions.
         """
         self.next_offset = piece.start_offset
@@ -207,12 +207,12 @@ class BrokerRows:
     def _is_local(self) -> bool:
         """Whether the leader reads the rest of the range from its own disk, where nothing is late.
 
-        Remote storage that is slow looks like a range without records.
+        Slow remote storage cannot be distinguished from a range without records.
         """
         topic, _, number = self._piece.partition
         wanted = {(topic, number): EARLIEST_LOCAL}
-        told = self._client.list_offsets(wanted, read_committed=False)[topic, number]
-        return 0 <= told.offset <= self.next_offset
+        listed = self._client.list_offsets(wanted, read_committed=False)[topic, number]
+        return 0 <= listed.offset <= self.next_offset
 
     def _bear_emptiness(self, found: _Batches, fetched: FetchedBatches, progress_ms: float) -> None:
         """An answer without a whole batch: remote storage may be slow, or the batch is large."""

@@ -4,12 +4,12 @@
     memory                      [bat|ch][batch] ...
 
 A batch that is larger than what is ever carried gets memory of its own: rows may point into that
-for as long as they like. Structure is looked at as far as lengths go; what is in a batch is the
+for as long as they like. Structure is checked as far as lengths go; what is in a batch is the
 decoder's.
 
 Where the bucket has no sums of chunks (another program wrote it), batches are compared with their
-own. Those leave out the base offset, the length and the leader epoch, so it is also looked at
-whether offsets ascend and stay within the segment. Of two batches that overlap nobody knows which
+own. Those leave out the base offset, the length and the leader epoch, so it is also checked
+whether offsets ascend and stay within the segment. Of two overlapping batches it is unknown which
 one lies: neither is given, so a batch waits for the one behind it.
 """
 
@@ -173,7 +173,7 @@ class _Cutter:
             self.damage = error
             if at:
                 at = self._without_last()
-                self.damage = self.broken(position + at, error.told)
+                self.damage = self.broken(position + at, error.problem)
         except DamagedBatchError as error:
             self.damage = error
         return at
@@ -192,7 +192,7 @@ class _Cutter:
         return last
 
     def run(self, data: memoryview, position: int) -> BatchRun:
-        """Of what `whole_bytes` has looked at."""
+        """Of what `whole_bytes` has checked."""
         last = _offset(data, self._last)[0] + _delta(data, self._last + _DELTA_POSITION)[0]
         return BatchRun(position, data, _offset(data, 0)[0], last + 1)
 

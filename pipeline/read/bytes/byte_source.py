@@ -6,7 +6,7 @@
 Objects that are files of this machine are read when they are waited for, in the caller's thread:
 the kernel reads ahead by itself, and a change of threads would cost more than it gives. Mapping
 them would save one copy within the processor's cache, and cost a fault a page and the process when
-somebody truncates the file. All other objects come through the loop of a `StoreThread`, while the
+the file is truncated. All other objects come through the loop of a `StoreThread`, while the
 caller decodes what it has.
 
 The memory is the source's from `begin` until `wait` has ended.
@@ -38,7 +38,7 @@ class PendingBytes(Protocol):
         ...
 
     def cancel(self) -> None:
-        """Nobody waits any more; the memory may be written to for a while."""
+        """Cancelled; the memory may be written to for a while."""
         ...
 
 

@@ -5,7 +5,7 @@
     memory   [ room for what is carried |  original bytes of the chunks  ]
                                rest ────┘ of the batch that the last memory ended in
 
-What is left of one memory because its batch goes on in the next chunk is copied in front of the
+What is left of one memory because its batch continues in the next chunk is copied in front of the
 next chunk's bytes, so that batches lie in one piece and only that rest is copied. Memory is used
 again: what `next` gave is gone after the following call.
 

@@ -3,7 +3,7 @@
     first     slice 0, slice 1, ...   the chunk's sums are compared; of each slice a sum is noted
     then      slice 0 ─> given, slice 1 ─> given ...    each is compared with what was noted
 
-A chunk has one sum for all of it (two: stored and original), so nothing of it may be given before
+A chunk has one sum for all of it (two: stored and original), so none of it may be given before
 its last byte has come, and with `rsm.config.chunk.size` at a segment's size that is a gigabyte. To
 believe the batches' own sums instead would leave their offsets unchecked. So such chunks cost twice
 the reading, decrypting and decompressing; those of the default size, and up to
@@ -12,7 +12,7 @@ WHOLE_CHUNK_BYTES_MAX, are held in memory and read once (`chunk_stream`).
 Where another program has copied the segment there are no sums of chunks; then the second reading is
 the only one, and batches are compared with their own (`batch_runs`).
 
-A reading that does not fit is done once more, as the network may have been the reason.
+A read whose sum does not match is repeated, as the network may have been the reason.
 """
 
 from array import array

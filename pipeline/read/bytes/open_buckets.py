@@ -64,7 +64,7 @@ class OpenBuckets:
         return await self._opener(options)
 
     def close(self) -> None:
-        """Close all; the next `lend` begins anew."""
+        """Close all; the next `lend` opens again."""
         thread, self._thread = self._thread, None
         if thread is not None and thread.is_alive:
             for lent in self._open.values():

@@ -70,13 +70,13 @@ async def open_segment(
         except CorruptRemoteDataError as error:
             raise DamagedDataError(error.key, error.position, error.problem) from error
         manifests.put(opened)
-    told = opened.manifest.metadata
-    if _KEYS.segment_keys(told) != keys:
-        problem = f"the manifest is of {told.segment_id}, from offset {told.start_offset}"
+    metadata = opened.manifest.metadata
+    if _KEYS.segment_keys(metadata) != keys:
+        problem = f"the manifest is of {metadata.segment_id}, from offset {metadata.start_offset}"
         raise DamagedDataError(keys.manifest, -1, problem)
-    if piece.end_position > told.segment_size_bytes:
+    if piece.end_position > metadata.segment_size_bytes:
         problem = (
-            f"the segment's log has {told.segment_size_bytes} bytes by its manifest, the plan "
+            f"the segment's log has {metadata.segment_size_bytes} bytes by its manifest, the plan "
             f"knows of {piece.end_position}"
         )
         raise DamagedDataError(keys.manifest, -1, problem)

@@ -3,8 +3,8 @@
 A task that decodes is a plain thread and blocks; stores are asyncio. Their calls run here, so that
 bytes come in while the task works. One thread does for a process: it only moves bytes.
 
-A process that was forked has the object and not the thread: `is_alive` tells, and whoever keeps one
-makes it anew.
+A process that was forked has the object and not the thread: `is_alive` says so, and the owner of
+one makes a new one.
 """
 
 import asyncio

@@ -1,1 +1,1 @@
-"""From whole batches to Arrow rows: what is out, where records lie, in three kernels."""
+"""Decoding of whole batches to Arrow rows: filters, positions of records, three kernels."""

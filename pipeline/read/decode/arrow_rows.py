@@ -1,8 +1,8 @@
 """Rows as Arrow: where records lie, and what their batch says, become columns.
 
-Bytes are gathered into buffers of their own: a piece must not keep its block alive, and whoever
-gave the block may use its memory again. Only a row of megabytes out of a window that lasts points
-into it. Constant columns (topic, partition, tier) are made once:
+Bytes are gathered into buffers of their own: a piece must not keep its block alive, and a reader
+that gave the block may use its memory again. Only a row of megabytes out of a window that lasts
+points into it. Constant columns (topic, partition, tier) are made once:
 Spark takes neither dictionaries nor runs, so a topic's name is in every row. Nothing is made by
 `pa.array`, which imports pandas: 40 MB that a reader has no other use for.
 """
@@ -249,7 +249,7 @@ def _copied(kind: Any, values: npt.NDArray[Any]) -> Any:
 
 
 def _owned(kind: Any, values: npt.NDArray[Any]) -> Any:
-    """An Arrow array without nulls over `values`, which nobody else changes."""
+    """An Arrow array without nulls over `values`, which must not change."""
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)], null_count=0)
 
 

@@ -1,7 +1,7 @@
 """Headers of record batches as arrays, and which of the batches hold wanted rows.
 
 The kernel follows the lengths; everything else is done for thousands of headers at once. No record
-is looked at, so a batch that is out costs its header and nothing else.
+is read, so a filtered batch costs its header and nothing else.
 """
 
 from typing import Final, NamedTuple
@@ -95,7 +95,7 @@ class BatchTable(NamedTuple):
 
     @property
     def is_control(self) -> Bools:
-        """Holds a marker: no rows for anybody."""
+        """Holds a marker: no rows."""
         return self._has(CONTROL_BIT)
 
     def _has(self, flag: int) -> Bools:

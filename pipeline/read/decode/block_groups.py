@@ -71,7 +71,7 @@ class BlockGroups:
         stays = is_plain & (payload <= BLOCK_MAX) & (records <= ROWS_MAX) & ~lies
         at = 0
         while at < len(indexes):
-            # How far it goes on in the same way.
+            # How far it continues in the same way.
             other = np.flatnonzero(stays[at:] != stays[at])
             stop = at + int(other[0]) if len(other) else len(indexes)
             if stays[at]:

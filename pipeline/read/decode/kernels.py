@@ -32,7 +32,7 @@ def load_kernel(name: str | None = None) -> Kernel:
 
 
 def kernel_name() -> str:
-    """Name of the kernel that reads here when nobody chooses."""
+    """Name of the default kernel on this machine."""
     return load_kernel().name
 
 

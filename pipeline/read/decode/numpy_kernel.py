@@ -5,8 +5,8 @@
     batch 2   [r0][r1 ]...                    batches that have so many records
 
 Longest batches come first, so that those still at work are always the first ones. When only a few
-are left, plain Python goes on: a step costs the same for one batch as for fifty. A batch that turns
-out to be broken is dragged along (reads are clipped to the buffer) and left out at the end.
+are left, plain Python continues: a step costs the same for one batch as for fifty. A batch that
+turns out to be broken is dragged along (reads are clipped to the buffer) and left out at the end.
 """
 
 from typing import Any, Final
@@ -229,7 +229,7 @@ def _read_long(
         byte = data.take(after, mode="clip").astype(np.uint64)
         byte[~more] = 0
         part = byte & np.uint64(0x7F)
-        # What does not fit into the last byte is lost by the shift, so it is looked at before.
+        # What does not fit into the last byte is lost by the shift, so it is checked before.
         bad |= part > np.uint64(value_max >> 7 * index)
         value |= part << np.uint64(7 * index)
         after += more

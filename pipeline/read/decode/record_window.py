@@ -6,7 +6,7 @@
 
 A record larger than a window makes it grow: it comes out alone, and takes as much memory as it has,
 twice while the next is read. Before memory is taken for a very large one its first fields are
-looked at: a length that is a lie is mostly told by them.
+checked: a false length is mostly found by them.
 """
 
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ class RecordWindows:
             facts: From the batch's header.
             records: As the header claims.
             kernel: Finds them.
-            table: Is filled anew for each window.
+            table: Refilled for each window.
             record_max: Most bytes of a record.
         """
         self._pieces = pieces
@@ -84,7 +84,7 @@ class RecordWindows:
                 self._left -= rows
                 self._previous_offset = int(self._table.offset[rows - 1])
                 yield data, rows
-            # Nobody may grow what has been given out: the next window is another one.
+            # A window that was given out must not grow: the next window is another one.
             self._window = bytearray(data.data[position:]) if position else self._window
             del data
             if broken or (self._is_last and not rows):

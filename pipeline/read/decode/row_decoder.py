@@ -93,8 +93,8 @@ class RowDecoder:
             end_offset: Offset after the last one wanted.
             aborted: Ranges that may concern the data, in any order.
             read_committed: Leave out what `aborted` names. Control batches are never rows.
-            check_crc: Sum every batch, those that are left out, too: without the sum nobody knows
-                that they may be.
+            check_crc: Check every batch's CRC, those that are left out, too: without it it is
+                unknown that they may be.
 
         Raises:
             BrokenBatchError: A batch is damaged; all rows before it were given.

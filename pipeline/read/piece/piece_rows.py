@@ -1,11 +1,11 @@
-"""Rows of a piece, on an executor: the bucket, and whoever else may have them when it has not.
+"""Rows of a piece, on an executor: from the bucket, and from other sources where it lacks them.
 
                  object is gone                   nothing there          no broker, or not there
     the segment ────────────────> a fresh listing ────────────> broker ─────────────> lost
 
 A listing is asked once: of a segment that retention or a new copy has removed meanwhile another
-copy may have the offsets. What is lost is an error, or with failOnDataLoss=false left out and told
-in one warning.
+copy may have the offsets. What is lost is an error, or with failOnDataLoss=false skipped and
+reported in one warning.
 """
 
 import atexit
@@ -72,7 +72,7 @@ def read_piece(piece: Piece, options: ReadOptions) -> Iterator[Any]:
 _BUCKETS: Final = OpenBuckets()
 """Of this process."""
 
-# Else libraries complain, at a program's end, of connections that nobody has closed.
+# Else libraries complain, at a program's end, of connections that are not closed.
 atexit.register(_BUCKETS.close)
 
 
@@ -102,7 +102,7 @@ class PieceReader:
             else:
                 yield from self._broker(piece, loss)
         finally:
-            loss.tell()
+            loss.report()
 
     def _remote(self, piece: RemotePiece, loss: LossReport) -> Iterator[Any]:
         lent = self._lend(piece)

@@ -6,7 +6,7 @@
         └─ a sum does not fit, twice ────────────────────┴─> on with the next batch that the offset
                                                              index knows
 
-Going on happens only with failOnDataLoss=false; else each of the three is an error.
+Reading continues only with failOnDataLoss=false; else each of the three is an error.
 
 Where another program has copied the segment there are no sums of chunks, and batches are compared
 with their own. One that does not fit is fetched a second time, with its chunks.
@@ -42,7 +42,7 @@ class SegmentRows:
     """Rows of one piece.
 
     Attributes:
-        next_offset: Of what comes next: all rows below it were given, or are told as lost.
+        next_offset: Of what comes next: all rows below it were given, or are reported as lost.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class SegmentRows:
             lent: The bucket.
             decoder: Of the piece's partition.
             filesystem: Where the bucket's files are, if it is a directory.
-            loss: Is told of what is left out; None: nothing may be.
+            loss: Collects what is skipped; None: nothing may be.
             read_committed: Leave out what the piece says was aborted.
         """
         self.next_offset = piece.start_offset
@@ -79,7 +79,7 @@ class SegmentRows:
 
         Raises:
             DamagedDataError: Something is not what was written, and nothing may be left out.
-            ObjectNotFoundError: The segment is gone; `next_offset` tells how far it was read.
+            ObjectNotFoundError: The segment is gone; it was read up to `next_offset`.
             RemoteStorageError: The store cannot give it, or a key pair is missing.
         """
         piece = self._piece
@@ -130,10 +130,10 @@ class SegmentRows:
     def _from(self, segment: OpenSegment, source: ByteSource, position: int) -> Iterator[Any]:
         """Rows from a position on, where a batch begins."""
         piece, manifest = self._piece, segment.manifest
-        told = manifest.metadata
+        metadata = manifest.metadata
         bounds = None
         if not manifest.has_sums:
-            bounds = OffsetBounds(told.start_offset, told.end_offset + 1)
+            bounds = OffsetBounds(metadata.start_offset, metadata.end_offset + 1)
         end = piece.end_position
         with closing(_log_bytes(segment, source, position, end)) as stream:
             for run in batch_runs(stream, segment.keys.log, position, end, bounds):
@@ -220,7 +220,7 @@ def _placed(error: DamagedBatchError, segment: OpenSegment) -> DamagedBatchError
     return DamagedBatchError(
         error.key,
         chunk.stored_position,
-        error.told,
+        error.problem,
         error.log_position,
         error.log_end,
         error.next_position,

@@ -1,4 +1,4 @@
-"""Columns of the rows: those of Spark's Kafka source, and what else a batch's header tells.
+"""Columns of the rows: those of Spark's Kafka source, and further fields of a batch's header.
 
     key            BINARY     null where the record has none
     value          BINARY     null where the record has none

@@ -1,4 +1,4 @@
-"""Where a read begins and ends, as options say it; offsets come of it when a log is looked at.
+"""Limits of a read, as options give them; offsets follow from a view of the log.
 
 Of the three ways to say it a time for all partitions wins over times by partition, and those over
 offsets, as in Spark's Kafka source (KafkaSourceProvider.getKafkaOffsetRangeLimit). A time stands

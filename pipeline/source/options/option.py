@@ -1,7 +1,7 @@
 """An option of the data source: its name, default and meaning, and how its text is read.
 
 The names are those of Spark's Kafka source where it has the option. Spark compares names without
-regard to case, and hands them over in lower case (`dict(options)`), so everything here is looked up
+regard to case, and hands them over in lower case (`dict(options)`), so options here are looked up
 in lower case and named in errors as it is meant.
 """
 

@@ -1,7 +1,7 @@
 """The table of options: every one the data source knows, declared once.
 
 docs/pipeline.md is written from these rows (`pipeline.source.options.reference`), and what is not
-here is a mistake of whoever gave it.
+here is a mistake of the user.
 """
 
 from collections.abc import Sequence

@@ -156,7 +156,7 @@ class _Parsing:
         return None if topics is None else parsed
 
     def _names(self) -> Sequence[str]:
-        """Tell unknown names; give those without effect."""
+        """Report unknown names; return those without effect."""
         known = {option.name for option in table.OPTIONS}
         spelt = {name.lower(): name for name in (*known, *table.WITHOUT_EFFECT)}
         own = {name.lower() for name in known}

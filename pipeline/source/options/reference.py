@@ -47,7 +47,7 @@ def with_reference(document: str) -> str:
 
 
 def main() -> int:
-    """Write the table, or with `--check` tell whether it is fresh."""
+    """Write the table, or with `--check` say whether it is fresh."""
     document = PATH.read_text(encoding="utf-8")
     fresh = with_reference(document)
     if "--check" in sys.argv[1:]:

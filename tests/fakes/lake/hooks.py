@@ -93,9 +93,9 @@ class HookedSink:
     def store(self) -> TableStore:
         return HookedStore(self._sink.store, self._hook)
 
-    def look(self) -> TableView:
+    def view(self) -> TableView:
         self._hook("look", False)
-        return self._sink.look()
+        return self._sink.view()
 
     def keys(self, view: TableView) -> Sequence[str]:
         return self._sink.keys(view)

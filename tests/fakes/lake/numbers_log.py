@@ -34,7 +34,7 @@ class FakeLog:
         self.gaps = gaps or {}
         self.looks = 0
 
-    def look(self) -> TopicView:
+    def view(self) -> TopicView:
         self.looks += 1
         views = {}
         for number, (start, end) in self.partitions.items():

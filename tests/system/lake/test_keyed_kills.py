@@ -77,7 +77,7 @@ class Watcher:
 
     def look(self) -> None:
         sink = open_sink(self.kind, self.root)
-        view = sink.look()
+        view = sink.view()
         if view.progress is None or not view.progress.offsets:
             return
         batches: list[pa.RecordBatch] = []

@@ -182,7 +182,7 @@ def test_a_machine_whose_clock_is_behind_commits_to_no_iceberg_table(tmp_path: P
     run(lake_job("iceberg", tmp_path, log))
     sink = open_sink("iceberg", tmp_path)
     sink._clock = Behind(3_600_000)  # type: ignore[attr-defined]  # only this kind has one
-    view = sink.look()
+    view = sink.view()
     assert view.progress is not None
     assert view.schema is not None
     with pytest.raises(TableUnavailableError, match="clock is 3600 s behind"):

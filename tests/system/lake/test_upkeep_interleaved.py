@@ -150,7 +150,7 @@ class Lake(RuleBasedStateMachine):
     def every_row_is_there_once(self) -> None:
         if not hasattr(self, "root"):
             return
-        progress = open_sink(self.kind, self.root).look().progress
+        progress = open_sink(self.kind, self.root).view().progress
         assert progress is not None
         for partition, offset in self.offsets.items():
             assert progress.offsets[partition] >= offset
@@ -176,7 +176,7 @@ class Lake(RuleBasedStateMachine):
         assert rows == [one for one in rows_of(self.log.partitions) if not is_bad(one[1])]
         sink = open_sink(self.kind, self.root)
         found = {f.key for f in sink.store.list("") if ".parquet" in f.key and f.key[0] != "_"}
-        assert found == set(sink.keys(sink.look()))
+        assert found == set(sink.keys(sink.view()))
         self.folder.cleanup()
 
 

@@ -40,7 +40,7 @@ def left_over(kind: str, root: Path) -> set[str]:
         for file in (*sink.store.list(""), *sink.store.scratch_files())
         if ".parquet" in file.key and not file.key.startswith("_")
     }
-    return found - set(sink.keys(sink.look()))
+    return found - set(sink.keys(sink.view()))
 
 
 def killed_beside_each_other(

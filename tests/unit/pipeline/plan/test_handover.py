@@ -97,7 +97,7 @@ def test_a_bucket_of_another_history_is_told_and_not_read(
 def test_a_topic_made_anew_is_told() -> None:
     other = NAME._replace(topic_id=UUID(int=99))
     handover = hand_over(bucket_log(), BrokerLog(other, 0, 130), read_committed=False)
-    assert handover.problem.endswith("the topic was made anew")
+    assert handover.problem.endswith("the topic was recreated")
     unknown = NAME._replace(topic_id=UUID(int=0))
     handover = hand_over(bucket_log(), BrokerLog(unknown, 0, 130), read_committed=False)
     assert not handover.problem

@@ -70,7 +70,7 @@ def world() -> World:
 
 def plan(world: World, **given: str) -> SourcePlan:
     with world.planner(**given) as driver:
-        views = driver.look()
+        views = driver.view()
         return driver.plan(views, driver.batch_spans(views))
 
 
@@ -146,7 +146,7 @@ async def test_topics_the_broker_does_not_have_are_an_error(world: World) -> Non
     await world.copy(5)
     del world.cluster.topics["t"]
     with world.planner() as driver, pytest.raises(TopicError, match="there is no topic t at node1"):
-        driver.look()
+        driver.view()
 
 
 async def test_another_incarnation_than_the_brokers_is_an_error(world: World) -> None:
@@ -154,7 +154,7 @@ async def test_another_incarnation_than_the_brokers_is_an_error(world: World) ->
         world.planner(topicId=str(UUID(int=5))) as driver,
         pytest.raises(TopicError, match="which is not topicId"),
     ):
-        driver.look()
+        driver.view()
 
 
 async def test_a_pattern_is_asked_at_the_broker(world: World) -> None:
@@ -162,33 +162,33 @@ async def test_a_pattern_is_asked_at_the_broker(world: World) -> None:
     world.cluster.add_topic("u")
     world.cluster.add_topic("v", is_internal=True)
     with world.planner(subscribe="", subscribePattern="[t-v]") as driver:
-        assert [partition.topic for partition in driver.look()] == ["t", "u"]
+        assert [partition.topic for partition in driver.view()] == ["t", "u"]
 
 
 async def test_partitions_are_assigned(world: World) -> None:
     world.cluster.add_topic("w", partitions=3)
     with world.planner(subscribe="", assign='{"w":[2]}') as driver:
-        assert list(driver.look()) == [TopicPartition("w", 2)]
+        assert list(driver.view()) == [TopicPartition("w", 2)]
     with (
         world.planner(subscribe="", assign='{"w":[3]}') as driver,
         pytest.raises(TopicError, match="there is no w-3"),
     ):
-        driver.look()
+        driver.view()
 
 
 async def test_a_broker_that_cannot_be_reached_is_an_error_before_any_piece(world: World) -> None:
     world.cluster.down = {1}
     with world.planner() as driver, pytest.raises(BrokerUnreachableError, match="node1"):
-        driver.look()
+        driver.view()
 
 
 async def test_a_topic_that_was_made_anew_is_told(world: World) -> None:
     world.broker.end = 3
     with world.planner() as driver:
-        before = driver.look()
-        assert remade_topics(before, driver.look()) == []
+        before = driver.view()
+        assert remade_topics(before, driver.view()) == []
         world.cluster.topics["t"].topic_id = UUID(int=77)
-        assert remade_topics(before, driver.look()) == ["t"]
+        assert remade_topics(before, driver.view()) == ["t"]
         assert remade_topics({}, before) == []
 
 
@@ -197,9 +197,9 @@ async def test_what_the_bucket_has_is_followed(world: World) -> None:
     await world.copy(5)
     world.broker.end = 20
     with world.planner() as driver:
-        assert driver.look()[ZERO].handover == 5
+        assert driver.view()[ZERO].handover == 5
         reads = world.bucket.store.calls["get"]
-        assert driver.look()[ZERO].handover == 5
+        assert driver.view()[ZERO].handover == 5
         assert world.bucket.store.calls["get"] == reads
         await world.copy(4)
-        assert driver.look()[ZERO].handover == 9
+        assert driver.view()[ZERO].handover == 9

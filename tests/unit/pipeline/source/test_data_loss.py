@@ -30,7 +30,7 @@ def test_losses_that_are_no_errors_are_one_warning_with_their_count(
     with caplog.at_level(logging.WARNING, "varve.spark"):
         losses.warn()
     [message] = caplog.messages
-    assert message.startswith("65 offsets are missing")
+    assert message.startswith("65 offsets are lost and skipped")
     assert "t-0: offsets 0 to 4 (why)" in message
     assert message.endswith("and 3 more places")
 

@@ -46,7 +46,7 @@ async def world_of(*sizes: int, partitions: int = 1) -> BucketWorld:
 async def test_a_read_is_planned_whole() -> None:
     world = await world_of(5, 7)
     with planner(world) as driver:
-        views = driver.look()
+        views = driver.view()
         assert [(view.start, view.end) for view in views.values()] == [(0, 12)]
         spans = driver.batch_spans(views)
         assert spans == {ZERO: OffsetSpan(0, 12)}
@@ -65,7 +65,7 @@ async def test_committed_rows_end_at_the_first_open_transaction() -> None:
     await world.copy(leader)
     for level, end in (("read_committed", 3), ("read_uncommitted", 7)):
         with planner(world, isolationLevel=level) as driver:
-            views = driver.look()
+            views = driver.view()
             assert views[ZERO].end == end
             [piece] = driver.plan(views, driver.batch_spans(views)).pieces
             assert piece.end_offset == end
@@ -76,7 +76,7 @@ async def test_times_are_looked_up_in_the_bucket() -> None:
     world = await world_of(5, 7)
     given = {"startingTimestamp": str(NOW_MS + 4), "endingTimestamp": str(NOW_MS + 9)}
     with planner(world, **given) as driver:
-        views = driver.look()
+        views = driver.view()
         assert driver.batch_spans(views) == {ZERO: OffsetSpan(4, 9)}
         spans = {ZERO: OffsetSpan(2, 12)}
         assert driver.since(views, spans, NOW_MS + 6) == {ZERO: OffsetSpan(6, 12)}
@@ -87,7 +87,7 @@ async def test_times_are_looked_up_in_the_bucket() -> None:
 async def test_partitions_of_which_nothing_was_copied_are_there_and_empty() -> None:
     world = await world_of(5, partitions=3)
     with planner(world) as driver:
-        views = driver.look()
+        views = driver.view()
         ends = [view.end for view in views.values()]
         assert ends == [5, 0, 0]
         assert len(driver.plan(views, driver.batch_spans(views)).pieces) == 1
@@ -98,18 +98,18 @@ async def test_a_topic_that_is_not_there_is_an_error() -> None:
     world = await world_of(5)
     missing = pytest.raises(TopicError, match="there is no topic other in")
     with planner(world, subscribe="t,other") as driver, missing:
-        driver.look()
+        driver.view()
     with planner(world, subscribe="", subscribePattern="x.*") as driver:
-        assert driver.look() == {}
+        assert driver.view() == {}
     beyond = pytest.raises(TopicError, match=r"there is no t-4 .* partitions 0 to 0")
     with planner(world, subscribe="", assign='{"t":[0,4]}') as driver, beyond:
-        driver.look()
+        driver.view()
 
 
 async def test_assigned_partitions_alone_are_read() -> None:
     world = await world_of(5, partitions=3)
     with planner(world, subscribe="", assign='{"t":[2,0]}') as driver:
-        assert [partition.partition for partition in driver.look()] == [0, 2]
+        assert [partition.partition for partition in driver.view()] == [0, 2]
 
 
 async def test_topics_whose_names_begin_alike_are_told_apart() -> None:
@@ -120,10 +120,10 @@ async def test_topics_whose_names_begin_alike_are_told_apart() -> None:
     other.roll()
     await world.copy(other, partition=TopicIdPartition(UUID(int=9), "t-more", 0))
     with planner(world, subscribe="t,t-more") as driver:
-        ends = {partition.topic: view.end for partition, view in driver.look().items()}
+        ends = {partition.topic: view.end for partition, view in driver.view().items()}
         assert ends == {"t": 5, "t-more": 2}
     with planner(world, subscribe="t") as driver:
-        assert [partition.topic for partition in driver.look()] == ["t"]
+        assert [partition.topic for partition in driver.view()] == ["t"]
 
 
 async def test_an_incarnation_can_be_chosen() -> None:
@@ -133,9 +133,9 @@ async def test_an_incarnation_can_be_chosen() -> None:
     again.roll()
     await world.copy(again, partition=PARTITION._replace(topic_id=UUID(int=9)))
     with planner(world) as driver:
-        assert driver.look()[ZERO].end == 2
+        assert driver.view()[ZERO].end == 2
     with planner(world, topicId=str(TOPIC_ID)) as driver:
-        view = driver.look()[ZERO]
+        view = driver.view()[ZERO]
         assert (view.end, view.name.topic_id) == (5, TOPIC_ID)
 
 
@@ -148,7 +148,7 @@ async def test_a_segment_removed_since_the_look_is_looked_for_again() -> None:
         leader.roll()
     first, _ = await world.copy(leader)
     with planner(world, maxPartitionBytes="1", failOnDataLoss="false") as driver:
-        views = driver.look()
+        views = driver.view()
         spans = driver.batch_spans(views)
         world.remove(first)
         plan = driver.plan(views, spans)
@@ -156,7 +156,7 @@ async def test_a_segment_removed_since_the_look_is_looked_for_again() -> None:
         assert all(piece.start_offset >= 6 for piece in plan.pieces)
         assert "t-0: offsets 0 to 5" in plan.losses.sentences[0]
     with planner(world, startingOffsets='{"t":{"0":0}}') as driver:
-        views = driver.look()
+        views = driver.view()
         with pytest.raises(LostOffsetsError, match="offsets 0 to 5 are lost: the log begins at"):
             driver.plan(views, driver.batch_spans(views))
 
@@ -164,7 +164,7 @@ async def test_a_segment_removed_since_the_look_is_looked_for_again() -> None:
 async def test_without_a_bucket_and_a_broker_nothing_can_be_looked_at() -> None:
     options = parse_options({"path": "/nowhere/at/all", "subscribe": "t"})
     with Planner(options) as driver, pytest.raises(PlanError, match="no directory /nowhere"):
-        driver.look()
+        driver.view()
 
 
 async def test_a_store_that_cannot_be_reached_is_an_error_before_any_piece() -> None:
@@ -175,7 +175,7 @@ async def test_a_store_that_cannot_be_reached_is_an_error_before_any_piece() -> 
 
     options = parse_options({"path": "/tier", "subscribe": "t"})
     with Planner(options, opener) as driver, pytest.raises(RemoteStorageError, match="denied"):
-        driver.look()
+        driver.view()
     assert world.bucket is not None
 
 
@@ -197,9 +197,9 @@ async def test_a_topic_that_is_being_deleted_is_an_error_or_left_out(
     world = await deleting_world()
     told = pytest.raises(TopicError, match=r"topic t .* is being deleted")
     with planner(world, **named) as driver, told:
-        driver.look()
+        driver.view()
     with planner(world, failOnDataLoss="false", **named) as driver:
-        views = driver.look()
+        views = driver.view()
         assert views == {}
         assert driver.plan(views, driver.batch_spans(views)).pieces == []
     assert "skipped (failOnDataLoss=false)" in caplog.text
@@ -215,9 +215,9 @@ async def test_records_that_were_deleted_are_not_read() -> None:
     copied = await world.copy(leader)
     world.write_history(leader, copied, log_start_offset=4)
     with planner(world) as driver:
-        views = driver.look()
+        views = driver.view()
         assert driver.batch_spans(views) == {ZERO: OffsetSpan(4, 12)}
     with planner(world, startingOffsets='{"t":{"0":0}}') as driver:
-        views = driver.look()
+        views = driver.view()
         with pytest.raises(LostOffsetsError, match="offsets 0 to 3 are lost: the log begins at"):
             driver.plan(views, driver.batch_spans(views))

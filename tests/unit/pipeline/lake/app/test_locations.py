@@ -75,7 +75,7 @@ def test_an_iceberg_table_is_its_catalogs(tmp_path: Any) -> None:
     catalog = f"{{type: sql, uri: 'sqlite:///{tmp_path}/c.db', warehouse: 'file://{tmp_path}/w'}}"
     sinks = open_sinks(job(f"{{type: iceberg, table: lake.t, catalog: {catalog}}}"))
     assert [sink.name for sink in sinks if sink] == ["iceberg:lake.t", "iceberg:lake.t_quarantine"]
-    assert sinks[0].look().schema is None
+    assert sinks[0].view().schema is None
 
 
 def test_a_catalog_reaches_files_as_the_settings_say() -> None:

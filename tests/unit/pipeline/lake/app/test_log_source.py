@@ -32,7 +32,7 @@ class FixedPieces:
     def __init__(self, *pieces: Piece) -> None:
         self.pieces = pieces
 
-    def look(self) -> dict[TopicPartition, PartitionView]:
+    def view(self) -> dict[TopicPartition, PartitionView]:
         return {TopicPartition("t", 0): PartitionView(NAME, 0, 100)}
 
     def plan(self, *_: object) -> "FixedPieces":
@@ -41,7 +41,7 @@ class FixedPieces:
 
 def log(*pieces: Piece) -> PlannedLog:
     made = PlannedLog(source_options(CONFIG), cast("Planner", FixedPieces(*pieces)))
-    made.look()
+    made.view()
     return made
 
 
@@ -95,7 +95,7 @@ async def test_a_bucket_tells_bytes_and_times(tmp_path: Path) -> None:
     )
     options = source_options(config)
     with Planner(options) as planner:
-        topic = PlannedLog(options, planner).look()
+        topic = PlannedLog(options, planner).view()
     (view,) = topic.partitions.values()
     assert (view.start, view.end) == (0, bucket.leader.end)
     assert len(view.spans) == 4
@@ -113,7 +113,7 @@ async def test_a_bucket_tells_where_a_time_begins(tmp_path: Path) -> None:
     options = source_options(config)
     with Planner(options) as planner:
         log = PlannedLog(options, planner)
-        topic = log.look()
+        topic = log.view()
         (view,) = topic.partitions.values()
         first = NOW_MS - 1000 * HOUR_MS
         assert log.offset_for_time(0, 0) == 0
@@ -126,7 +126,7 @@ async def test_a_bucket_tells_where_a_time_begins(tmp_path: Path) -> None:
 def test_of_a_partition_that_the_bucket_lacks_nothing_is_said() -> None:
     """All its segments may have expired: that is no log that ends at 0."""
     made = log()
-    assert made.look().partitions == {}
+    assert made.view().partitions == {}
 
 
 def test_what_only_a_broker_has_is_guessed() -> None:

@@ -34,7 +34,7 @@ def test_a_job_is_maintained_by_its_settings(kind: str, tmp_path: Path) -> None:
     assert (done.expired, quarantine.expired) == (0, 0)
     assert coordinates(read_table(kind, tmp_path)) == rows
     sink = open_sink(kind, tmp_path)
-    assert len(sink.keys(sink.look())) == 1
+    assert len(sink.keys(sink.view())) == 1
 
 
 def test_a_table_that_is_not_there_is_told(tmp_path: Path) -> None:

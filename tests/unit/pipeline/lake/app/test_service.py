@@ -54,10 +54,10 @@ def test_once_ends_when_the_table_has_what_there_was(tmp_path: Path) -> None:
 
     class Growing(FakeLog):
         @override
-        def look(self) -> TopicView:
+        def view(self) -> TopicView:
             start, end = self.partitions[0]
             self.partitions[0] = (start, end + 2)
-            return super().look()
+            return super().view()
 
     growing = Growing(log.partitions)
     made, _ = service(lake_job("parquet", tmp_path, growing, max_bytes=10**6))
@@ -91,9 +91,9 @@ def test_stopped_it_ends_after_the_batch_under_way(tmp_path: Path) -> None:
 
     class Stopping(FakeLog):
         @override
-        def look(self) -> TopicView:
+        def view(self) -> TopicView:
             made.stop()
-            return super().look()
+            return super().view()
 
     made._job = lake_job("parquet", tmp_path, Stopping(LOG))
     assert made.run() == 1
@@ -106,8 +106,8 @@ class Failing:
         self.job, self.error, self.times = job, error, times
         self.left = times
 
-    def look(self) -> tuple[TopicView, Progress | None]:
-        return self.job.look()
+    def view(self) -> tuple[TopicView, Progress | None]:
+        return self.job.view()
 
     def step(self) -> Batch | None:
         if self.left:

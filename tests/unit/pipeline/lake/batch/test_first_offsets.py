@@ -14,7 +14,7 @@ LOG = {0: (0, 20), 1: (5, 30)}
 
 def first(start: Start, *, fail: bool = True, log: FakeLog | None = None) -> dict[int, int]:
     log = log or FakeLog(LOG)
-    return dict(FirstOffsets(start, log, fail_on_data_loss=fail).of(log.look()))
+    return dict(FirstOffsets(start, log, fail_on_data_loss=fail).of(log.view()))
 
 
 def test_words_are_ends_of_the_log() -> None:
@@ -58,18 +58,18 @@ def test_it_is_found_once() -> None:
     """What comes while nothing is committed is not skipped."""
     log = FakeLog({0: (0, 20)})
     offsets = FirstOffsets("latest", log)
-    assert offsets.of(log.look()) == {0: 20}
+    assert offsets.of(log.view()) == {0: 20}
     log.partitions = {0: (0, 30), 1: (3, 9)}
-    assert offsets.of(log.look()) == {0: 20, 1: 3}
+    assert offsets.of(log.view()) == {0: 20, 1: 3}
     log.partitions = {0: (25, 30), 1: (3, 9)}
-    assert offsets.of(log.look()) == {0: 25, 1: 3}
+    assert offsets.of(log.view()) == {0: 25, 1: 3}
 
 
 def test_another_incarnation_is_looked_at_anew_unless_nothing_is_left_out() -> None:
     log = FakeLog({0: (0, 20)})
     offsets = FirstOffsets("latest", log)
-    assert offsets.of(log.look()) == {0: 20}
+    assert offsets.of(log.view()) == {0: 20}
     anew = FakeLog({0: (0, 4)}, topic_id=UUID(int=9))
-    assert offsets.of(anew.look()) == {0: 4}
-    offsets.forget(anew.look())
-    assert offsets.of(anew.look()) == {0: 0}
+    assert offsets.of(anew.view()) == {0: 4}
+    offsets.forget(anew.view())
+    assert offsets.of(anew.view()) == {0: 0}

@@ -190,7 +190,7 @@ def test_a_record_that_does_not_fit_may_end_the_job(tmp_path: Path) -> None:
 def test_an_empty_log_makes_no_table(kind: str, tmp_path: Path) -> None:
     """There is nothing to infer columns from."""
     assert lake_job(kind, tmp_path, FakeLog({0: (7, 7)})).step() is None
-    assert open_sink(kind, tmp_path).look().schema is None
+    assert open_sink(kind, tmp_path).view().schema is None
 
 
 # -- failures between the steps --------------------------------------------------------------------
@@ -217,8 +217,8 @@ class Faulty:
             error, self.error = self.error, None
             raise error
 
-    def look(self) -> TableView:
-        return self.sink.look()
+    def view(self) -> TableView:
+        return self.sink.view()
 
     def check(self, view: TableView) -> None:
         self.sink.check(view)
@@ -333,7 +333,7 @@ class Compacting(LocalRunner):
 
     @override
     def run(self, tasks: Sequence[Task], spec: TaskSpec) -> Sequence[TaskResult]:
-        view = self.sink.look()
+        view = self.sink.view()
         assert view.schema is not None
         assert view.progress is not None
         self.sink.commit(view, view.schema, (), view.progress)
@@ -379,7 +379,7 @@ def test_a_repeated_batch_overwrites_its_own_files(kind: str, tmp_path: Path) ->
     store = open_sink(kind, tmp_path).store
     found = [file.key for file in store.list("") if file.key.endswith(".parquet")]
     sink = open_sink(kind, tmp_path)
-    assert sorted(found) == sorted(sink.keys(sink.look()))
+    assert sorted(found) == sorted(sink.keys(sink.view()))
     assert not list(store.list(FOLDER))
 
 
@@ -498,7 +498,7 @@ def test_a_commit_that_is_always_overtaken_ends(tmp_path: Path) -> None:
 
 def test_nothing_is_planned_without_offsets(tmp_path: Path) -> None:
     job = lake_job("parquet", tmp_path, FakeLog(LOG))
-    topic, progress = job.look()
+    topic, progress = job.view()
     assert progress is None
     tasks = job.next_tasks(topic, progress)
     assert tasks == (TaskRange(0, 0, 10), TaskRange(0, 10, 17), TaskRange(1, 5, 12))

@@ -107,9 +107,9 @@ def test_every_type_is_kept(
     assert all(found == row for found in table.select(list(row)).to_pylist())
 
     sink, bad = open_sink(kind, tmp_path), open_sink(kind, tmp_path, name="orders_quarantine")
-    progress = sink.look().progress
+    progress = sink.view().progress
     assert progress is not None
-    bad.look()
-    found = Reconciler(log, sink, bad, columns, read).run(log.look(), progress)
+    bad.view()
+    found = Reconciler(log, sink, bad, columns, read).run(log.view(), progress)
     assert found.equal
     assert found.ranges[0].table_rows == 22

@@ -71,7 +71,7 @@ def test_no_value_is_cut(kind: str, tmp_path: Path) -> None:
         assert row["id"] == told["id"] == row["s"]["n"]
         assert row["part"] == told["part"]
         assert str(row["price"]) == told["price"]
-    schema = open_sink(kind, tmp_path).look().schema
+    schema = open_sink(kind, tmp_path).view().schema
     assert schema is not None
     assert schema.field("id").type == (pa.int32() if kind == "delta" else pa.int64())
 
@@ -87,6 +87,6 @@ def test_an_older_schema_narrows_nothing(kind: str, tmp_path: Path) -> None:
     """Two jobs of which one has still the settings of before."""
     wide = NARROW if kind == "delta" else WIDE
     keep(kind, tmp_path, 120, wide)
-    before = open_sink(kind, tmp_path).look().schema
+    before = open_sink(kind, tmp_path).view().schema
     keep(kind, tmp_path, 160, NARROW)
-    assert open_sink(kind, tmp_path).look().schema == before
+    assert open_sink(kind, tmp_path).view().schema == before

@@ -40,8 +40,8 @@ def _replay(
     bad = open_sink(kind, root, name="orders_quarantine")
 
     def task_spec(converter: ConverterSpec) -> TaskSpec:
-        sink.look()
-        bad.look()
+        sink.view()
+        bad.view()
         fields = tuple(parse_partition_field(one) for one in partition_by)
         options = WriterOptions(fields, sink.keeps_partition_columns)
         return TaskSpec(
@@ -221,7 +221,7 @@ def test_another_incarnation_stays(tmp_path: Path, caplog: pytest.LogCaptureFixt
     """Its offsets are other records'."""
     run(lake_job("parquet", tmp_path, FakeLog(PARTITIONS)))
     bad = open_sink("parquet", tmp_path, name="orders_quarantine")
-    view = bad.look()
+    view = bad.view()
     assert view.progress is not None
     (key, *_) = bad.keys(view)
     assert isinstance(view.state, ParquetState)
@@ -231,4 +231,4 @@ def test_another_incarnation_stays(tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert view.schema is not None
     bad.commit(view, view.schema, [file._replace(key=other)], view.progress)
     _replay("parquet", tmp_path)
-    assert f"{other} is of another topic" in caplog.text
+    assert f"{other} belongs to another topic" in caplog.text

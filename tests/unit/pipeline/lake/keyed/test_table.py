@@ -118,7 +118,7 @@ def test_a_topic_made_anew_is_refused(kind: str, tmp_path: Path) -> None:
     log = KeyedLog(some_records(20))
     run(keyed_job(kind, tmp_path, log))
     log.topic_id = UUID(int=99)
-    with pytest.raises(ForeignTableError, match="cannot go on with a topic that was made anew"):
+    with pytest.raises(ForeignTableError, match="cannot go on with a topic that was recreated"):
         run(keyed_job(kind, tmp_path, log, new_incarnation=True))
 
 
@@ -135,7 +135,7 @@ def test_files_that_something_else_put_together_are_refused(kind: str, tmp_path:
     log = KeyedLog(some_records(40))
     run(keyed_job(kind, tmp_path, log))
     sink = open_sink(kind, tmp_path)
-    view = sink.look()
+    view = sink.view()
     assert view.progress is not None
     assert view.schema is not None
     path = sink.store.scratch_path(f"{sink.folder}merged.parquet")
@@ -277,11 +277,11 @@ def test_a_replay_never_replaces_newer_rows(kind: str, tmp_path: Path) -> None:
 
 def reconciled(kind: str, root: Path, log: KeyedLog) -> ReconciledKeys:
     sink, bad = open_sink(kind, root), open_sink(kind, root, name="orders_quarantine")
-    progress = sink.look().progress
+    progress = sink.view().progress
     assert progress is not None
     scratch = open_directory(f"{root}/scratch")
     found = KeyedReconciler(log, sink, bad, FixedColumns(UPSERT), log.read, scratch)
-    return found.run(log.look(), progress)
+    return found.run(log.view(), progress)
 
 
 def test_a_table_is_what_its_log_says(kind: str, tmp_path: Path) -> None:

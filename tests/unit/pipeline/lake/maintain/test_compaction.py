@@ -53,7 +53,7 @@ def test_a_job_that_commits_meanwhile_keeps_its_rows_and_offsets(kind: str, tmp_
     assert coordinates(read_table(kind, tmp_path)) == good(MORE)
     assert rows.compacted.made >= 1
     assert rows.compacted.dropped == 0
-    progress = open_sink(kind, tmp_path).look().progress
+    progress = open_sink(kind, tmp_path).view().progress
     assert progress is not None
     assert progress.offsets == {0: 120, 1: 33}
     assert run(lake_job(kind, tmp_path, FakeLog(MORE))) == 0
@@ -68,7 +68,7 @@ def test_of_two_at_once_one_is_dropped_and_leaves_nothing(kind: str, tmp_path: P
     assert (rows.compacted.made, rows.compacted.dropped) == (0, len(groups))
     assert coordinates(read_table(kind, tmp_path)) == good(LOG)
     sink = open_sink(kind, tmp_path)
-    keys = set(sink.keys(sink.look()))
+    keys = set(sink.keys(sink.view()))
     made = {file.key for file in sink.store.list("") if "compact-" in file.key}
     assert made == keys
 

@@ -40,12 +40,12 @@ def test_what_removed_a_file_is_kept_as_long_as_the_file(tmp_path: Path) -> None
 
 def test_a_look_begins_at_a_checkpoint_that_has_the_offsets(tmp_path: Path) -> None:
     run(lake_job("delta", tmp_path, FakeLog(LOG)))
-    before = open_sink("delta", tmp_path).look().progress
+    before = open_sink("delta", tmp_path).view().progress
     maintain(lake_upkeep("delta", tmp_path))
     log = tmp_path / "orders" / "_delta_log"
     (checkpoint,) = log.glob("*.checkpoint.parquet")
     for old in log.glob("*.json"):
         if old.name[:20] <= checkpoint.name[:20]:
             old.unlink()
-    assert open_sink("delta", tmp_path).look().progress == before
+    assert open_sink("delta", tmp_path).view().progress == before
     assert coordinates(read_table("delta", tmp_path)) == GOOD

@@ -24,7 +24,7 @@ def load(root: Path) -> Any:
 def test_many_manifests_become_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(lake_job("iceberg", tmp_path, FakeLog(LOG)))
     before = load(tmp_path)
-    progress = open_sink("iceberg", tmp_path).look().progress
+    progress = open_sink("iceberg", tmp_path).view().progress
     manifests = len(before.current_snapshot().manifests(before.io))
     assert manifests >= 4
     monkeypatch.setattr(iceberg_history, "MANIFESTS_MAX", 4)
@@ -35,7 +35,7 @@ def test_many_manifests_become_few(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(snapshot.manifests(table.io)) == 1
     assert snapshot.summary["total-records"] == str(len(GOOD))
     assert coordinates(read_table("iceberg", tmp_path)) == GOOD
-    assert open_sink("iceberg", tmp_path).look().progress == progress
+    assert open_sink("iceberg", tmp_path).view().progress == progress
     assert table.properties["write.metadata.delete-after-commit.enabled"] == "true"
     run(lake_job("iceberg", tmp_path, FakeLog({0: (0, 140)})))
     assert len(coordinates(read_table("iceberg", tmp_path))) > len(GOOD)

@@ -163,7 +163,7 @@ def test_nothing_goes_while_a_file_of_the_table_is_missing(
     """Somebody looks at another place, or has restored half of a table."""
     put(table, kind, part(0, 10), hours=9999)
     sink = open_sink(kind, tmp_path)
-    (table / sink.keys(sink.look())[0]).unlink()
+    (table / sink.keys(sink.view())[0]).unlink()
     nothing(kind, tmp_path, table, "nothing is removed.*is of the table, and is not there")
 
 
@@ -211,12 +211,12 @@ def test_a_machine_whose_clock_is_wrong_removes_nothing_that_is_young(
     maintain(lake_upkeep(kind, tmp_path))
     upkeep = lake_upkeep(kind, tmp_path, clock=AheadClock(ahead_h * HOUR_MS))
     before = open_sink(kind, tmp_path)
-    states = len(before.keys(before.look()))
+    states = len(before.keys(before.view()))
     rows, _ = tidy(upkeep)
     assert rows.expired == 0
     assert young.exists()
     assert not old.exists()
-    assert len(before.keys(before.look())) == states
+    assert len(before.keys(before.view())) == states
     assert coordinates(read_table(kind, tmp_path)) == GOOD
 
 

@@ -49,14 +49,14 @@ def test_a_number_that_was_folded_is_not_free(tmp_path: Path) -> None:
     """It would be a commit that nobody reads, and its job would take it for done."""
     run(lake_job("parquet", tmp_path, FakeLog({0: (0, 30)})))
     zombie = open_sink("parquet", tmp_path)
-    view = zombie.look()
+    view = zombie.view()
     run(lake_job("parquet", tmp_path, FakeLog(LOG)))
     maintain(lake_upkeep("parquet", tmp_path, ages=ALL))
     assert view.progress is not None
     assert view.schema is not None
     with pytest.raises(CommitConflictError, match="below the checkpoint"):
         zombie.commit(view, view.schema, (), view.progress.advanced({0: 31}))
-    progress = zombie.look().progress
+    progress = zombie.view().progress
     assert progress is not None
     assert progress.offsets == {0: 120}
     assert coordinates(read_table("parquet", tmp_path)) == GOOD
@@ -70,7 +70,7 @@ def test_a_number_that_was_folded_is_not_free(tmp_path: Path) -> None:
 def test_files_that_were_replaced_stay_as_long_as_they_may_be_read(tmp_path: Path) -> None:
     run(lake_job("parquet", tmp_path, FakeLog(LOG)))
     sink = open_sink("parquet", tmp_path)
-    before = sink.keys(sink.look())
+    before = sink.keys(sink.view())
     maintain(lake_upkeep("parquet", tmp_path))
     assert all(sink.store.size(key) is not None for key in before)
     maintain(lake_upkeep("parquet", tmp_path, ages=ALL))

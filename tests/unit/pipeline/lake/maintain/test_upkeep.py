@@ -32,13 +32,13 @@ def check(kind: str, root: Path) -> None:
 
 def test_small_files_become_few_and_rows_and_offsets_stay(kind: str, tmp_path: Path) -> None:
     run(lake_job(kind, tmp_path, FakeLog(LOG)))
-    before = open_sink(kind, tmp_path).look()
+    before = open_sink(kind, tmp_path).view()
     many = len(open_sink(kind, tmp_path).keys(before))
     rows, quarantine = maintain(lake_upkeep(kind, tmp_path))
     check(kind, tmp_path)
     sink = open_sink(kind, tmp_path)
-    assert sink.look().progress == before.progress
-    assert len(sink.keys(sink.look())) == rows.compacted.made < many / 5
+    assert sink.view().progress == before.progress
+    assert len(sink.keys(sink.view())) == rows.compacted.made < many / 5
     assert rows.compacted.replaced == many
     assert quarantine.groups == 0
     assert run(lake_job(kind, tmp_path, FakeLog(LOG))) == 0
@@ -53,7 +53,7 @@ def test_what_only_old_states_had_is_removed(kind: str, tmp_path: Path) -> None:
         rows, _ = maintain(lake_upkeep(kind, tmp_path, ages=NOW))
         check(kind, tmp_path)
     sink = open_sink(kind, tmp_path)
-    keys = set(sink.keys(sink.look()))
+    keys = set(sink.keys(sink.view()))
     found = {file.key for file in sink.store.list("") if file.key.endswith(".parquet")}
     assert {key for key in found if not key.startswith("_")} == keys
     assert (rows.groups, rows.expired, rows.orphans) == (0, 0, 0)

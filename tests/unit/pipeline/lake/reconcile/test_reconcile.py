@@ -33,11 +33,11 @@ def _reconciled(
     source = log or FakeLog(PARTITIONS)
     sink = open_sink(kind, root, partition_by=partition_by)
     bad = open_sink(kind, root, name="orders_quarantine")
-    progress = sink.look().progress
+    progress = sink.view().progress
     assert progress is not None
-    bad.look()
+    bad.view()
     reconciler = Reconciler(source, sink, bad, FixedColumns(spec), read_rows, range_bytes=1000)
-    return reconciler.run(source.look(), progress)
+    return reconciler.run(source.view(), progress)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -80,7 +80,7 @@ def test_what_the_log_has_no_more_is_counted(tmp_path: Path) -> None:
 def _file(root: Path) -> tuple[Sink, Any, DataFile]:
     """The file of the table whose rows begin at offset 10 of partition 0."""
     sink = open_sink("parquet", root)
-    view = sink.look()
+    view = sink.view()
     assert isinstance(view.state, ParquetState)
     files = view.state.files.values()
     return sink, view, next(f for f in files if f.partition == 0 and f.first_offset == 10)

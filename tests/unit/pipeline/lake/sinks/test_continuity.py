@@ -111,7 +111,7 @@ def test_a_running_job_fills_no_table_that_was_made_in_the_place_of_its(
         pytest.skip("a folder without _varve/ is no table")
     job = lake_job(kind, tmp_path, FakeLog(LOG))
     run(job)
-    schema = open_sink(kind, tmp_path).look().schema
+    schema = open_sink(kind, tmp_path).view().schema
     assert schema is not None
     purge(kind, tmp_path)
     if kind == "delta":
@@ -284,7 +284,7 @@ def test_what_the_error_says_mends_a_folder_that_lost_its_last_commit(tmp_path: 
     last = commits(tmp_path)[-1]
     last.unlink()
     sink = open_sink("parquet", tmp_path)
-    kept = set(sink.keys(sink.look()))
+    kept = set(sink.keys(sink.view()))
     for path in (tmp_path / "orders").glob("part-*"):
         if path.name not in kept:
             path.unlink()

@@ -29,12 +29,12 @@ def test_offsets_outlive_the_log_that_committed_them(tmp_path: Path) -> None:
     sink = open_sink("delta", tmp_path)
     sink.create(SCHEMA, BEGUN)
     after = BEGUN.advanced({0: 0, 5: 120})
-    sink.commit(sink.look(), SCHEMA, (), after)
+    sink.commit(sink.view(), SCHEMA, (), after)
     table = DeltaTable(str(tmp_path / "orders"))
     table.create_checkpoint()
     for old in (tmp_path / "orders" / "_delta_log").glob("*.json"):
         old.unlink()
-    assert open_sink("delta", tmp_path).look().progress == after
+    assert open_sink("delta", tmp_path).view().progress == after
 
 
 def test_a_table_that_nobody_keeps_is_taken_on(tmp_path: Path) -> None:
@@ -44,9 +44,9 @@ def test_a_table_that_nobody_keeps_is_taken_on(tmp_path: Path) -> None:
     rows = pa.table({"partition": pa.array([9], pa.int32()), "offset": [1]})
     write_deltalake(str(tmp_path / "orders"), rows)
     sink = open_sink("delta", tmp_path)
-    assert sink.look().progress is None
+    assert sink.view().progress is None
     sink.create(SCHEMA, BEGUN)
-    assert sink.look().progress == BEGUN
+    assert sink.view().progress == BEGUN
 
 
 def test_other_partition_columns_are_refused(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_other_partition_columns_are_refused(tmp_path: Path) -> None:
     sink.create(SCHEMA, BEGUN)
     other = open_sink("delta", tmp_path, partition_by=["partition"])
     with pytest.raises(ForeignTableError, match="is partitioned by"):
-        other.commit(other.look(), SCHEMA, (), BEGUN.advanced({0: 1}))
+        other.commit(other.view(), SCHEMA, (), BEGUN.advanced({0: 1}))
 
 
 def test_a_log_that_cannot_be_read_is_told(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_log_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     sink.create(SCHEMA, BEGUN)
     (tmp_path / "orders" / "_delta_log" / f"{0:020d}.json").write_text("{no json")
     with pytest.raises(TableUnavailableError):
-        open_sink("delta", tmp_path).look()
+        open_sink("delta", tmp_path).view()
 
 
 def test_a_time_has_a_column_of_its_own() -> None:
@@ -116,7 +116,7 @@ def test_times_of_a_file_are_told_so_that_readers_pass_it_over(tmp_path: Path) -
     known = DataFile("a.parquet", 1, 1, 0, 0, 0, 1_767_225_600_000_001, 1_767_225_600_000_001)
     # 1969-12-31T23:59:59.999, as a record without a time has it, and a year that has five digits.
     far = known._replace(key="b.parquet", min_timestamp_us=-1000, max_timestamp_us=1 << 62)
-    sink.commit(sink.look(), schema, [known, far], BEGUN.advanced({0: 1}))
+    sink.commit(sink.view(), schema, [known, far], BEGUN.advanced({0: 1}))
     table = DeltaTable(str(tmp_path / "orders"))
     adds = {add["path"]: add for add in pa.table(table.get_add_actions(flatten=True)).to_pylist()}
     told = [adds["a.parquet"][f"{bound}.timestamp"].isoformat() for bound in ("min", "max")]
@@ -141,7 +141,7 @@ def test_offsets_and_files_are_of_one_version(
 
     monkeypatch.setattr(DeltaSink, "_progress", progress)
     sink = open_sink("delta", tmp_path)
-    view = sink.look()
+    view = sink.view()
     assert view.progress is not None
     files = [range_of(key) for key in sink.keys(view)]
     assert max(file.end for file in files if file is not None) == view.progress.offsets[0]

@@ -8,7 +8,7 @@ from deltalake import DeltaTable, Field
 from deltalake.schema import PrimitiveType
 
 from pipeline.lake.errors import ForeignTableError
-from pipeline.lake.sinks.delta_history import told_by
+from pipeline.lake.sinks.delta_history import recorded_offsets
 from tests.fakes.lake.jobs import lake_job, run
 from tests.fakes.lake.numbers_log import FakeLog, is_bad, rows_of
 from tests.fakes.lake.tables import coordinates, open_directory, open_sink, read_table
@@ -25,7 +25,7 @@ def filled(root: Path) -> DeltaTable:
 
 
 def offsets(root: Path) -> tuple[int, dict[int, int]]:
-    progress = open_sink("delta", root).look().progress
+    progress = open_sink("delta", root).view().progress
     assert progress is not None
     return progress.batch, dict(progress.offsets)
 
@@ -93,7 +93,7 @@ def test_what_went_on_behind_a_restore_counts(tmp_path: Path) -> None:
     assert offsets(tmp_path)[0] == 3
     table = DeltaTable(table.table_uri)
     store = open_directory(table.table_uri)
-    told = told_by(table, store, lambda version: DeltaTable(table.table_uri, version))
+    told = recorded_offsets(table, store, lambda version: DeltaTable(table.table_uri, version))
     assert told.restored_to == -1
 
 
@@ -118,7 +118,7 @@ def test_restored_where_no_commit_is_left_that_tells_nobody_goes_on(tmp_path: Pa
     for version in range(table.version()):
         (log / f"{version:020d}.json").unlink()
     with pytest.raises(ForeignTableError, match="RESTORE it to one of the versions"):
-        open_sink("delta", tmp_path).look()
+        open_sink("delta", tmp_path).view()
 
 
 def test_a_schema_that_was_restored_is_what_the_table_has(tmp_path: Path) -> None:

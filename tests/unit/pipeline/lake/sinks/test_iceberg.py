@@ -28,7 +28,7 @@ def with_commits(root: Path, count: int) -> Progress:
     progress = BEGUN
     for number in range(count):
         progress = progress.advanced({0: number + 1})
-        sink.commit(sink.look(), SCHEMA, (), progress)
+        sink.commit(sink.view(), SCHEMA, (), progress)
     return progress
 
 
@@ -47,7 +47,7 @@ def test_another_writers_snapshot_changes_no_offsets(tmp_path: Path) -> None:
     """Compaction of somebody else, say."""
     progress = with_commits(tmp_path, 2)
     table(tmp_path).append(rows(77))
-    assert open_sink("iceberg", tmp_path).look().progress == progress
+    assert open_sink("iceberg", tmp_path).view().progress == progress
 
 
 def test_a_table_that_was_rolled_back_has_the_offsets_it_has(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_table_that_was_rolled_back_has_the_offsets_it_has(tmp_path: Path) -> 
     second = found.metadata.snapshots[2]
     with found.manage_snapshots() as manage:
         manage.rollback_to_snapshot(second.snapshot_id)
-    progress = open_sink("iceberg", tmp_path).look().progress
+    progress = open_sink("iceberg", tmp_path).view().progress
     assert progress is not None
     assert progress.offsets == {0: 2}
 
@@ -75,7 +75,7 @@ def test_offsets_outlive_the_snapshots_that_had_them(tmp_path: Path) -> None:
     progress = with_commits(tmp_path, 3)
     table(tmp_path).append(rows(77))
     expire_ours(tmp_path)
-    assert open_sink("iceberg", tmp_path).look().progress == progress
+    assert open_sink("iceberg", tmp_path).view().progress == progress
 
 
 def test_after_both_nobody_knows_the_offsets(tmp_path: Path) -> None:
@@ -84,13 +84,13 @@ def test_after_both_nobody_knows_the_offsets(tmp_path: Path) -> None:
     table(tmp_path).append(rows(77))
     foreign = table(tmp_path).current_snapshot().snapshot_id
     sink = open_sink("iceberg", tmp_path)
-    sink.commit(sink.look(), SCHEMA, (), BEGUN.advanced({0: 1}).advanced({0: 2}))
+    sink.commit(sink.view(), SCHEMA, (), BEGUN.advanced({0: 1}).advanced({0: 2}))
     found = table(tmp_path)
     with found.manage_snapshots() as manage:
         manage.rollback_to_snapshot(foreign)
     expire_ours(tmp_path)
     with pytest.raises(ForeignTableError, match="rolled back"):
-        open_sink("iceberg", tmp_path).look()
+        open_sink("iceberg", tmp_path).view()
 
 
 def test_the_library_does_not_retry_commits(tmp_path: Path) -> None:
@@ -108,9 +108,9 @@ def test_a_table_that_nobody_keeps_is_taken_on(tmp_path: Path) -> None:
     catalog.create_namespace("lake")
     catalog.create_table("lake.orders", SCHEMA).append(rows(5))
     sink = open_sink("iceberg", tmp_path)
-    assert sink.look().progress is None
+    assert sink.view().progress is None
     sink.create(SCHEMA, BEGUN)
-    assert sink.look().progress == BEGUN
+    assert sink.view().progress == BEGUN
     assert len(table(tmp_path).scan().to_arrow()) == 1
 
 

@@ -36,7 +36,7 @@ def with_commits(store: DirectoryStore, count: int) -> Progress:
     progress = BEGUN
     for number in range(count):
         progress = progress.advanced({0: number + 1})
-        sink.commit(sink.look(), SCHEMA, [file(number)], progress)
+        sink.commit(sink.view(), SCHEMA, [file(number)], progress)
     return progress
 
 
@@ -46,7 +46,7 @@ def test_a_checkpoint_saves_reading_all_commits(tmp_path: Path) -> None:
     assert len(list(store.list(CHECKPOINTS))) == 2
     for commit in list(store.list(COMMITS))[: 2 * CHECKPOINT_EVERY]:
         store.delete([commit.key])
-    assert ParquetSink(store, "job", SystemRandomness()).look().progress == progress
+    assert ParquetSink(store, "job", SystemRandomness()).view().progress == progress
     assert len(committed_files(store)) == 2 * CHECKPOINT_EVERY + 3
 
 
@@ -56,7 +56,7 @@ def test_a_missing_commit_is_no_table(tmp_path: Path) -> None:
     with_commits(store, 5)
     store.delete([f"{COMMITS}{3:020d}.json"])
     with pytest.raises(ForeignTableError, match="commit 3 is missing"):
-        ParquetSink(store, "job", SystemRandomness()).look()
+        ParquetSink(store, "job", SystemRandomness()).view()
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_damaged_commit_is_told(tmp_path: Path, data: bytes) -> None:
     with_commits(store, 2)
     store.put(f"{COMMITS}{2:020d}.json", data)
     with pytest.raises(ForeignTableError, match=r"damaged|version 2"):
-        ParquetSink(store, "job", SystemRandomness()).look()
+        ParquetSink(store, "job", SystemRandomness()).view()
 
 
 def test_a_store_that_ignores_conditions_is_refused(tmp_path: Path) -> None:
