@@ -24,7 +24,8 @@ from broker.coordinator.upkeep import Upkeep
 from broker.groups.classic.join_attempt import JoinAttempt
 from broker.groups.classic.protocol import ClassicProtocol, Left
 from broker.groups.consumer.backlog import Backlog
-from broker.groups.consumer.protocol import ConsumerProtocol, Heartbeat
+from broker.groups.consumer.protocol import ConsumerProtocol
+from broker.groups.consumer.responses import Heartbeat
 from broker.groups.consumer.validation import check_heartbeat
 from broker.groups.migration.members import connect
 from broker.groups.modern.member import Client

@@ -108,7 +108,7 @@ class GroupCoordinatorShard:
         for group in list(self.shard.groups.values()):
             if isinstance(group, ConsumerGroup):
                 for member in list(group.members.values()):
-                    self.consumers.start_timer(group, member)
+                    self.consumers.sessions.start(group, member)
                     if slices.is_due():
                         await slices.pause()
             elif isinstance(group, ShareGroup):

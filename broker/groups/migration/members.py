@@ -125,7 +125,7 @@ class ClassicMembers:
             return
         if replaced is not None:
             changes.replace_member(replaced, member)
-        self._consumers.advance(
+        self._consumers.rebalance.advance(
             group,
             changes,
             member,
@@ -185,7 +185,7 @@ class ClassicMembers:
         if has_changed:
             changes.set_epoch(group.group_epoch + 1, group.metadata_hash)
         else:
-            updated = self._consumers.reconcile(
+            updated = self._consumers.rebalance.reconcile(
                 group,
                 changes,
                 updated,
@@ -206,7 +206,7 @@ class ClassicMembers:
         if not self._migration.convert_to_classic(
             group, [], changes.records, done, is_rebalancing=is_rebalancing
         ):
-            self._consumers.start_timer(group, group.members[updated.member_id])
+            self._consumers.sessions.start(group, group.members[updated.member_id])
 
     def _owned(
         self, subscription: ConsumerSubscription

@@ -342,14 +342,14 @@ def member_epoch_not_checked() -> None:
 
 def partition_given_before_revoked() -> None:
     """A member of a consumer group gets partitions that another one has not given back yet."""
-    from broker.groups.consumer import protocol as consumer_protocol
+    from broker.groups.consumer import rebalance
 
-    reconcile: Any = vars(consumer_protocol)["reconcile"]
+    reconcile: Any = vars(rebalance)["reconcile"]
 
     def reconciled(member: Any, **named: Any) -> Any:
         return reconcile(member, **{**named, "partition_epoch": lambda *_: -1})
 
-    replace(consumer_protocol, "reconcile", reconciled)
+    replace(rebalance, "reconcile", reconciled)
 
 
 MUTANTS: Final[dict[str, Mutant]] = {

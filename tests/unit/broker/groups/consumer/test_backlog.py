@@ -6,7 +6,8 @@ import pytest
 
 from broker.groups.consumer import backlog as backlog_module
 from broker.groups.consumer.backlog import PER_TICK, Backlog
-from broker.groups.consumer.protocol import ConsumerProtocol, Heartbeat
+from broker.groups.consumer.protocol import ConsumerProtocol
+from broker.groups.consumer.responses import Heartbeat
 from broker.groups.modern.member import LEAVE_EPOCH
 from protocol.error_codes import ErrorCode
 from tests.fakes.clock import ManualClock

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.groups.consumer import protocol as consumer_protocol
-from broker.groups.consumer import targets
+from broker.groups.consumer import rebalance, targets
 from protocol.error_codes import ErrorCode
 from tests.unit.broker.groups.consumer.harness import ConsumerHarness
 
@@ -29,7 +28,7 @@ def test_members_still_to_be_woken_write_nothing_when_the_shard_is_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """They are woken some at a time; what the rest would write is for another coordinator."""
-    monkeypatch.setattr(consumer_protocol, "PER_TURN", 1)
+    monkeypatch.setattr(rebalance, "PER_TURN", 1)
     h = ConsumerHarness(group_consumer_assignment_interval_ms=1_000)
     replies = [h.enter(f"m{number}") for number in range(3)]
     later: list[Callable[[], None]] = []
