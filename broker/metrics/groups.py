@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from broker.groups.state.group import GroupType
+from broker.metrics.coordinator_loads import load_metrics
 from broker.metrics.families import counter, gauge
 
 if TYPE_CHECKING:
@@ -104,6 +105,8 @@ class GroupMetrics:
             (),
             [((), stats.consumer_group_rebalances)],
         )
+        for family in load_metrics("varve_group_coordinator", "__consumer_offsets", stats):
+            yield family
         yield gauge(
             "varve_group_coordinator_unavailable_partitions",
             "Partitions of __consumer_offsets that cannot be read; their groups have no "

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.core import Metric
 
+from broker.metrics.coordinator_loads import load_metrics
 from broker.metrics.families import counter, gauge
 
 if TYPE_CHECKING:
@@ -59,6 +60,9 @@ class ShareMetrics:
             ),
         ):
             yield gauge(name, text, (), [((), value)])
+        loads = self._coordinator.stats
+        for family in load_metrics("varve_share_coordinator", "__share_group_state", loads):
+            yield family
         yield counter(
             "varve_share_polls_held_back",
             "ShareFetch requests answered early because the purgatory is full.",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.core import Metric
 
+from broker.metrics.coordinator_loads import load_metrics
 from broker.metrics.families import counter, gauge
 
 if TYPE_CHECKING:
@@ -60,9 +61,10 @@ class TransactionMetrics:
             ("fenced", stats.fenced, "Transactions aborted because their producer began anew."),
             ("expired_ids", stats.expired_ids, "Transactional ids forgotten after long silence."),
             ("marker_retries", stats.marker_retries, "Markers sent again to partitions away."),
-            ("reloads", stats.reloads, "Partitions read anew after a write with unknown outcome."),
         ):
             yield counter(f"{TRANSACTIONS}_{name}", text, (), [((), value)])
+        for family in load_metrics(TRANSACTIONS, "__transaction_state", stats):
+            yield family
         yield gauge(
             f"{TRANSACTIONS}_unavailable_partitions",
             "Partitions of __transaction_state that cannot be read; their transactional ids "

@@ -311,3 +311,7 @@ async def test_share_groups_are_counted(node: Node) -> None:
     assert metrics.of("varve_share_fetches_waiting") == 0
     assert metrics.of("kafka_server_sharesessioncache_sharesessionscount") == 0
     assert metrics.of("varve_share_coordinator_loading") == 0
+    for coordinator_name in ("group", "share"):
+        prefix = f"varve_{coordinator_name}_coordinator"
+        assert metrics.of(f"{prefix}_loads_total") >= 1
+        assert metrics.of(f"{prefix}_load_failures_total") == 0
