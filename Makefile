@@ -18,7 +18,7 @@ COMPILE := $(BIN)/python -m compileall -q config native protocol storage tiered 
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: help setup native run test test-system test-interop test-deep test-s3 test-spark test-exact test-clients test-tools check lint types imports fmt bench run-pipeline codegen docs lock clean
+.PHONY: help setup native run test test-system test-interop test-deep test-cluster test-s3 test-spark test-exact test-clients test-tools check lint types imports fmt bench run-pipeline codegen docs lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -48,6 +48,10 @@ test-interop: $(DEVELOPMENT) test-tools ## run real clients, Kafka's own tools a
 
 test-deep: $(DEVELOPMENT) test-tools ## run slow tests, and properties with inputs no run had before (hours; ARGS="tests/unit/tiered")
 	@$(BIN)/python -m tests.tiers deep $(ARGS)
+
+test-cluster: $(DEVELOPMENT) ## build etcd, and run what needs it
+	@.ci/etcd
+	@$(BIN)/python -m pytest -q -rs tests/contract/test_metadata_store.py tests/system/cluster $(ARGS)
 
 test-s3: $(DEVELOPMENT) ## build real S3 servers and run the object store's tests on each
 	@.ci/s3-servers
@@ -88,8 +92,9 @@ fmt: $(DEVELOPMENT) ## put the code into form
 bench: $(DEVELOPMENT) ## measure beside Apache Kafka (ARGS="--help" tells how)
 	@$(BIN)/python -m bench $(ARGS)
 
-codegen: $(DEVELOPMENT) ## write protocol/messages again
+codegen: $(DEVELOPMENT) ## write protocol/messages and the messages of etcd again
 	@$(BIN)/python -m protocol.codegen
+	@$(BIN)/python -m broker.controller.store.etcd.generate
 
 docs: $(DEVELOPMENT) ## write the generated pages of docs/ again
 	@$(BIN)/python -m config.reference

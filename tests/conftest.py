@@ -7,6 +7,7 @@ import pytest
 
 from tests.effort import load_profile
 from tests.fakes.s3.moto_server import moto_server
+from tests.harness.etcd import NO_ETCD
 
 load_profile()
 
@@ -36,3 +37,13 @@ def moto_url() -> Iterator[str]:
     """Address of an S3 server that is there for the whole run; buckets are the tests' own."""
     with moto_server() as endpoint_url:
         yield endpoint_url
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say so where a real store was missing."""
+    skipped = sum(
+        isinstance(report.longrepr, tuple) and NO_ETCD in report.longrepr[2]
+        for report in terminalreporter.stats.get("skipped", ())
+    )
+    if skipped:
+        terminalreporter.write_line(f"etcd: {skipped} tests skipped, {NO_ETCD}")

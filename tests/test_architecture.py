@@ -89,6 +89,14 @@ TESTED_ELSEWHERE = {
     "protocol/internal/target_assignment.py": (
         "tests/unit/protocol/internal/test_share_group_records.py"
     ),
+    # On a real server, by the contract of every store and by its faults.
+    "broker/controller/store/etcd/endpoints.py": "tests/system/cluster/test_etcd_faults.py",
+    "broker/controller/store/etcd/etcd_store.py": "tests/contract/test_metadata_store.py",
+    "broker/controller/store/etcd/thread.py": "tests/contract/test_metadata_store.py",
+    "broker/controller/store/etcd/watcher.py": "tests/system/cluster/test_etcd_faults.py",
+    "broker/controller/store/etcd/rpc_pb2.py": (
+        "tests/unit/broker/controller/store/etcd/test_generate.py"
+    ),
     # What the generator writes is what is tested.
     "protocol/codegen": "tests/unit/protocol/codegen/test_module.py",
     # What the command says is what building says.

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from broker.controller.store.etcd.endpoints import EtcdAccess
 from broker.controller.store.metadata_store import (
     REQUEST_SIZE_MAX,
     TXN_OPERATIONS_MAX,
+    Changes,
     CompactedError,
     Compare,
     Delete,
@@ -37,26 +39,82 @@ from broker.controller.store.metadata_store import (
 from broker.controller.store.sqlite_store import SqliteStore
 from tests.fakes.broker.metadata_store import MemoryDisk, MemoryStore
 from tests.fakes.timer import ManualTimer
+from tests.harness.etcd import EtcdServer, etcd_or_skip, open_etcd
 
 
 class Bench:
-    """A store that can be opened again on what it left behind."""
+    """A store that can be opened again on what it left behind.
 
-    def __init__(self, opener: Callable[[ManualTimer], Awaitable[MetadataStore]]) -> None:
-        self._opener = opener
-        self.timer = ManualTimer()
+    Attributes:
+        lease_ms: A lease's time that can be waited for.
+    """
+
+    lease_ms = 10_000
+
+    def __init__(self) -> None:
         self.store: MetadataStore
 
     async def open(self) -> MetadataStore:
-        self.store = await self._opener(self.timer)
+        self.store = await self.opened()
         return self.store
 
     async def reopen(self) -> MetadataStore:
+        """What stores the keys stops and starts again."""
         await self.store.aclose()
         return await self.open()
 
+    async def opened(self) -> MetadataStore:
+        raise NotImplementedError
 
-@pytest.fixture(params=["memory", "sqlite"])
+    async def pass_ms(self, ms: float) -> None:
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        await self.store.aclose()
+
+
+class LocalBench(Bench):
+    """A store of this process, whose time is the test's."""
+
+    def __init__(self, opener: Callable[[ManualTimer], Awaitable[MetadataStore]]) -> None:
+        super().__init__()
+        self._opener = opener
+        self._timer = ManualTimer()
+
+    async def opened(self) -> MetadataStore:
+        return await self._opener(self._timer)
+
+    async def pass_ms(self, ms: float) -> None:
+        self._timer.advance(ms)
+        await settle()
+
+
+class EtcdBench(Bench):
+    """An etcd server of its own, in real time."""
+
+    lease_ms = 2_000
+
+    def __init__(self, server: EtcdServer) -> None:
+        super().__init__()
+        self._server = server
+
+    async def opened(self) -> MetadataStore:
+        return await open_etcd(EtcdAccess((self._server.endpoint,)))
+
+    async def reopen(self) -> MetadataStore:
+        self._server.kill()
+        self._server.start()
+        return await super().reopen()
+
+    async def pass_ms(self, ms: float) -> None:
+        await asyncio.sleep(ms / 1000)
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        self._server.kill()
+
+
+@pytest.fixture(params=["memory", "sqlite", "etcd"])
 async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bench]:
     disk = MemoryDisk()
 
@@ -66,10 +124,16 @@ async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     async def open_sqlite(timer: ManualTimer) -> MetadataStore:
         return await SqliteStore.open(str(tmp_path / "metadata.db"), timer=timer)
 
-    bench = Bench(open_memory if request.param == "memory" else open_sqlite)
+    bench: Bench
+    if request.param == "etcd":
+        server = EtcdServer(etcd_or_skip(), tmp_path)
+        server.start()
+        bench = EtcdBench(server)
+    else:
+        bench = LocalBench(open_memory if request.param == "memory" else open_sqlite)
     await bench.open()
     yield bench
-    await bench.store.aclose()
+    await bench.aclose()
 
 
 @pytest.fixture
@@ -82,10 +146,19 @@ async def put(store: MetadataStore, key: str, value: bytes, lease: int = 0) -> i
 
 
 async def take(watch: Watch, count: int) -> list[Event]:
-    return [await asyncio.wait_for(anext(aiter_of(watch)), 30) for _ in range(count)]
+    """The next changes, of as many revisions as it takes."""
+    events: list[Event] = []
+    while len(events) < count:
+        events.extend((await take_item(watch)).events)
+    assert len(events) == count
+    return events
 
 
-def aiter_of(watch: Watch) -> AsyncIterator[Event]:
+async def take_item(watch: Watch) -> Changes:
+    return await asyncio.wait_for(anext(aiter_of(watch)), 30)
+
+
+def aiter_of(watch: Watch) -> AsyncIterator[Changes]:
     return aiter(watch)
 
 
@@ -342,15 +415,100 @@ async def test_slow_watcher_is_told_to_list_again(store: MetadataStore) -> None:
 
     async def read_all() -> None:
         while True:
-            seen.append(await anext(aiter_of(watch)))
+            seen.extend((await anext(aiter_of(watch))).events)
 
     with pytest.raises(CompactedError):
         await read_all()
     assert 1000 <= len(seen) < 6000
 
 
-async def test_forgotten_revisions_are_compacted(bench: Bench) -> None:
-    """After a restart the past is gone: neither read nor watched, but said so."""
+async def test_changes_of_a_revision_come_together(store: MetadataStore) -> None:
+    """Who follows the store never acts on half of a transaction, however large it is."""
+    watch = store.watch("t/")
+    await store.txn(then=[Put(f"t/{i:03}", bytes(9_000)) for i in range(TXN_OPERATIONS_MAX)])
+    await store.txn(then=[Put("t/a", b"1"), Put("s/a", b"1"), Put("t/b", b"1")])
+    await store.txn(then=[Delete("t/", prefix=True)])
+    items = [await take_item(watch) for _ in range(3)]
+    assert [(item.revision, len(item.events)) for item in items] == [
+        (2, TXN_OPERATIONS_MAX),
+        (3, 2),
+        (4, TXN_OPERATIONS_MAX + 2),
+    ]
+    assert all(event.revision == item.revision for item in items for event in item.events)
+    await watch.aclose()
+
+
+async def test_progress_comes_behind_all_changes(store: MetadataStore) -> None:
+    """Also of revisions that have changed nothing under the prefix."""
+    watch = store.watch("t/")
+    await put(store, "t/a", b"1")
+    revision = await put(store, "s/a", b"1")
+    await watch.request_progress()
+    assert (await take_item(watch)).revision == 2
+    assert await take_item(watch) == Changes(revision, ())
+    await watch.request_progress()
+    assert await take_item(watch) == Changes(revision, ())
+    await put(store, "t/a", b"2")
+    assert [event.revision for event in await take(watch, 1)] == [revision + 1]
+    await watch.aclose()
+
+
+async def test_range_in_pages_shows_one_revision(store: MetadataStore) -> None:
+    """What changes between two pages is not seen by the second."""
+    for key in ("t/a", "t/b", "t/c", "t/d", "u"):
+        await put(store, key, b"old")
+    first = await store.range("t/", limit=2)
+    assert ([item.key for item in first.items], first.more) == (["t/a", "t/b"], True)
+    await store.txn(then=[Put("t/bb", b"new"), Put("t/c", b"new"), Delete("t/d")])
+    second = await store.range("t/", revision=first.revision, after="t/b", limit=2)
+    assert [(i.key, i.value) for i in second.items] == [("t/c", b"old"), ("t/d", b"old")]
+    assert not second.more
+    now = await store.range("t/", after="t/b", limit=2)
+    assert ([item.key for item in now.items], now.more) == (["t/bb", "t/c"], False)
+    assert (await store.range("t/", after="t/z")).items == ()
+
+
+async def test_range_of_more_keys_than_a_page(store: MetadataStore) -> None:
+    """Whoever wants all gets all."""
+    for first in range(0, 2_300, 100):
+        await store.txn(then=[Put(f"k{first + i:05}", b"") for i in range(100)])
+    found = await store.range("")
+    assert [item.key for item in found.items] == [f"k{i:05}" for i in range(2_300)]
+    assert not found.more
+
+
+async def test_compacted_revisions_are_forgotten(store: MetadataStore) -> None:
+    """They can neither be read nor watched, and whoever asks is told; what follows can."""
+    for value in (b"1", b"2", b"3"):
+        await put(store, "a", value)
+    await store.compact(3)
+    with pytest.raises(CompactedError):
+        await store.range("", revision=2)
+    watch = store.watch("", 2)
+    with pytest.raises(CompactedError) as caught:
+        await take_item(watch)
+    assert caught.value.compacted_revision >= 2
+    assert [item.value for item in (await store.range("", revision=3)).items] == [b"2"]
+    later = store.watch("", 4)
+    await put(store, "a", b"4")
+    assert [event.revision for event in await take(later, 2)] == [4, 5]
+    await later.aclose()
+
+
+async def test_what_cannot_be_compacted(store: MetadataStore) -> None:
+    """The future, and what is forgotten already."""
+    await put(store, "a", b"1")
+    await put(store, "a", b"2")
+    with pytest.raises(FutureRevisionError):
+        await store.compact(4)
+    await store.compact(3)
+    with pytest.raises(CompactedError):
+        await store.compact(2)
+
+
+@pytest.mark.parametrize("bench", ["memory", "sqlite"], indirect=True)
+async def test_a_local_store_forgets_the_past_at_a_restart(bench: Bench) -> None:
+    """Neither read nor watched, but said so."""
     await put(bench.store, "a", b"1")
     await put(bench.store, "a", b"2")
     store = await bench.reopen()
@@ -360,7 +518,7 @@ async def test_forgotten_revisions_are_compacted(bench: Bench) -> None:
         await store.range("", revision=2)
     watch = store.watch("", 2)
     with pytest.raises(CompactedError) as caught:
-        await anext(aiter_of(watch))
+        await take_item(watch)
     assert caught.value.compacted_revision >= 2
     later = store.watch("", revision + 1)
     await put(store, "a", b"3")
@@ -380,21 +538,20 @@ async def test_everything_survives_a_restart(bench: Bench) -> None:
     store = await bench.reopen()
     assert await store.range("") == before
     assert await put(store, "b", b"1") == before.revision + 1
-    assert await store.grant_lease(1000) > lease
+    assert await store.grant_lease(1000) != lease
 
 
 async def test_lease_ends_in_time_and_takes_its_keys(bench: Bench) -> None:
     """All of them in one revision, and nothing else."""
     store = bench.store
-    lease = await store.grant_lease(10_000)
+    lease = await store.grant_lease(bench.lease_ms)
     await put(store, "mine/1", b"x", lease)
     await put(store, "mine/2", b"x", lease)
     await put(store, "other", b"x")
     watch = store.watch("")
-    bench.timer.advance(9_990)
-    await settle()
+    await bench.pass_ms(bench.lease_ms * 0.7)
     assert await store.get("mine/1") is not None
-    bench.timer.advance(20)
+    await bench.pass_ms(bench.lease_ms * 0.4)
     await until_gone(store, "mine/1")
     assert [item.key for item in (await store.range("")).items] == ["other"]
     events = await take(watch, 2)
@@ -411,14 +568,13 @@ async def test_lease_ends_in_time_and_takes_its_keys(bench: Bench) -> None:
 async def test_lease_kept_alive_does_not_end(bench: Bench) -> None:
     """Each call starts its time anew."""
     store = bench.store
-    lease = await store.grant_lease(10_000)
+    lease = await store.grant_lease(bench.lease_ms)
     await put(store, "mine", b"x", lease)
-    for _ in range(5):
-        bench.timer.advance(9_000)
-        assert await store.keep_lease_alive(lease) == 10_000
-    await settle()
+    for _ in range(3):
+        await bench.pass_ms(bench.lease_ms * 0.7)
+        assert await store.keep_lease_alive(lease) == bench.lease_ms
     assert await store.get("mine") is not None
-    bench.timer.advance(10_010)
+    await bench.pass_ms(bench.lease_ms * 1.1)
     await until_gone(store, "mine")
 
 
@@ -450,14 +606,13 @@ async def test_revoked_lease_is_gone(store: MetadataStore) -> None:
 
 async def test_lease_gets_its_full_time_after_a_restart(bench: Bench) -> None:
     """Its holder may still be alive: it is given the chance to say so, and no more."""
-    lease = await bench.store.grant_lease(10_000)
+    lease = await bench.store.grant_lease(bench.lease_ms)
     await put(bench.store, "a", b"x", lease)
-    bench.timer.advance(9_000)
+    await bench.pass_ms(bench.lease_ms * 0.7)
     store = await bench.reopen()
-    bench.timer.advance(9_000)
-    await settle()
+    await bench.pass_ms(bench.lease_ms * 0.7)
     assert await store.get("a") is not None
-    bench.timer.advance(1_010)
+    await bench.pass_ms(bench.lease_ms * 0.4)
     await until_gone(store, "a")
 
 

@@ -6,11 +6,14 @@ watchers see it. A stage that is dropped leaves no trace.
 """
 
 import asyncio
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, islice
+from operator import attrgetter
 
 from broker.controller.store.metadata_store import (
+    Changes,
     CompactedError,
     Compare,
     Delete,
@@ -55,7 +58,8 @@ class KeyspaceWatch:
     def __init__(self, keyspace: "Keyspace", prefix: str, buffer_max: int) -> None:
         self._keyspace = keyspace
         self._prefix = prefix
-        self._buffer: deque[Event] = deque()
+        self._buffer: deque[Changes] = deque()
+        self._buffered = 0
         self._buffer_max = buffer_max
         self._waiter: asyncio.Future[None] | None = None
         self._failure: CompactedError | None = None
@@ -64,7 +68,7 @@ class KeyspaceWatch:
     def __aiter__(self) -> "KeyspaceWatch":
         return self
 
-    async def __anext__(self) -> Event:
+    async def __anext__(self) -> Changes:
         while not self._buffer:
             if self._failure is not None:
                 raise self._failure
@@ -76,7 +80,18 @@ class KeyspaceWatch:
                 await self._waiter
             finally:
                 self._waiter = None
-        return self._buffer.popleft()
+        changes = self._buffer.popleft()
+        self._buffered -= len(changes.events)
+        return changes
+
+    async def request_progress(self) -> None:
+        """Deliver the store's revision behind what is buffered; see `Watch.request_progress`."""
+        revision = self._keyspace.revision
+        if self._closed or self._failure is not None:
+            return
+        if not self._buffer or self._buffer[-1].revision < revision:
+            self._buffer.append(Changes(revision, ()))
+        self._wake()
 
     async def aclose(self) -> None:
         """Stop; the iteration ends."""
@@ -90,14 +105,16 @@ class KeyspaceWatch:
         self._wake()
 
     def offer(self, events: Iterable[Event]) -> None:
-        """Take what lies under the prefix; give up when it does not fit."""
-        for event in events:
-            if not event.key.startswith(self._prefix):
+        """Take what lies under the prefix, a revision at a time; fail when it does not fit."""
+        for revision, changes in groupby(events, key=attrgetter("revision")):
+            taken = tuple(event for event in changes if event.key.startswith(self._prefix))
+            if not taken:
                 continue
-            if len(self._buffer) >= self._buffer_max:
-                self.fail(CompactedError(event.revision))
+            if self._buffered + len(taken) > self._buffer_max:
+                self.fail(CompactedError(revision))
                 return
-            self._buffer.append(event)
+            self._buffer.append(Changes(revision, taken))
+            self._buffered += len(taken)
         if self._buffer:
             self._wake()
 
@@ -167,8 +184,10 @@ class Keyspace:
         """The key as it stands."""
         return self._items.get(key)
 
-    def range(self, prefix: str, revision: int = 0) -> RangeResult:
-        """All keys under `prefix`, now or as of `revision`.
+    def range(
+        self, prefix: str, revision: int = 0, *, after: str = "", limit: int = 0
+    ) -> RangeResult:
+        """The keys under `prefix`, now or as of `revision`, a page or all of them.
 
         Raises:
             CompactedError: The history does not reach back that far.
@@ -179,10 +198,12 @@ class Keyspace:
         if 0 < revision < self.revision:
             if revision < self.compacted_revision:
                 raise CompactedError(self.compacted_revision)
-            return RangeResult(self.revision, self._range_in_the_past(prefix, revision))
-        return RangeResult(
-            self.revision, tuple(self._items[key] for key in self.keys_under(prefix))
-        )
+            past = self._range_in_the_past(prefix, revision)
+            items = (item for item in past if item.key > after)
+        else:
+            items = (self._items[key] for key in self.keys_under(prefix, after))
+        page = tuple(islice(items, limit or None))
+        return RangeResult(self.revision, page, next(items, None) is not None)
 
     def _range_in_the_past(self, prefix: str, revision: int) -> tuple[KeyValue, ...]:
         found = {key: self._items[key] for key in self.keys_under(prefix)}
@@ -196,10 +217,11 @@ class Keyspace:
                     found[event.key] = event.previous
         return tuple(found[key] for key in sorted(found))
 
-    def keys_under(self, prefix: str) -> Iterator[str]:
-        """Existing keys that start with `prefix`, in order."""
+    def keys_under(self, prefix: str, after: str = "") -> Iterator[str]:
+        """Existing keys that start with `prefix`, in order, those behind `after`."""
         keys = self._keys
-        for index in range(bisect_left(keys, prefix), len(keys)):
+        first = max(bisect_left(keys, prefix), bisect_right(keys, after) if after else 0)
+        for index in range(first, len(keys)):
             if not keys[index].startswith(prefix):
                 return
             yield keys[index]
@@ -256,11 +278,26 @@ class Keyspace:
             or self.history_bytes > self._history_bytes_max
         ):
             # Changes of one revision go together: half a transaction must not be readable.
-            self.compacted_revision = self._history[0].revision
-            while self._history and self._history[0].revision == self.compacted_revision:
-                self.history_bytes -= _size_of(self._history.popleft())
+            self._forget(self._history[0].revision)
         for watch in list(self._watches):
             watch.offer(stage.events)
+
+    def compact(self, revision: int) -> None:
+        """Forget what was before `revision`.
+
+        Raises:
+            CompactedError, FutureRevisionError: As `MetadataStore.compact`.
+        """
+        if revision > self.revision:
+            raise FutureRevisionError(f"revision {revision} is after {self.revision}")
+        if revision <= self.compacted_revision:
+            raise CompactedError(self.compacted_revision)
+        self._forget(revision)
+
+    def _forget(self, revision: int) -> None:
+        while self._history and self._history[0].revision <= revision:
+            self.history_bytes -= _size_of(self._history.popleft())
+        self.compacted_revision = revision
 
 
 def _size_of(event: Event) -> int:

@@ -74,10 +74,17 @@ class LocalStore(ABC):
         self._check_open()
         return self._keyspace.get(key)
 
-    async def range(self, prefix: str, *, revision: int = 0) -> RangeResult:
-        """All keys under `prefix`; see `MetadataStore.range`."""
+    async def range(
+        self, prefix: str, *, revision: int = 0, after: str = "", limit: int = 0
+    ) -> RangeResult:
+        """The keys under `prefix`; see `MetadataStore.range`."""
         self._check_open()
-        return self._keyspace.range(prefix, revision)
+        return self._keyspace.range(prefix, revision, after=after, limit=limit)
+
+    async def compact(self, revision: int) -> None:
+        """Forget what was before `revision`; see `MetadataStore.compact`."""
+        self._check_open()
+        self._keyspace.compact(revision)
 
     async def txn(
         self,

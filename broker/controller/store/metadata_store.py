@@ -8,9 +8,9 @@ file of a single node and for an etcd cluster:
 - A key knows the revision that created it, the one that last changed it, and its *version*: 1 when
   created, one more with each put. A key that does not exist compares as 0 in all three.
 - A transaction compares, then does one of two lists of operations, all or nothing.
-- A watch delivers each change once, in order of revision. The past is short: a watch that asks for
-  a revision the store has forgotten, or that does not keep up, ends in `CompactedError`, and its
-  owner lists again.
+- A watch delivers each change once, all changes of one revision together, in order of revision. The
+  past is short: a watch that asks for a revision the store has forgotten, or that does not keep up,
+  ends in `CompactedError`, and its owner lists again.
 - A lease ends when it is revoked or has not been kept alive for its time; keys attached to it are
   deleted in one transaction.
 
@@ -68,7 +68,26 @@ class LeaseNotFoundError(StoreError):
 
 
 class StoreUnavailableError(StoreError):
-    """The store could not commit. Whether the change was made is not known."""
+    """The store could not answer. A change that was asked for has not been made."""
+
+
+class OutcomeUnknownError(StoreUnavailableError):
+    """The answer to a transaction was lost: it may have been made, or may yet be.
+
+    Never to be repeated as it is: `StoreWriter` finds out by a transaction that excludes it.
+    """
+
+
+class StoreDeniedError(StoreError):
+    """The store does not let us do this: name, password, certificate, or its own settings."""
+
+
+class StoreReplacedError(StoreError):
+    """The store is not the one it was: another cluster's, emptied, or restored from a copy.
+
+    Its revisions may name other contents than before, and leader epochs may repeat. Nothing that it
+    says is acted on any more.
+    """
 
 
 class StoreFullError(StoreUnavailableError):
@@ -209,10 +228,14 @@ class TxnResult:
 
 @dataclass(frozen=True, slots=True)
 class RangeResult:
-    """The keys under a prefix, in order, and the store's newest revision when they were read."""
+    """The keys under a prefix, in order, and the store's newest revision when they were read.
+
+    `more`: there are further keys behind the last one; ask again `after` it, at the same revision.
+    """
 
     revision: int
     items: tuple[KeyValue, ...]
+    more: bool = False
 
 
 class EventKind(enum.Enum):
@@ -236,12 +259,31 @@ class Event:
     previous: KeyValue | None
 
 
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """All changes that one revision made under a watched prefix.
+
+    Without events it is *progress*: nothing more comes up to and including `revision`.
+    """
+
+    revision: int
+    events: tuple[Event, ...]
+
+
 class Watch(Protocol):
-    """An async iterator of changes, from the moment `watch` was called; closed by its owner."""
+    """An async iterator of revisions, from the moment `watch` was called; closed by its owner."""
 
     def __aiter__(self) -> "Watch": ...
 
-    async def __anext__(self) -> Event: ...
+    async def __anext__(self) -> Changes: ...
+
+    async def request_progress(self) -> None:
+        """Have the watch deliver progress: the newest revision that the store has shown, or later.
+
+        It comes behind all changes up to there. For who waits for a revision that may have changed
+        nothing under the prefix.
+        """
+        ...
 
     async def aclose(self) -> None:
         """Stop; the iteration ends. Harmless when repeated."""
@@ -255,12 +297,16 @@ class MetadataStore(Protocol):
         """The key as it stands, None when it does not exist."""
         ...
 
-    async def range(self, prefix: str, *, revision: int = 0) -> RangeResult:
-        """All keys that start with `prefix`, in order.
+    async def range(
+        self, prefix: str, *, revision: int = 0, after: str = "", limit: int = 0
+    ) -> RangeResult:
+        """The keys that start with `prefix`, in order; in pages where `limit` is given.
 
         Args:
             prefix: Empty for everything.
             revision: Read as of this revision; 0 is now.
+            after: Begin behind this key; empty: with the first.
+            limit: At most so many keys; 0: all.
 
         Raises:
             CompactedError: The store no longer knows that revision.
@@ -280,21 +326,34 @@ class MetadataStore(Protocol):
             RequestTooLargeError: More than 128 entries in a list, or more than 1.5 MiB.
             DuplicateKeyError: A list changes one key twice.
             LeaseNotFoundError: A put names a lease that has ended.
-            StoreUnavailableError: Not committed as far as is known.
+            StoreUnavailableError: Not committed, and will not be.
+            OutcomeUnknownError: Committed, or not, or it may yet be.
         """
         ...
 
     def watch(self, prefix: str, from_revision: int = 0) -> Watch:
         """Changes of keys under `prefix` with a revision of at least `from_revision`.
 
-        0 means: from the next change on. The buffer is bounded: a watcher that does not keep up
-        gets what was buffered, then `CompactedError` from the iteration, as does one whose first
-        revision is already forgotten.
+        0 means: from the first change on that no answer of this store has shown. The buffer is
+        bounded: a watcher that does not keep up gets what was buffered, then `CompactedError` from
+        the iteration, as does one whose first revision is already forgotten.
+        """
+        ...
+
+    async def compact(self, revision: int) -> None:
+        """Forget what was before `revision`: it can be read and watched from there on.
+
+        Raises:
+            CompactedError: That is forgotten already.
+            FutureRevisionError: It has not happened yet.
         """
         ...
 
     async def grant_lease(self, ttl_ms: int) -> int:
-        """A new lease that lives `ttl_ms` unless kept alive; its id, above 0."""
+        """A new lease that lives `ttl_ms` at least unless kept alive; its id, above 0.
+
+        etcd counts whole seconds and has a least time of its own: `keep_lease_alive` tells.
+        """
         ...
 
     async def keep_lease_alive(self, lease: int) -> int:

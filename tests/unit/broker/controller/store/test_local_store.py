@@ -46,7 +46,7 @@ async def test_nothing_is_visible_before_it_is_durable() -> None:
     assert not writing.done()
     store.gate.set()
     await writing
-    assert (await reading).key == "a"
+    assert [event.key for event in (await reading).events] == ["a"]
     await watch.aclose()
 
 

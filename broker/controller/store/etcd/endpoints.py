@@ -1,0 +1,305 @@
+"""The servers of an etcd cluster: one channel each, deadlines, and the next one when one is away.
+
+gRPC's own choice among several addresses is not used: it waits up to two minutes before it tries an
+address again, and a server that accepts and never answers looks connected to it. Here every call
+has a deadline, a call that misses it makes the next server the one that is asked, and a call is
+made only on a channel that is connected: what is not sent has certainly not been carried out.
+
+All of it lives in the store's own event loop (see `thread.py`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+import grpc
+import grpc.aio
+
+from broker.controller.store.etcd import rpc_pb2 as rpc
+from broker.controller.store.etcd.errors import INVALID_TOKEN, store_error
+from broker.controller.store.metadata_store import (
+    OutcomeUnknownError,
+    StoreError,
+    StoreUnavailableError,
+)
+
+LOGGER = logging.getLogger(__name__)
+
+MESSAGE_BYTES_MAX: Final = 64 << 20
+"""Longest answer that is taken: a page of 1,000 keys of 12 kB has 12 MB."""
+
+CONNECT_MS: Final = 400.0
+"""For a channel to be connected before the next server is tried."""
+
+REQUEST_MS: Final = 2_000.0
+"""For an answer before the next server is tried."""
+
+ATTEMPTS: Final = 2
+"""How often each server is tried before a call counts as failed."""
+
+CHANNEL_OPTIONS: Final = (
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 500),
+    ("grpc.enable_retries", 0),
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 2_000),
+    ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
+    ("grpc.use_local_subchannel_pool", 1),
+)
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class EtcdAccess:
+    """Where etcd is and how to be let in.
+
+    Attributes:
+        endpoints: `host:port` each, in the order in which they are tried.
+        tls: Certificates: of the authority (None: the machine's), own key and own certificate
+            (None: no client certificate), all PEM; None: no encryption.
+        username: Empty: no authentication.
+    """
+
+    endpoints: tuple[str, ...]
+    tls: "TlsFiles | None" = None
+    username: str = ""
+    password: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """Contents of PEM files, None where there is none."""
+
+    authority: bytes | None = None
+    key: bytes | None = field(default=None, repr=False)
+    certificate: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A call of etcd's API: its path and the classes of question and answer."""
+
+    path: str
+    request: Any
+    response: Any
+
+
+RANGE: Final = Method("/etcdserverpb.KV/Range", rpc.RangeRequest, rpc.RangeResponse)
+TXN: Final = Method("/etcdserverpb.KV/Txn", rpc.TxnRequest, rpc.TxnResponse)
+COMPACT: Final = Method("/etcdserverpb.KV/Compact", rpc.CompactionRequest, rpc.CompactionResponse)
+WATCH: Final = Method("/etcdserverpb.Watch/Watch", rpc.WatchRequest, rpc.WatchResponse)
+GRANT: Final = Method(
+    "/etcdserverpb.Lease/LeaseGrant", rpc.LeaseGrantRequest, rpc.LeaseGrantResponse
+)
+REVOKE: Final = Method(
+    "/etcdserverpb.Lease/LeaseRevoke", rpc.LeaseRevokeRequest, rpc.LeaseRevokeResponse
+)
+KEEP_ALIVE: Final = Method(
+    "/etcdserverpb.Lease/LeaseKeepAlive", rpc.LeaseKeepAliveRequest, rpc.LeaseKeepAliveResponse
+)
+STATUS: Final = Method("/etcdserverpb.Maintenance/Status", rpc.StatusRequest, rpc.StatusResponse)
+AUTHENTICATE: Final = Method(
+    "/etcdserverpb.Auth/Authenticate", rpc.AuthenticateRequest, rpc.AuthenticateResponse
+)
+
+
+class Endpoints:
+    """Channels to the servers, of which one at a time is asked. Event loop of the store only."""
+
+    def __init__(self, access: EtcdAccess) -> None:
+        if not access.endpoints:
+            raise ValueError("etcd without an endpoint")
+        self._access = access
+        self._channels = [self._open(endpoint) for endpoint in access.endpoints]
+        self._current = 0
+        self._token = ""
+        self.failovers = 0
+
+    def _open(self, endpoint: str) -> grpc.aio.Channel:
+        tls = self._access.tls
+        if tls is None:
+            return grpc.aio.insecure_channel(endpoint, options=CHANNEL_OPTIONS)
+        credentials = grpc.ssl_channel_credentials(tls.authority, tls.key, tls.certificate)
+        return grpc.aio.secure_channel(endpoint, credentials, options=CHANNEL_OPTIONS)
+
+    @property
+    def current(self) -> int:
+        """Number of the server that is asked now."""
+        return self._current
+
+    def name(self, number: int) -> str:
+        """Its address."""
+        return self._access.endpoints[number]
+
+    def leave(self, number: int, reason: str) -> None:
+        """Ask the next server from now on, unless `number` has been left already."""
+        if number != self._current or len(self._channels) == 1:
+            return
+        self._current = (number + 1) % len(self._channels)
+        self.failovers += 1
+        LOGGER.warning(
+            "etcd endpoint failed, using the next one endpoint=%s next=%s reason=%s",
+            self.name(number),
+            self.name(self._current),
+            reason,
+        )
+
+    async def call(
+        self,
+        method: Method,
+        request: Any,
+        *,
+        repeat: bool,
+        deadline_ms: float = REQUEST_MS,
+    ) -> Any:
+        """One question, one answer, from whichever server gives it in time.
+
+        Args:
+            method: What is called.
+            request: Its message.
+            repeat: Ask again when the answer is lost: for what changes nothing, or may be done
+                twice.
+            deadline_ms: For each attempt.
+
+        Raises:
+            StoreUnavailableError: No server could be reached, or none answered what may be
+                repeated.
+            OutcomeUnknownError: It was sent and not answered, and is not to be repeated.
+            StoreError: etcd refused it, see `errors`.
+        """
+
+        async def ask(channel: grpc.aio.Channel, metadata: Sequence[tuple[str, str]]) -> Any:
+            send = channel.unary_unary(
+                method.path, method.request.SerializeToString, method.response.FromString
+            )
+            return await send(request, timeout=deadline_ms / 1000, metadata=metadata)
+
+        return await self.attempt(ask, repeat=repeat)
+
+    async def keep_alive(self, lease: int, deadline_ms: float) -> rpc.LeaseKeepAliveResponse:
+        """Renew a lease once, on a stream of its own: one that was given up is out of step."""
+
+        async def ask(
+            channel: grpc.aio.Channel, metadata: Sequence[tuple[str, str]]
+        ) -> rpc.LeaseKeepAliveResponse:
+            stream = self.stream(KEEP_ALIVE, channel, metadata, deadline_ms)
+            try:
+                await stream.write(rpc.LeaseKeepAliveRequest(ID=lease))
+                answer = await stream.read()
+            finally:
+                stream.cancel()
+            if not isinstance(answer, rpc.LeaseKeepAliveResponse):
+                raise StoreUnavailableError("etcd ended a renewal without an answer")
+            return answer
+
+        answer: rpc.LeaseKeepAliveResponse = await self.attempt(ask, repeat=True)
+        return answer
+
+    async def attempt(
+        self,
+        ask: Callable[[grpc.aio.Channel, Sequence[tuple[str, str]]], Awaitable[_T]],
+        *,
+        repeat: bool,
+    ) -> _T:
+        """Run `ask` on a connected channel; on the next one when it fails; see `call`."""
+        failure: StoreError = StoreUnavailableError("no etcd endpoint can be reached")
+        renewed = False
+        attempts = ATTEMPTS * len(self._channels)
+        while attempts > 0:
+            attempts -= 1
+            number = self._current
+            if not await self._connected(number):
+                failure = StoreUnavailableError(f"etcd {self.name(number)} cannot be reached")
+                self.leave(number, "no connection")
+                continue
+            try:
+                return await ask(self._channels[number], await self.metadata())
+            except grpc.aio.AioRpcError as error:
+                details = error.details() or ""
+                if INVALID_TOKEN in details and not renewed:
+                    # Refused before it was looked at: the token has ended, or etcd was restarted.
+                    self._token, renewed = "", True
+                    attempts += 1
+                    continue
+                failure = store_error(error.code(), details, self.name(number))
+            except StoreUnavailableError as error:
+                failure = error
+            if not isinstance(failure, OutcomeUnknownError | StoreUnavailableError):
+                raise failure
+            self.leave(number, str(failure))
+            if isinstance(failure, OutcomeUnknownError) and not repeat:
+                raise failure
+        if isinstance(failure, OutcomeUnknownError):
+            raise StoreUnavailableError(str(failure)) from failure
+        raise failure
+
+    async def metadata(self) -> Sequence[tuple[str, str]]:
+        """What goes with each call: the token of our name, if there is one."""
+        if not self._access.username:
+            return ()
+        if not self._token:
+            send = self._channels[self._current].unary_unary(
+                AUTHENTICATE.path,
+                rpc.AuthenticateRequest.SerializeToString,
+                rpc.AuthenticateResponse.FromString,
+            )
+            answer = await send(
+                rpc.AuthenticateRequest(name=self._access.username, password=self._access.password),
+                timeout=REQUEST_MS / 1000,
+            )
+            self._token = answer.token
+        return (("token", self._token),)
+
+    def forget_token(self) -> None:
+        """Authenticate again before the next call."""
+        self._token = ""
+
+    def stream(
+        self,
+        method: Method,
+        channel: grpc.aio.Channel,
+        metadata: Sequence[tuple[str, str]],
+        deadline_ms: float | None = None,
+    ) -> Any:
+        """A stream each way on one server."""
+        begin = channel.stream_stream(
+            method.path, method.request.SerializeToString, method.response.FromString
+        )
+        timeout = None if deadline_ms is None else deadline_ms / 1000
+        return begin(timeout=timeout, metadata=metadata)
+
+    async def connected_channel(self) -> tuple[int, grpc.aio.Channel]:
+        """The server that is asked now, connected.
+
+        Raises:
+            StoreUnavailableError: It cannot be reached; the next one is asked from now on.
+        """
+        number = self._current
+        if not await self._connected(number):
+            self.leave(number, "no connection")
+            raise StoreUnavailableError(f"etcd {self.name(number)} cannot be reached")
+        return number, self._channels[number]
+
+    async def _connected(self, number: int) -> bool:
+        channel = self._channels[number]
+        loop = asyncio.get_running_loop()
+        until = loop.time() + CONNECT_MS / 1000
+        while True:
+            state = channel.get_state(try_to_connect=True)
+            if state is grpc.ChannelConnectivity.READY:
+                return True
+            left = until - loop.time()
+            if left <= 0 or state is grpc.ChannelConnectivity.SHUTDOWN:
+                return False
+            try:
+                await asyncio.wait_for(channel.wait_for_state_change(state), left)
+            except TimeoutError:
+                return False
+
+    async def aclose(self) -> None:
+        """Close all channels; what is under way ends."""
+        await asyncio.gather(*(channel.close() for channel in self._channels))

@@ -1,0 +1,247 @@
+"""The metadata store of a cluster: `MetadataStore` on etcd's gRPC API.
+
+    caller (data loop) ──> StoreThread ──> Endpoints ──> one etcd server at a time
+    EtcdWatch <── changes, one item per revision ──┘
+
+Reads and transactions are linearizable. A transaction whose answer is lost is never sent again: it
+ends in `OutcomeUnknownError`. Every answer's cluster id and revision are compared with those of
+before: a store that has been emptied, restored or exchanged is refused from then on.
+
+Supported: etcd 3.4.25 and later of 3.4, 3.5.8 and later, 3.6, 3.7: older ones may report a watch's
+progress before its changes (etcd #15220).
+"""
+
+import logging
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from broker.controller.store.etcd import rpc_pb2 as rpc
+from broker.controller.store.etcd.endpoints import (
+    COMPACT,
+    GRANT,
+    RANGE,
+    REVOKE,
+    STATUS,
+    TXN,
+    Endpoints,
+    EtcdAccess,
+)
+from broker.controller.store.etcd.messages import Messages
+from broker.controller.store.etcd.thread import StoreThread
+from broker.controller.store.etcd.watcher import EtcdWatch
+from broker.controller.store.metadata_store import (
+    Compare,
+    KeyValue,
+    LeaseNotFoundError,
+    Operation,
+    RangeResult,
+    StoreClosedError,
+    StoreDeniedError,
+    StoreReplacedError,
+    TxnResult,
+    check_limits,
+)
+
+LOGGER = logging.getLogger(__name__)
+
+RENEWAL_MS: Final = 400.0
+"""For the answer to a lease's renewal before the next server is asked."""
+
+PAGE_KEYS: Final = 1_000
+"""Keys that are asked for at once: an answer of 12 kB each is below a tenth of what is taken."""
+
+LINEARIZABLE: Final = frozenset({RANGE, TXN})
+"""Calls whose answer shows every change that was acknowledged before they were sent."""
+
+LEAST_RELEASES: Final = {(3, 4): 25, (3, 5): 8}
+"""Oldest patch of a line that reports progress behind the changes; later lines all do."""
+
+
+class EtcdStore:
+    """A `MetadataStore` in etcd; opened with `EtcdStore.open`, closed by its owner."""
+
+    def __init__(self, thread: StoreThread, endpoints: Endpoints, prefix: str) -> None:
+        self._thread = thread
+        self._endpoints = endpoints
+        self._messages = Messages(prefix)
+        self._watches: set[EtcdWatch] = set()
+        self._closed = False
+        self._cluster_id = 0
+        self._revision = 0
+        self._replaced = ""
+
+    @classmethod
+    async def open(
+        cls, access: EtcdAccess, *, prefix: str = "/varve/", floor_revision: int = 0
+    ) -> "EtcdStore":
+        """Connect, and see what is there.
+
+        Args:
+            access: Where etcd is.
+            prefix: Before every key; what of etcd is Varve's.
+            floor_revision: The highest revision that was ever seen in this store.
+
+        Raises:
+            StoreUnavailableError: No server answers.
+            StoreDeniedError: Not let in, or a release that is too old.
+            StoreReplacedError: The store is behind `floor_revision`.
+        """
+        thread = StoreThread()
+
+        async def connect() -> Endpoints:
+            return Endpoints(access)
+
+        store = None
+        try:
+            store = cls(thread, await thread.run(connect()), prefix)
+            store._revision = floor_revision
+            await store._greet()
+        except BaseException:
+            if store is not None:
+                await store.aclose()
+            else:
+                thread.stop()
+            raise
+        return store
+
+    async def _greet(self) -> None:
+        status = await self._call(STATUS, rpc.StatusRequest(), repeat=True)
+        _check_release(status.version)
+        # A linearizable read: its revision is not behind any that was ever acknowledged.
+        await self.range("", limit=1)
+
+    @property
+    def revision(self) -> int:
+        """The newest revision that an answer has shown."""
+        return self._revision
+
+    @property
+    def cluster_id(self) -> int:
+        """The id of etcd's cluster: made anew when a member is restored from a copy."""
+        return self._cluster_id
+
+    @property
+    def failovers(self) -> int:
+        """How often a server was left for the next one."""
+        return self._endpoints.failovers
+
+    async def get(self, key: str) -> KeyValue | None:
+        """The key as it stands."""
+        answer = await self._call(RANGE, rpc.RangeRequest(key=self._messages.key(key)), repeat=True)
+        items = self._messages.items(answer.kvs)
+        return items[0] if items else None
+
+    async def range(
+        self, prefix: str, *, revision: int = 0, after: str = "", limit: int = 0
+    ) -> RangeResult:
+        """The keys under `prefix`; see `MetadataStore.range`."""
+        found: list[KeyValue] = []
+        newest = 0
+        while True:
+            first, end = self._messages.span(prefix, after)
+            page = min(PAGE_KEYS, limit - len(found)) if limit else PAGE_KEYS
+            request = rpc.RangeRequest(key=first, range_end=end, limit=page, revision=revision)
+            answer = await self._call(RANGE, request, repeat=True)
+            # All pages show one revision, the first one's; it is also what the result is of.
+            newest = newest or answer.header.revision
+            revision = revision or newest
+            found.extend(self._messages.items(answer.kvs))
+            if not answer.more or (limit and len(found) >= limit):
+                return RangeResult(newest, tuple(found), answer.more)
+            after = found[-1].key
+
+    async def txn(
+        self,
+        compare: Sequence[Compare] = (),
+        then: Sequence[Operation] = (),
+        otherwise: Sequence[Operation] = (),
+    ) -> TxnResult:
+        """Compare, then change; see `MetadataStore.txn`."""
+        check_limits(compare, then, otherwise)
+        request = self._messages.txn(compare, then, otherwise)
+        return self._messages.result(await self._call(TXN, request, repeat=False))
+
+    def watch(self, prefix: str, from_revision: int = 0) -> EtcdWatch:
+        """Changes under `prefix`; see `MetadataStore.watch`."""
+        self._check_open()
+        # Revision 0 would mean "now" to etcd, which is later than the call.
+        first = from_revision or self._revision + 1
+        watch = EtcdWatch(
+            prefix, first, self._endpoints, self._messages, self._thread, lambda: self._revision
+        )
+        self._watches = {other for other in self._watches if not other.is_over}
+        self._watches.add(watch)
+        return watch
+
+    async def compact(self, revision: int) -> None:
+        """Forget what was before `revision`; see `MetadataStore.compact`."""
+        await self._call(COMPACT, rpc.CompactionRequest(revision=revision), repeat=True)
+
+    async def grant_lease(self, ttl_ms: int) -> int:
+        """A new lease; see `MetadataStore.grant_lease`."""
+        if ttl_ms <= 0:
+            raise ValueError(f"a lease of {ttl_ms} ms")
+        request = rpc.LeaseGrantRequest(TTL=-(-ttl_ms // 1000))
+        return int((await self._call(GRANT, request, repeat=True)).ID)
+
+    async def keep_lease_alive(self, lease: int) -> int:
+        """Start the lease's time anew; see `MetadataStore.keep_lease_alive`."""
+        self._check_open()
+        answer = await self._thread.run(self._endpoints.keep_alive(lease, RENEWAL_MS))
+        self._note(answer.header)
+        if answer.TTL <= 0:
+            raise LeaseNotFoundError(f"lease {lease:x} does not exist")
+        return int(answer.TTL) * 1000
+
+    async def revoke_lease(self, lease: int) -> None:
+        """End the lease and delete its keys; see `MetadataStore.revoke_lease`."""
+        await self._call(REVOKE, rpc.LeaseRevokeRequest(ID=lease), repeat=True)
+
+    async def aclose(self) -> None:
+        """End all watches and connections. Transactions under way are left to etcd."""
+        if self._closed:
+            return
+        self._closed = True
+        for watch in self._watches:
+            watch.close()
+        self._watches.clear()
+        await self._thread.run(self._endpoints.aclose())
+        self._thread.stop()
+
+    async def _call(self, method: Any, request: Any, *, repeat: bool) -> Any:
+        self._check_open()
+        # What had been shown before a linearizable call was sent, its answer is not behind of.
+        floor = self._revision if method in LINEARIZABLE else 0
+        answer = await self._thread.run(self._endpoints.call(method, request, repeat=repeat))
+        self._note(answer.header, floor)
+        return answer
+
+    def _note(self, header: rpc.ResponseHeader, floor: int = 0) -> None:
+        cluster_id = header.cluster_id
+        if self._cluster_id and cluster_id != self._cluster_id:
+            self._replaced = f"etcd cluster {cluster_id:x} answers in place of {self._cluster_id:x}"
+        elif header.revision < floor:
+            self._replaced = (
+                f"etcd is at revision {header.revision} and has been at {floor}: "
+                "restored from a copy, or emptied"
+            )
+        self._cluster_id = self._cluster_id or cluster_id
+        self._revision = max(self._revision, header.revision)
+        self._check_open()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosedError("the metadata store is closed")
+        if self._replaced:
+            raise StoreReplacedError(self._replaced)
+
+
+def _check_release(version: str) -> None:
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    if found is None:
+        LOGGER.warning("etcd of unknown release version=%s", version)
+        return
+    major, minor, patch = map(int, found.groups())
+    if (major, minor) < min(LEAST_RELEASES) or patch < LEAST_RELEASES.get((major, minor), 0):
+        raise StoreDeniedError(f"etcd {version} is too old: 3.4.25, 3.5.8, 3.6 or later is needed")

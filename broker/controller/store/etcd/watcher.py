@@ -1,0 +1,271 @@
+"""A watch on etcd that outlives connections and servers.
+
+    open stream ──> create (from the next revision) ──> created ──> changes, progress
+        ^                                                   │
+        └── next server, 100 to 500 ms later <── broken, or silent for SILENCE_MS
+
+- It goes on at the revision behind the last one that was delivered: nothing is missed or doubled.
+- A response may be a fragment: events of one revision are joined before they are delivered.
+- The server is asked for its progress every PROGRESS_MS: one that accepts and says nothing is left.
+- If etcd has compacted what is next, the watch ends in `CompactedError`; its owner lists again.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Final
+
+import grpc.aio
+
+from broker.controller.store.etcd import rpc_pb2 as rpc
+from broker.controller.store.etcd.endpoints import WATCH, Endpoints
+from broker.controller.store.etcd.errors import INVALID_TOKEN
+from broker.controller.store.etcd.messages import Messages
+from broker.controller.store.etcd.thread import StoreThread
+from broker.controller.store.metadata_store import (
+    Changes,
+    CompactedError,
+    Event,
+    StoreError,
+    StoreUnavailableError,
+)
+
+LOGGER = logging.getLogger(__name__)
+
+BUFFER_EVENTS_MAX: Final = 4096
+"""Changes kept for one watcher that does not read; one more and it has to list again."""
+
+PROGRESS_MS: Final = 1_000.0
+
+BEHIND_MS: Final = 50.0
+"""Before a server that has not seen a revision yet is asked for its progress again."""
+
+SILENCE_MS: Final = 3_000.0
+
+BACKOFF_MS: Final = (100.0, 200.0, 500.0)
+
+
+class EtcdWatch:
+    """A `Watch` on etcd: an iterator in the data loop, fed by a stream in the store's."""
+
+    def __init__(
+        self,
+        prefix: str,
+        from_revision: int,
+        endpoints: Endpoints,
+        messages: Messages,
+        thread: StoreThread,
+        shown_revision: Callable[[], int],
+    ) -> None:
+        """Begin to watch.
+
+        Args:
+            prefix: What of the store.
+            from_revision: The first that is delivered, above 0.
+            endpoints: Where it is.
+            messages: What its keys are called there.
+            thread: Where the stream lives.
+            shown_revision: The newest that an answer of the store has shown.
+        """
+        self._prefix = prefix
+        self._loop = asyncio.get_running_loop()
+        self._buffer: deque[Changes] = deque()
+        self._buffered = 0
+        self._waiter: asyncio.Future[None] | None = None
+        self._failure: StoreError | None = None
+        self._closed = False
+        self._thread = thread
+        self._shown_revision = shown_revision
+        self._stream = _WatchStream(self, from_revision, endpoints, messages)
+        self._task = asyncio.run_coroutine_threadsafe(self._stream.run(), thread.loop)
+
+    @property
+    def prefix(self) -> str:
+        """What is watched."""
+        return self._prefix
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is delivered."""
+        return self._closed or self._failure is not None
+
+    def __aiter__(self) -> "EtcdWatch":
+        return self
+
+    async def __anext__(self) -> Changes:
+        while not self._buffer:
+            if self._failure is not None:
+                raise self._failure
+            if self._closed:
+                raise StopAsyncIteration
+            assert self._waiter is None, "one reader per watch"
+            self._waiter = self._loop.create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        changes = self._buffer.popleft()
+        self._buffered -= len(changes.events)
+        return changes
+
+    async def request_progress(self) -> None:
+        """Have progress delivered; see `Watch.request_progress`."""
+        self._thread.loop.call_soon_threadsafe(self._stream.want_progress, self._shown_revision())
+
+    async def aclose(self) -> None:
+        """Stop; the iteration ends."""
+        self.close()
+
+    def close(self) -> None:
+        """Stop; what is still buffered is forgotten."""
+        self._closed = True
+        self._buffer.clear()
+        self._task.cancel()
+        self._wake()
+
+    def deliver(self, changes: Changes) -> None:
+        """Hand over to the data loop. Called in the store's loop."""
+        self._loop.call_soon_threadsafe(self._take, changes)
+
+    def fail(self, failure: StoreError) -> None:
+        """End the iteration behind what is buffered. Called in the store's loop."""
+        self._loop.call_soon_threadsafe(self._fail, failure)
+
+    def _take(self, changes: Changes) -> None:
+        if self._closed or self._failure is not None:
+            return
+        if self._buffered + len(changes.events) > BUFFER_EVENTS_MAX:
+            self._task.cancel()
+            self._fail(CompactedError(changes.revision))
+            return
+        if not changes.events and self._buffer and not self._buffer[-1].events:
+            # One progress takes the place of another: what nobody reads does not grow.
+            self._buffer.pop()
+        self._buffer.append(changes)
+        self._buffered += len(changes.events)
+        self._wake()
+
+    def _fail(self, failure: StoreError) -> None:
+        self._failure = failure
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+class _WatchStream:
+    """The stream of one watch, opened again and again. Event loop of the store only."""
+
+    def __init__(
+        self, watch: EtcdWatch, next_revision: int, endpoints: Endpoints, messages: Messages
+    ) -> None:
+        self._watch = watch
+        # The next revision that is not delivered, and the one to open a new stream at: behind a
+        # progress, too, so that it is not compacted while nothing happens under the prefix.
+        self._next = next_revision
+        self._resume = next_revision
+        self._endpoints = endpoints
+        self._messages = messages
+        self._events: list[Event] = []
+        self._wanted = 0
+        self._due = asyncio.Event()
+
+    def want_progress(self, revision: int) -> None:
+        """Deliver the next progress of at least `revision`, and ask for it."""
+        self._wanted = max(revision, self._wanted)
+        self._due.set()
+
+    async def run(self) -> None:
+        """Until the watch is closed or its history is gone."""
+        failures = 0
+        while True:
+            number = self._endpoints.current
+            before = self._resume
+            try:
+                await self._follow()
+            except CompactedError as failure:
+                self._watch.fail(failure)
+                return
+            except StoreError as error:
+                reason = str(error)
+            except grpc.aio.AioRpcError as error:
+                if INVALID_TOKEN in (error.details() or ""):
+                    self._endpoints.forget_token()
+                reason = f"{error.details()} ({error.code().name})"
+            except TimeoutError:
+                reason = f"silent for {SILENCE_MS:.0f} ms"
+            self._endpoints.leave(number, f"watch: {reason}")
+            failures = 0 if self._resume > before else failures + 1
+            await asyncio.sleep(BACKOFF_MS[min(failures, len(BACKOFF_MS) - 1)] / 1000)
+
+    async def _follow(self) -> None:
+        _, channel = await self._endpoints.connected_channel()
+        stream = self._endpoints.stream(WATCH, channel, await self._endpoints.metadata())
+        self._events.clear()
+        asking: asyncio.Task[None] | None = None
+        try:
+            first, end = self._messages.span(self._watch.prefix)
+            create = rpc.WatchCreateRequest(
+                key=first,
+                range_end=end,
+                start_revision=self._resume,
+                prev_kv=True,
+                fragment=True,
+            )
+            await stream.write(rpc.WatchRequest(create_request=create))
+            asking = asyncio.ensure_future(self._ask_for_progress(stream))
+            while True:
+                response = await asyncio.wait_for(stream.read(), SILENCE_MS / 1000)
+                if not isinstance(response, rpc.WatchResponse):
+                    raise StoreUnavailableError("etcd ended a watch")
+                self._handle(response)
+        finally:
+            if asking is not None:
+                asking.cancel()
+            stream.cancel()
+
+    async def _ask_for_progress(self, stream: Any) -> None:
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._due.wait(), PROGRESS_MS / 1000)
+            self._due.clear()
+            request = rpc.WatchRequest(progress_request=rpc.WatchProgressRequest())
+            await stream.write(request)
+
+    def _handle(self, response: rpc.WatchResponse) -> None:
+        if response.canceled:
+            if response.compact_revision:
+                raise CompactedError(response.compact_revision)
+            raise StoreUnavailableError(f"etcd cancelled a watch: {response.cancel_reason}")
+        if response.created:
+            return
+        if not response.events and not response.fragment and not self._events:
+            self._progress(response.header.revision)
+            return
+        self._events.extend(map(self._messages.event, response.events))
+        if not response.fragment:
+            self._deliver(self._events)
+            self._events = []
+
+    def _progress(self, revision: int) -> None:
+        self._resume = max(self._resume, revision + 1)
+        if not self._wanted:
+            return
+        if revision < self._wanted:
+            # A server that is behind the one that has answered: ask again.
+            asyncio.get_running_loop().call_later(BEHIND_MS / 1000, self._due.set)
+            return
+        self._wanted = 0
+        self._watch.deliver(Changes(revision, ()))
+
+    def _deliver(self, events: Sequence[Event]) -> None:
+        for revision, changes in groupby(events, key=attrgetter("revision")):
+            if revision >= self._next:
+                self._next = revision + 1
+                self._resume = max(self._resume, self._next)
+                self._watch.deliver(Changes(revision, tuple(changes)))

@@ -1,0 +1,289 @@
+"""A metadata store on etcd while its servers are killed, stopped, restarted, emptied or closed."""
+
+import asyncio
+import contextlib
+import shutil
+import urllib.request
+from collections.abc import AsyncIterator, Iterator
+from http import HTTPStatus
+from pathlib import Path
+
+import pytest
+
+from broker.controller.store.etcd.endpoints import REQUEST_MS, EtcdAccess, TlsFiles
+from broker.controller.store.etcd.etcd_store import EtcdStore
+from broker.controller.store.metadata_store import (
+    CompactedError,
+    OutcomeUnknownError,
+    Put,
+    StoreDeniedError,
+    StoreReplacedError,
+    StoreUnavailableError,
+    Watch,
+    key_absent,
+)
+from broker.controller.store.write_sequence import WriteSequence
+from broker.runtime.timer import TimerWheel
+from storage.environment.clock import SystemClock
+from tests.harness.certificates import make_certificate
+from tests.harness.etcd import EtcdCluster, EtcdServer, etcd_or_skip, open_etcd
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[EtcdServer]:
+    server = EtcdServer(etcd_or_skip(), tmp_path)
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[EtcdCluster]:
+    cluster = EtcdCluster(etcd_or_skip(), tmp_path)
+    cluster.start()
+    yield cluster
+    cluster.kill()
+
+
+@contextlib.asynccontextmanager
+async def opened(*endpoints: str, floor_revision: int = 0) -> AsyncIterator[EtcdStore]:
+    store = await open_etcd(EtcdAccess(endpoints), floor_revision=floor_revision)
+    try:
+        yield store
+    finally:
+        await store.aclose()
+
+
+async def write(store: EtcdStore, key: str, value: bytes = b"x") -> int:
+    """As a caller does that may repeat: it compares first, and reads after an unknown outcome."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                result = await store.txn([key_absent(key)], [Put(key, value)])
+                if result.succeeded:
+                    return result.revision
+            except StoreUnavailableError:
+                await asyncio.sleep(0.05)
+            with contextlib.suppress(StoreUnavailableError):
+                item = await store.get(key)
+                if item is not None:
+                    return item.mod_revision
+
+
+async def follow(watch: Watch, last: str) -> list[str]:
+    """Keys in the order in which the watch delivers them, up to `last`."""
+    keys: list[str] = []
+    async with asyncio.timeout(60):
+        async for changes in watch:
+            keys.extend(event.key for event in changes.events)
+            if last in keys:
+                break
+    return keys
+
+
+async def test_a_watch_misses_and_doubles_nothing_over_restarts(server: EtcdServer) -> None:
+    """Each connection ends with the server; the watch goes on behind what it has delivered."""
+    async with opened(server.endpoint) as store:
+        watch = store.watch("k/")
+        following = asyncio.ensure_future(follow(watch, "k/029"))
+        for number in range(30):
+            if number % 10 == 5:
+                server.kill()
+                server.start()
+            await write(store, f"k/{number:03}")
+        assert await following == [f"k/{number:03}" for number in range(30)]
+        await watch.aclose()
+
+
+async def test_while_the_server_is_away_calls_fail_and_the_next_ones_work(
+    server: EtcdServer,
+) -> None:
+    """A refused connection is certain: nothing was sent, nothing is unknown."""
+    async with opened(server.endpoint) as store:
+        await write(store, "a")
+        server.kill()
+        for _ in range(2):
+            with pytest.raises(StoreUnavailableError) as caught:
+                await store.txn(then=[Put("b", b"x")])
+        assert not isinstance(caught.value, OutcomeUnknownError)
+        server.start()
+        await write(store, "c")
+        assert await store.get("b") is None
+
+
+async def test_a_transaction_without_an_answer_is_neither_repeated_nor_guessed(
+    server: EtcdServer,
+) -> None:
+    """It lies in a server that stands still, which may carry it out or not when it goes on."""
+    async with opened(server.endpoint) as store:
+        await write(store, "a")
+        server.pause()
+        with pytest.raises(OutcomeUnknownError):
+            await store.txn(then=[Put("a", b"late")])
+        server.resume()
+        await write(store, "b")
+
+
+async def test_a_sequence_of_writes_finds_out_what_became_of_each(server: EtcdServer) -> None:
+    """What it says of a transaction whose answer was lost is what the store says ever after."""
+    async with opened(server.endpoint) as store:
+        timer = TimerWheel(asyncio.get_running_loop(), SystemClock())
+        writes = WriteSequence(store, "sequence", "w1", timer)
+        ends = []
+        for number in range(4):
+            await writes.txn(then=[Put("a", b"before")])
+            server.pause()
+            task = asyncio.ensure_future(writes.txn(then=[Put("a", b"%d" % number)]))
+            await asyncio.sleep(REQUEST_MS / 1000 * 1.2)
+            server.resume()
+            try:
+                made = (await task).succeeded
+            except StoreUnavailableError:
+                made = False
+            for _ in range(10):
+                item = await store.get("a")
+                assert item is not None
+                assert (item.value == b"%d" % number) is made
+                await asyncio.sleep(0.05)
+            ends.append(made)
+        assert len(ends) == 4
+
+
+async def test_a_member_that_hangs_is_left_for_another(cluster: EtcdCluster) -> None:
+    """It accepts connections and answers nothing; a renewal costs 400 ms, no lease."""
+    async with opened(*cluster.endpoints) as store:
+        lease = await store.grant_lease(5_000)
+        await store.txn(then=[Put("live", b"x", lease)])
+        watch = store.watch("")
+        cluster.members[0].pause()
+        async with asyncio.timeout(20):
+            while True:
+                with contextlib.suppress(StoreUnavailableError):
+                    await store.keep_lease_alive(lease)
+                    break
+        assert store.failovers >= 1
+        await write(store, "other")
+        assert await follow(watch, "other") == ["other"]
+        assert await store.get("live") is not None
+        cluster.members[0].resume()
+        await watch.aclose()
+
+
+async def test_killed_members_one_after_the_other_lose_nothing(cluster: EtcdCluster) -> None:
+    """Whichever it is that leads."""
+    async with opened(*cluster.endpoints) as store:
+        watch = store.watch("k/")
+        following = asyncio.ensure_future(follow(watch, "k/029"))
+        for number in range(30):
+            if number % 10 == 5:
+                cluster.members[number // 10].kill()
+            if number % 10 == 9:
+                cluster.members[number // 10].start()
+            await write(store, f"k/{number:03}")
+        assert await following == [f"k/{number:03}" for number in range(30)]
+        assert len((await store.range("k/")).items) == 30
+        await watch.aclose()
+
+
+async def test_who_was_away_over_a_compaction_lists_again(server: EtcdServer) -> None:
+    """The watch says so in place of going on behind the gap."""
+    async with opened(server.endpoint) as reader, opened(server.endpoint) as writer:
+        watch = reader.watch("", 2)
+        await write(writer, "a")
+        assert await follow(watch, "a") == ["a"]
+        await watch.aclose()
+        for number in range(5):
+            await write(writer, f"b{number}")
+        await writer.compact(5)
+        behind = reader.watch("", 3)
+        with pytest.raises(CompactedError):
+            await follow(behind, "none")
+
+
+async def test_an_emptied_store_is_refused(server: EtcdServer) -> None:
+    """Its revisions begin again: what they name is not what they named."""
+    async with opened(server.endpoint) as store:
+        for number in range(5):
+            await write(store, f"k{number}")
+        seen = store.revision
+        server.kill()
+        shutil.rmtree(server.data)
+        server.start()
+        with pytest.raises(StoreReplacedError):
+            await write(store, "more")
+        with pytest.raises(StoreReplacedError):
+            await store.get("k0")
+    with pytest.raises(StoreReplacedError):
+        await open_etcd(EtcdAccess((server.endpoint,)), floor_revision=seen)
+
+
+async def test_an_older_copy_of_the_store_is_refused(server: EtcdServer, tmp_path: Path) -> None:
+    """The same cluster, at a revision that has been left behind."""
+    async with opened(server.endpoint) as store:
+        await write(store, "a")
+        server.kill()
+        shutil.copytree(server.data, tmp_path / "copy")
+        server.start()
+        for number in range(3):
+            await write(store, f"b{number}")
+        server.kill()
+        shutil.rmtree(server.data)
+        shutil.copytree(tmp_path / "copy", server.data)
+        server.start()
+        with pytest.raises(StoreReplacedError):
+            await write(store, "c")
+
+
+async def test_names_and_passwords(server: EtcdServer) -> None:
+    """Without them, or with wrong ones, the store is closed; a token that ends is renewed."""
+    async with opened(server.endpoint) as store:
+        await write(store, "a")
+    endpoint = server.endpoint
+    for request in (
+        ("auth/user/add", '{"name": "root", "password": "sesame"}'),
+        ("auth/user/grant", '{"user": "root", "role": "root"}'),
+        ("auth/enable", "{}"),
+    ):
+        post(endpoint, *request)
+    with pytest.raises(StoreDeniedError):
+        await open_etcd(EtcdAccess((endpoint,)))
+    with pytest.raises(StoreDeniedError):
+        await open_etcd(EtcdAccess((endpoint,), username="root", password="wrong"))
+    access = EtcdAccess((endpoint,), username="root", password="sesame")
+    assert "sesame" not in repr(access)
+    store = await open_etcd(access)
+    watch = store.watch("")
+    await write(store, "b")
+    # Tokens are in the server's memory.
+    server.kill()
+    server.start()
+    await write(store, "c")
+    assert await follow(watch, "c") == ["b", "c"]
+    await store.aclose()
+
+
+def post(endpoint: str, call: str, body: str) -> None:
+    """By etcd's JSON gateway, which only tests use."""
+    url = f"http://{endpoint}/v3/{call}"
+    with urllib.request.urlopen(url, body.encode(), timeout=20) as response:
+        assert response.status == HTTPStatus.OK
+
+
+async def test_encrypted_connections(tmp_path: Path) -> None:
+    """To a server whose certificate our authority has signed, and to no other."""
+    program = etcd_or_skip()
+    key, certificate = make_certificate(tmp_path)
+    files = ("--cert-file", str(certificate), "--key-file", str(key))
+    server = EtcdServer(program, tmp_path, *files, scheme="https")
+    server.start()
+    try:
+        access = EtcdAccess((server.endpoint,), tls=TlsFiles(certificate.read_bytes()))
+        store = await open_etcd(access)
+        await write(store, "a")
+        await store.aclose()
+        with pytest.raises(StoreUnavailableError):
+            await EtcdStore.open(EtcdAccess((server.endpoint,), tls=TlsFiles()))
+        with pytest.raises(StoreUnavailableError):
+            await EtcdStore.open(EtcdAccess((server.endpoint,)))
+    finally:
+        server.kill()
