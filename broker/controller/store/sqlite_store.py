@@ -28,6 +28,7 @@ from broker.controller.store.keyspace import FIRST_REVISION, Keyspace, Stage
 from broker.controller.store.local_store import LocalStore
 from broker.controller.store.metadata_store import (
     KeyValue,
+    OutcomeUnknownError,
     StoreError,
     StoreFullError,
     StoreUnavailableError,
@@ -63,10 +64,6 @@ CLOSED_CHECK_S: Final = 0.1
 def _wake(waiting: "asyncio.Future[None]") -> None:
     if not waiting.done():
         waiting.set_result(None)
-
-
-class _OutcomeUnknownError(StoreUnavailableError):
-    """A transaction may have reached the file, and the file cannot be asked."""
 
 
 class StoreFormatError(StoreError):
@@ -130,7 +127,7 @@ class _Database:
         """Write `stage` in one transaction.
 
         Raises:
-            _OutcomeUnknownError: It may have been written: see `is_committed`.
+            OutcomeUnknownError: It may have been written: see `is_committed`.
             StoreUnavailableError: Nothing was written, or the file is not what we left.
         """
         connection = self._connection
@@ -144,7 +141,7 @@ class _Database:
                 # A commit that reports an error may still have reached the disk: look.
                 is_committed = self._is_at(stage)
             except StoreUnavailableError as doubt:
-                raise _OutcomeUnknownError(f"{doubt}, after: {error}") from error
+                raise OutcomeUnknownError(f"{doubt}, after: {error}") from error
             if not is_committed:
                 is_full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
                 kind = StoreFullError if is_full else StoreUnavailableError
@@ -297,7 +294,7 @@ class SqliteStore(LocalStore):
         except StoreFullError as error:
             self.on_full(str(error))
             raise
-        except _OutcomeUnknownError as error:
+        except OutcomeUnknownError as error:
             LOGGER.error(
                 "metadata store: outcome of a commit is unknown, reading it back error=%s", error
             )

@@ -5,19 +5,22 @@ limits they are some twenty transactions instead of a thousand, and no unit is e
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Final, Protocol
 
 from broker.controller.store.metadata_store import (
     OPERATION_OVERHEAD,
     REQUEST_SIZE_MAX,
     TXN_OPERATIONS_MAX,
     Compare,
-    Delete,
-    MetadataStore,
     Operation,
     Put,
     StoreError,
+    TxnResult,
 )
+
+OPERATIONS_MAX: Final = TXN_OPERATIONS_MAX - 1
+"""Of one list of a transaction; one is left to a `WriteSequence`."""
 
 
 class ConflictError(StoreError):
@@ -50,20 +53,30 @@ class Outcome:
 
     Attributes:
         errors: One per unit, None when it is committed.
-        changes: Keys and new values of all that is, None for deleted ones; a deleted prefix is left
-            out, for whoever deletes one also deletes the key it belongs to.
         revision: The store's after the last transaction; 0 when none succeeded.
     """
 
     errors: list[StoreError | None]
-    changes: list[tuple[str, bytes | None]] = field(default_factory=list)
     revision: int = 0
+
+
+class Transactions(Protocol):
+    """What units are committed with: a `MetadataStore`, or a `WriteSequence` on one."""
+
+    async def txn(
+        self,
+        compare: Sequence[Compare] = (),
+        then: Sequence[Operation] = (),
+        otherwise: Sequence[Operation] = (),
+    ) -> TxnResult:
+        """As `MetadataStore.txn`."""
+        ...
 
 
 class StoreWriter:
     """Packs units into transactions and runs them one after the other."""
 
-    def __init__(self, store: MetadataStore) -> None:
+    def __init__(self, store: Transactions) -> None:
         self._store = store
 
     async def commit(self, units: Sequence[Unit]) -> Outcome:
@@ -91,12 +104,6 @@ class StoreWriter:
             outcome.errors[first] = ConflictError("changed by somebody else in the same moment")
             return
         outcome.revision = result.revision
-        for unit in units:
-            for operation in unit.operations:
-                if isinstance(operation, Put):
-                    outcome.changes.append((operation.key, operation.value))
-                elif isinstance(operation, Delete) and not operation.prefix:
-                    outcome.changes.append((operation.key, None))
 
 
 def _packs(units: Sequence[Unit]) -> Iterator[tuple[int, list[Unit]]]:
@@ -105,8 +112,8 @@ def _packs(units: Sequence[Unit]) -> Iterator[tuple[int, list[Unit]]]:
     conditions = operations = size = 0
     for index, unit in enumerate(units):
         full = (
-            conditions + len(unit.compare) > TXN_OPERATIONS_MAX
-            or operations + len(unit.operations) > TXN_OPERATIONS_MAX
+            conditions + len(unit.compare) > OPERATIONS_MAX
+            or operations + len(unit.operations) > OPERATIONS_MAX
             or size + unit.size > REQUEST_SIZE_MAX
         )
         if pack and full:

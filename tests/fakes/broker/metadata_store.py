@@ -7,7 +7,11 @@ from typing_extensions import override
 
 from broker.controller.store.keyspace import FIRST_REVISION, Keyspace, Stage
 from broker.controller.store.local_store import LocalStore
-from broker.controller.store.metadata_store import KeyValue, StoreUnavailableError
+from broker.controller.store.metadata_store import (
+    KeyValue,
+    OutcomeUnknownError,
+    StoreUnavailableError,
+)
 from broker.runtime.timer import Timer
 from tests.fakes.timer import ManualTimer
 
@@ -16,7 +20,8 @@ class Fault(Enum):
     """What becomes of the next commit."""
 
     REFUSED = "nothing is stored"
-    LOST_ANSWER = "stored, but reported as failed"
+    LOST_REQUEST = "nothing is stored, and it is not known"
+    LOST_ANSWER = "stored, and it is not known"
 
 
 class MemoryDisk:
@@ -80,8 +85,13 @@ class MemoryStore(LocalStore):
     async def _persist(self, stage: Stage) -> None:
         await self.gate.wait()
         fault = self.faults.pop(0) if self.faults else None
-        if fault is not Fault.REFUSED:
+        if fault in (None, Fault.LOST_ANSWER):
             self.disk.write(stage)
             self.commits += 1
+        if fault is Fault.LOST_ANSWER:
+            # Others see it, as in a store that is not ours alone.
+            self._keyspace.apply(stage)
+            raise OutcomeUnknownError(fault.value)
         if fault is not None:
-            raise StoreUnavailableError(fault.value)
+            kind = OutcomeUnknownError if fault is Fault.LOST_REQUEST else StoreUnavailableError
+            raise kind(fault.value)

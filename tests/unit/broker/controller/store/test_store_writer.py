@@ -10,7 +10,9 @@ from broker.controller.store.metadata_store import (
     key_absent,
 )
 from broker.controller.store.store_writer import ConflictError, StoreWriter, Unit
+from broker.controller.store.write_sequence import WriteSequence
 from tests.fakes.broker.metadata_store import Fault, MemoryStore
+from tests.fakes.timer import ManualTimer
 
 
 def creation(name: str, *, keys: int = 1, size: int = 0) -> Unit:
@@ -25,7 +27,7 @@ async def test_units_share_transactions_up_to_the_limit() -> None:
     per_transaction = TXN_OPERATIONS_MAX // 3
     assert store.commits == -(-100 // per_transaction)
     assert outcome.revision == store.revision
-    assert len(outcome.changes) == 300
+    assert len((await store.range("")).items) == 300
 
 
 async def test_bytes_are_a_limit_too() -> None:
@@ -47,7 +49,8 @@ async def test_unit_in_the_way_fails_alone() -> None:
         type(None),
         type(None),
     ]
-    assert {key for key, _ in outcome.changes} == {"u0/0", "u1/0", "u3/0", "u4/0"}
+    keys = {item.key for item in (await store.range("")).items}
+    assert keys == {"u0/0", "u1/0", "u2/0", "u3/0", "u4/0"}
 
 
 async def test_unit_above_every_limit_is_refused() -> None:
@@ -69,17 +72,28 @@ async def test_failed_transaction_fails_its_units_only() -> None:
     assert outcome.errors[0] is None
     assert isinstance(outcome.errors[1], StoreUnavailableError)
     assert outcome.errors[2] is None
-    assert {key.split("/")[0] for key, _ in outcome.changes} == {"u0", "u2"}
+    keys = {item.key.split("/")[0] for item in (await store.range("")).items}
+    assert keys == {"u0", "u2"}
 
 
-async def test_deletions_are_changes_but_prefixes_are_not() -> None:
-    """Whoever deletes a prefix also deletes the key it belongs to."""
+async def test_units_may_delete() -> None:
+    """Keys, and all keys under a prefix."""
     store = MemoryStore()
     await store.txn(then=[Put("t", b""), Put("p/1", b"")])
     unit = Unit((), (Delete("t"), Delete("p/", prefix=True)))
     outcome = await StoreWriter(store).commit([unit])
-    assert outcome.changes == [("t", None)]
+    assert outcome.revision == store.revision
     assert (await store.range("")).items == ()
+
+
+async def test_units_are_committed_in_a_sequence() -> None:
+    """Full transactions leave room for what the sequence adds; a lost answer is no error."""
+    store = MemoryStore()
+    sequence = WriteSequence(store, "sequence", "w1", ManualTimer())
+    store.faults = [Fault.LOST_ANSWER]
+    outcome = await StoreWriter(sequence).commit([creation(f"u{i}") for i in range(300)])
+    assert outcome.errors == [None] * 300
+    assert len((await store.range("u")).items) == 300
 
 
 async def test_nothing_to_do_is_nothing_done() -> None:
