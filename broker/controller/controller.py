@@ -1,8 +1,8 @@
 """The controller: the one place that changes the cluster's state.
 
-    request ──> plan on the image ──> commit to the store ──> new image ──> listeners ──> answer
-                (refusals end here)   (compare-and-set,       (replaced     (logs are created
-                                       durable)                as a whole)   and deleted)
+    request ──> plan on the image ──> commit to the store ──> image feed ──> listeners ──> answer
+                (refusals end here)   (compare-and-set,       (one image     (logs are created
+                                       durable)                a revision)    and deleted)
 
 Changes run one after the other, so listeners see every image once and in order. A change that has
 begun is finished even when its client has gone. What a listener could not do (a directory that
@@ -13,7 +13,6 @@ with it.
 import asyncio
 import logging
 from collections.abc import (
-    Awaitable,
     Callable,
     Collection,
     Coroutine,
@@ -30,6 +29,7 @@ from broker.controller.configs.group_settings import (
     GroupSettings,
     ShareGroupSettings,
 )
+from broker.controller.image_feed import ImageFeed, Listener
 from broker.controller.images.cluster_image import (
     BrokerEndpoint,
     BrokerImage,
@@ -69,6 +69,7 @@ from broker.controller.store.metadata_store import (
     value_equals,
 )
 from broker.controller.store.store_writer import StoreWriter, Unit
+from broker.controller.store.whole_range import whole_range
 from broker.controller.topic_planner import TopicPlanner, fresh_id
 from broker.controller.topics.auto_creation import AutoCreation
 from broker.controller.topics.tiered_topics import check_metadata_stays, shown, tiered_topics
@@ -87,9 +88,6 @@ from storage.environment.randomness import Randomness
 from storage.types.uuid_text import format_uuid
 
 LOGGER = logging.getLogger(__name__)
-
-Listener = Callable[[ClusterImage, ClusterImage], Awaitable[None]]
-"""Called with the old and the new image, after the commit, before the answer."""
 
 _T = TypeVar("_T")
 
@@ -156,8 +154,7 @@ class Controller:
         self._store = store
         self._writer = StoreWriter(store)
         self._settings = settings
-        self._image = image
-        self._listeners: list[Listener] = []
+        self._feed = ImageFeed(store, image)
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._blocks = ProducerIdBlocks(store)
@@ -167,7 +164,7 @@ class Controller:
         self._planner = TopicPlanner(settings, self.config_rules, randomness)
         self._auto_creation = AutoCreation(
             settings,
-            image=lambda: self._image,
+            image=lambda: self._feed.image,
             create=self.create_topics,
             start=self._start,
         )
@@ -206,7 +203,7 @@ class Controller:
             StoreError: The store cannot be used.
         """
         wanted = cluster_id or settings.cluster_id
-        content = await store.range("")
+        content = await whole_range(store, "")
         image = ClusterImage.empty(controller_id=settings.node_id).updated(
             ((item.key, item.value) for item in content.items), content.revision
         )
@@ -241,7 +238,7 @@ class Controller:
     @property
     def image(self) -> ClusterImage:
         """The cluster as it stands; read it once per request."""
-        return self._image
+        return self._feed.image
 
     @property
     def settings(self) -> BrokerConfig:
@@ -251,33 +248,34 @@ class Controller:
     @property
     def effective_settings(self) -> BrokerConfig:
         """What this broker uses now: as it was started, then what was set at run time."""
-        return self.config_rules.effective(self._image)
+        return self.config_rules.effective(self._feed.image)
 
     def group_config(self, group_id: str) -> ConsumerGroupSettings:
         """Settings of a consumer group as they stand; cheap enough for every heartbeat."""
-        return self._group_settings.of(self._image, group_id)
+        return self._group_settings.of(self._feed.image, group_id)
 
     def share_group_config(self, group_id: str) -> ShareGroupSettings:
         """Settings of a share group as they stand; cheap enough for every heartbeat."""
-        return self._group_settings.share_of(self._image, group_id)
+        return self._group_settings.share_of(self._feed.image, group_id)
 
     def subscribe(self, listener: Listener) -> None:
         """Have `listener` awaited with (old, new) after every change, in order of subscription.
 
         It is not called with the image that is there already.
         """
-        self._listeners.append(listener)
+        self._feed.subscribe(listener)
 
     def advertise(self, endpoints: Mapping[str, BrokerEndpoint]) -> None:
         """Replace what this broker tells clients to call: once ports are known, listeners bound."""
         me = BrokerImage(self._settings.node_id, dict(endpoints), self._settings.broker_rack)
-        others = [b for b in self._image.brokers.values() if b.node_id != me.node_id]
-        self._image = self._image.with_brokers([*others, me])
+        others = [b for b in self._feed.image.brokers.values() if b.node_id != me.node_id]
+        self._feed.place_brokers([*others, me])
 
     async def aclose(self) -> None:
         """Finish what has begun."""
         while self._tasks:
             await asyncio.wait(list(self._tasks))
+        await self._feed.aclose()
         await self.producer_ids.aclose()
 
     # -- topics ----------------------------------------------------------------------------------
@@ -291,7 +289,7 @@ class Controller:
         created whole or not at all; the request may be carried out for a part of its topics.
         """
         if validate_only:
-            return [result for result, _ in self._planner.plan_topics(self._image, topics)]
+            return [result for result, _ in self._planner.plan_topics(self._feed.image, topics)]
         return await self._run(self._create_topics(topics))
 
     async def _create_topics(self, topics: Sequence[NewTopic]) -> list[CreateTopicResult]:
@@ -300,9 +298,9 @@ class Controller:
                 result
                 if unit is None
                 else CreateTopicResult(result.name, ErrorCode.KAFKA_STORAGE_ERROR, NO_ROOM)
-                for result, unit in self._planner.plan_topics(self._image, topics)
+                for result, unit in self._planner.plan_topics(self._feed.image, topics)
             ]
-        planned = self._planner.plan_topics(self._image, topics)
+        planned = self._planner.plan_topics(self._feed.image, topics)
         units = [unit for _, unit in planned if unit is not None]
         outcomes = iter(await self._commit(units))
         results = []
@@ -324,7 +322,7 @@ class Controller:
         return await self._run(self._delete_topics(list(dict.fromkeys(topic_ids))))
 
     async def _delete_topics(self, topic_ids: Sequence[UUID]) -> dict[UUID, Result]:
-        image = self._image
+        image = self._feed.image
         results: dict[UUID, Result] = {}
         units: dict[UUID, Unit] = {}
         for topic_id in topic_ids:
@@ -378,7 +376,7 @@ class Controller:
             return [
                 result
                 for result, _ in (
-                    self._planner.plan_extension(self._image, request) for request in requests
+                    self._planner.plan_extension(self._feed.image, request) for request in requests
                 )
             ]
         return await self._run(self._create_partitions(requests))
@@ -386,7 +384,7 @@ class Controller:
     async def _create_partitions(self, requests: Sequence[NewPartitions]) -> list[Result]:
         choose = self._planner.placement()
         planned = [
-            self._planner.plan_extension(self._image, request, choose) for request in requests
+            self._planner.plan_extension(self._feed.image, request, choose) for request in requests
         ]
         if not self.has_room():
             return [
@@ -409,7 +407,7 @@ class Controller:
         return await self._run(self._begin_epochs(lost))
 
     async def _begin_epochs(self, lost: Mapping[UUID, Collection[int]]) -> set[UUID]:
-        image = self._image
+        image = self._feed.image
         there = [topic_id for topic_id in lost if topic_id in image.topics_by_id]
         errors = await self._commit(
             [self._planner.plan_new_epochs(image, topic_id, lost[topic_id]) for topic_id in there]
@@ -435,7 +433,7 @@ class Controller:
         return await self._run(self._assign_directories(places))
 
     async def _assign_directories(self, places: Mapping[UUID, Mapping[int, UUID]]) -> set[UUID]:
-        image = self._image
+        image = self._feed.image
         there = [topic_id for topic_id in places if topic_id in image.topics_by_id]
         errors = await self._commit(
             [self._planner.plan_places(image, topic_id, places[topic_id]) for topic_id in there]
@@ -473,7 +471,7 @@ class Controller:
         Raises:
             ApiError: It could not be created.
         """
-        topic = self._image.topics.get(name)
+        topic = self._feed.image.topics.get(name)
         if topic is not None:
             return topic
         future = self.auto_create(name)
@@ -497,7 +495,7 @@ class Controller:
     async def _update_features(
         self, updates: Sequence[FeatureUpdate], validate_only: bool
     ) -> tuple[ErrorCode, str | None]:
-        current = self._image.features
+        current = self._feed.image.features
         planned = plan_update(current, updates, node_id=self._settings.node_id)
         if isinstance(planned, Refusal):
             return planned
@@ -532,7 +530,7 @@ class Controller:
         """Set, delete, append to and subtract from single settings (KIP-339)."""
 
         def plan(resource: ConfigResource) -> dict[str, str]:
-            current = self._image.config(resource)
+            current = self._feed.image.config(resource)
             return self.config_rules.after(resource, current, changes[resource])
 
         return await self._alter(list(changes), plan, validate_only)
@@ -562,7 +560,7 @@ class Controller:
     def _plan_config(
         self, resource: ConfigResource, plan: Callable[[ConfigResource], dict[str, str]]
     ) -> tuple[Result, Unit | None]:
-        image = self._image
+        image = self._feed.image
         current = image.config(resource)
         try:
             new = plan(resource)
@@ -608,15 +606,6 @@ class Controller:
         if not units:
             return []
         outcome = await self._writer.commit(units)
-        if outcome.changes:
-            old = self._image
-            self._image = old.updated(outcome.changes, outcome.revision)
-            await self._tell(old, self._image)
+        if outcome.revision:
+            await self._feed.reach(outcome.revision)
         return outcome.errors
-
-    async def _tell(self, old: ClusterImage, new: ClusterImage) -> None:
-        for listener in self._listeners:
-            try:
-                await listener(old, new)
-            except Exception:  # the metadata is committed: it stands whatever a listener could do
-                LOGGER.exception("metadata listener failed revision=%d", new.revision)

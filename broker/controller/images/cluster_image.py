@@ -48,6 +48,21 @@ __all__ = [
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
+_SHOWN: Final = (
+    TOPICS,
+    PARTITIONS,
+    CONFIGS,
+    DELETED_TOPICS,
+    DIRECTORIES,
+    FEATURES_KEY,
+    CLUSTER_ID_KEY,
+)
+
+
+def is_shown(key: str) -> bool:
+    """Whether an image shows what a key of the metadata store holds."""
+    return key.startswith(_SHOWN)
+
 
 @dataclass(frozen=True, slots=True)
 class BrokerEndpoint:
@@ -146,6 +161,14 @@ class ClusterImage:
             brokers={broker.node_id: broker for broker in brokers},
             broker_revision=self.broker_revision + 1,
         )
+
+    def with_brokers_of(self, other: "ClusterImage") -> "ClusterImage":
+        """This cluster with the brokers of another image of it."""
+        return replace(self, brokers=other.brokers, broker_revision=other.broker_revision)
+
+    def at(self, revision: int) -> "ClusterImage":
+        """The same at a later revision, which has changed nothing that an image shows."""
+        return replace(self, revision=revision)
 
     def updated(self, changes: Iterable[tuple[str, bytes | None]], revision: int) -> "ClusterImage":
         """The cluster after some keys of the metadata store have changed.

@@ -1,0 +1,135 @@
+"""Every revision makes one image, in order, whoever has changed the store."""
+
+import asyncio
+
+import pytest
+
+from broker.controller.image_feed import ImageFeed
+from broker.controller.images.cluster_image import BrokerImage, ClusterImage
+from broker.controller.images.metadata_records import (
+    CLUSTER_ID_KEY,
+    ConfigResource,
+    ResourceType,
+    config_key,
+    encode_config,
+)
+from broker.controller.store.metadata_store import Put, StoreClosedError
+from tests.fakes.broker.metadata_store import MemoryStore
+
+BROKER = BrokerImage(1, {})
+EVERYWHERE = ConfigResource(ResourceType.BROKER, "")
+
+
+def feed_of(store: MemoryStore) -> tuple[ImageFeed, list[tuple[int, int]]]:
+    feed = ImageFeed(store, ClusterImage.empty(controller_id=1).at(store.revision))
+    feed.place_brokers([BROKER])
+    told: list[tuple[int, int]] = []
+
+    async def listen(old: ClusterImage, new: ClusterImage) -> None:
+        told.append((old.revision, new.revision))
+
+    feed.subscribe(listen)
+    return feed, told
+
+
+async def set_config(store: MemoryStore, value: str) -> int:
+    put = Put(config_key(EVERYWHERE), encode_config({"min.insync.replicas": value}))
+    return (await store.txn(then=[put])).revision
+
+
+async def test_listeners_see_one_image_of_each_revision_in_order() -> None:
+    store = MemoryStore()
+    feed, told = feed_of(store)
+    await feed.reach(store.revision)
+    revisions = [await set_config(store, str(value)) for value in range(1, 5)]
+    # The watch begins with the first wait: what came before it is not missed.
+    await feed.reach(revisions[-1])
+    assert told == [(1, 2), (2, 3), (3, 4), (4, 5)]
+    assert feed.image.config(EVERYWHERE) == {"min.insync.replicas": "4"}
+    await feed.aclose()
+
+
+async def test_a_revision_that_an_image_does_not_show_tells_nobody() -> None:
+    store = MemoryStore()
+    feed, told = feed_of(store)
+    await store.txn(then=[Put("producer-ids", b"1000")])
+    await feed.reach(2)
+    assert (feed.image.revision, told) == (2, [])
+    await feed.aclose()
+
+
+async def test_whoever_waits_gets_the_changes_of_others_from_the_follower() -> None:
+    """Several may wait for different revisions while others change the store."""
+    store = MemoryStore()
+    feed, told = feed_of(store)
+    following = asyncio.ensure_future(feed.follow())
+    waiting = [asyncio.ensure_future(feed.reach(revision)) for revision in (2, 4, 3)]
+    await asyncio.sleep(0)
+    for value in range(3):
+        await set_config(store, str(value))
+    await asyncio.wait_for(asyncio.gather(*waiting), 30)
+    assert told == [(1, 2), (2, 3), (3, 4)]
+    await feed.aclose()
+    await asyncio.wait_for(following, 30)
+
+
+async def test_what_was_compacted_is_read_anew() -> None:
+    """Deleted keys are gone from the image, too; the brokers, which are not in the store, stay."""
+    store = MemoryStore(watch_buffer_max=2)
+    feed, told = feed_of(store)
+    await set_config(store, "1")
+    await feed.reach(2)
+    await store.txn(then=[Put(CLUSTER_ID_KEY, b"c")])
+    for value in range(5):
+        await set_config(store, str(value))
+    await feed.reach(store.revision)
+    assert feed.image.config(EVERYWHERE) == {"min.insync.replicas": "4"}
+    assert (feed.image.cluster_id, feed.image.brokers) == ("c", {1: BROKER})
+    assert told[-1][1] == store.revision
+    revision = await set_config(store, "9")
+    await feed.reach(revision)
+    assert feed.image.config(EVERYWHERE) == {"min.insync.replicas": "9"}
+    await feed.aclose()
+
+
+async def test_a_record_that_cannot_be_read_leaves_what_was_there() -> None:
+    """The rest of its revision counts, and the revisions behind it."""
+    store = MemoryStore()
+    feed, _ = feed_of(store)
+    await set_config(store, "1")
+    await store.txn(then=[Put(config_key(EVERYWHERE), b"not json"), Put(CLUSTER_ID_KEY, b"c")])
+    await feed.reach(3)
+    assert feed.image.config(EVERYWHERE) == {"min.insync.replicas": "1"}
+    assert (feed.image.cluster_id, feed.image.revision) == ("c", 3)
+    await feed.aclose()
+
+
+async def test_a_listener_that_fails_keeps_the_others_from_nothing() -> None:
+    store = MemoryStore()
+    feed, _ = feed_of(store)
+    seen = []
+
+    async def fail(_old: ClusterImage, _new: ClusterImage) -> None:
+        raise RuntimeError("broken")
+
+    async def listen(_old: ClusterImage, new: ClusterImage) -> None:
+        seen.append(new.revision)
+
+    feed.subscribe(fail)
+    feed.subscribe(listen)
+    await set_config(store, "1")
+    await feed.reach(2)
+    assert seen == [2]
+    await feed.aclose()
+
+
+@pytest.mark.parametrize("closing", ["feed", "store"])
+async def test_who_waits_is_released_at_a_close(closing: str) -> None:
+    store = MemoryStore()
+    feed, _ = feed_of(store)
+    waiting = asyncio.ensure_future(feed.reach(99))
+    await asyncio.sleep(0)
+    await (feed.aclose() if closing == "feed" else store.aclose())
+    with pytest.raises(StoreClosedError):
+        await asyncio.wait_for(waiting, 30)
+    await feed.aclose()
