@@ -82,17 +82,6 @@ class LoadedConfig:
     warnings: tuple[str, ...]
     config_file: str | None = None
 
-    def source_of(self, name: str) -> Source:
-        """Where the setting of Kafka's `name` came from.
-
-        Raises:
-            KeyError: No such setting.
-        """
-        for setting in self.settings:
-            if setting.row.name == name:
-                return setting.source
-        raise KeyError(name)
-
 
 def load(
     *,

@@ -192,22 +192,6 @@ def option_mistakes(options: BucketOptions) -> list[str]:
     return mistakes
 
 
-def parse_key_pairs(text: str) -> tuple[tuple[str, str], ...]:
-    """`id=private.pem,other=other.pem` as (id, path).
-
-    Raises:
-        OptionsError: A part is something else.
-    """
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    broken = [part for part in parts if "=" not in part]
-    if broken:
-        raise OptionsError([f"keyPairs: {part!r} is not id=private.pem" for part in broken])
-    return tuple(
-        (pair_id.strip(), path.strip())
-        for pair_id, _, path in (part.partition("=") for part in parts)
-    )
-
-
 class Bucket:
     """An open bucket; belongs to the loop of its first call.
 

@@ -10,14 +10,13 @@ that does not fit belongs to another history: a node restored from an older stat
 leader, a recreated topic. That is reported; rows of two histories are never mixed.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from pipeline.plan.bucket_log import BucketTopic
 from pipeline.plan.partition_log import PartitionLog
-from pipeline.plan.piece import BrokerPiece, PartitionName
+from pipeline.plan.piece import PartitionName
 
 EARLIEST: Final = -2
 """In the JSON of Spark's Kafka source: where the log begins."""
@@ -130,20 +129,13 @@ def _problem(log: PartitionLog, bucket_end: int, broker: BrokerLog, *, read_comm
     return ""
 
 
-def broker_pieces(
-    log: PartitionLog | None, partition: PartitionName, handover: Handover, start: int, end: int
-) -> list[BrokerPiece]:
-    """What of [start, end) the broker is asked for.
-
-    That is what lies from the handover on, and what the bucket lacks before it.
-    """
-    missing = [] if log is None else log.missing(start, min(end, handover.offset))
-    ranges = [*missing, (max(start, handover.offset), end)]
-    return [
-        BrokerPiece(partition, handover.leader_epoch, first, last)
-        for first, last in ranges
-        if first < last
-    ]
+def absent_ranges(
+    log: PartitionLog | None, handover_offset: int, start: int, end: int
+) -> list[tuple[int, int]]:
+    """Parts of [start, end) that are not the bucket's: its gaps, and all from the handover on."""
+    missing = [] if log is None else log.missing(start, min(end, handover_offset))
+    ranges = [*missing, (max(start, handover_offset), end)]
+    return [(first, last) for first, last in ranges if first < last]
 
 
 def handover_offsets(
@@ -164,9 +156,3 @@ def handover_offsets(
         }
         for topic in sorted(topics, key=lambda topic: topic.name)
     }
-
-
-def handover_json(topics: Iterable[BucketTopic], *, read_committed: bool) -> str:
-    """As an option: `format("kafka").option("startingOffsets", ...)` continues where they end."""
-    offsets = handover_offsets(topics, read_committed=read_committed)
-    return json.dumps(offsets, separators=(",", ":"))

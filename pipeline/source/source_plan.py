@@ -12,6 +12,7 @@ What is lost is found here, on the driver, before any task starts.
 from collections.abc import Iterator, Mapping, Sequence
 
 from pipeline.plan.bucket import Bucket
+from pipeline.plan.handover import absent_ranges
 from pipeline.plan.piece import BrokerPiece, Piece
 from pipeline.plan.splits import OffsetRange, SplitLimits, plan_pieces
 from pipeline.source.bucket_view import Views
@@ -73,14 +74,10 @@ def _kept(view: PartitionView, span: OffsetSpan, losses: PlanLosses) -> OffsetSp
 
 def _of_broker(view: PartitionView, span: OffsetSpan, losses: PlanLosses) -> Iterator[BrokerPiece]:
     """What the bucket does not have of a span: the broker is asked, or it is lost."""
-    absent: list[OffsetSpan] = []
+    ranges = absent_ranges(view.log, view.handover, span.start, span.end)
+    absent = [OffsetSpan(*found) for found in ranges]
     if view.log is not None:
-        bucket_end = min(span.end, view.handover)
-        absent += [OffsetSpan(*gap) for gap in view.log.missing(span.start, bucket_end)]
         _report_damage(view, absent, losses)
-    tail = OffsetSpan(max(span.start, view.handover), span.end)
-    if tail.start < tail.end:
-        absent.append(tail)
     for start, end in absent:
         if view.has_broker:
             yield BrokerPiece(view.name, view.leader_epoch, start, end)

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from pipeline.lake.batch.log_view import PartitionView, TopicView
-from pipeline.lake.batch.progress import Progress
+from pipeline.lake.batch.log_view import PartitionView
 
 
 class Lag(NamedTuple):
@@ -38,14 +37,3 @@ def partition_lag(partition: PartitionView, reached: int | None) -> Lag:
     since_ms = had_ms if had_ms >= 0 else oldest_ms
     known = records > 0 and since_ms >= 0
     return Lag(records, size, max(0, partition.newest_ms - since_ms) if known else 0)
-
-
-def topic_lag(topic: TopicView, progress: Progress | None) -> Lag:
-    """Of all partitions: records and bytes added, the longest time."""
-    offsets = {} if progress is None else progress.offsets
-    lags = [partition_lag(p, offsets.get(number)) for number, p in topic.partitions.items()]
-    return Lag(
-        sum(lag.records for lag in lags),
-        sum(lag.size for lag in lags),
-        max((lag.time_ms for lag in lags), default=0),
-    )

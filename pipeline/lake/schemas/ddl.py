@@ -74,15 +74,6 @@ def parse_ddl(text: str) -> pa.Schema:
     return pa.schema(fields)
 
 
-def to_ddl(schema: pa.Schema) -> str:
-    """The text from which `parse_ddl` makes this schema again.
-
-    Raises:
-        ValueError: a type that tables have not, such as an unsigned number.
-    """
-    return ", ".join(_column(field, " ") for field in schema)
-
-
 def type_to_ddl(kind: pa.DataType) -> str:
     """One type in Spark's words.
 

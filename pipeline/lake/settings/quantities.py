@@ -44,13 +44,3 @@ def _parse(given: object, units: dict[str, int], expected: str) -> int:
     if match is None or unit is None or isinstance(given, bool):
         raise ValueError(f"{expected} is expected")
     return round(float(match[1]) * unit) if "." in match[1] else int(match[1]) * unit
-
-
-def show_bytes(count: int) -> str:
-    """For people: `4.0 GiB`."""
-    value = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if value < 1024:
-            return f"{count} B" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} TiB"

@@ -14,10 +14,10 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from config.remote_kinds import KeyFiles
 from pipeline.plan.bucket import Bucket, BucketOptions, open_bucket
 from pipeline.plan.bucket_log import BucketTopic, follow_topic, read_bucket_log
-from pipeline.plan.handover import BrokerLog, EpochEnd, broker_pieces, epoch_to_ask, hand_over
+from pipeline.plan.handover import BrokerLog, EpochEnd, absent_ranges, epoch_to_ask, hand_over
 from pipeline.plan.listing import TopicSelection
 from pipeline.plan.partition_log import PartitionLog
-from pipeline.plan.piece import Piece
+from pipeline.plan.piece import BrokerPiece, Piece
 from pipeline.plan.splits import pieces
 from pipeline.plan.time_offsets import offset_for_time
 from pipeline.read.broker.options import BrokerOptions
@@ -215,10 +215,9 @@ async def check(node: Node, client: Client, options: BucketOptions) -> None:
             )
             handover = hand_over(log, broker, read_committed=read_committed)
             assert (handover.problem, handover.offset) == ("", end)
-            (asked,) = broker_pieces(
-                log, log.partition, handover, log.log_start_offset, broker.end_offset
-            )
-            assert asked.start_offset == end
+            (absent,) = absent_ranges(log, end, log.log_start_offset, broker.end_offset)
+            assert absent == (end, broker.end_offset)
+            asked = BrokerPiece(log.partition, handover.leader_epoch, *absent)
             planned = await pieces(
                 bucket, log, log.log_start_offset, end, read_committed=read_committed
             )

@@ -10,7 +10,6 @@ from pipeline.plan.bucket import (
     Location,
     open_bucket,
     option_mistakes,
-    parse_key_pairs,
     parse_location,
     store_settings,
 )
@@ -122,13 +121,6 @@ def test_options_are_the_stores_settings() -> None:
     assert settings.call_timeout_ms == 7
     assert store_settings(BucketOptions("s3://bucket/a", key_prefix="t-")).key_prefix == "t-"
     assert store_settings(BucketOptions("/d")).credentials_profile == "default"
-
-
-def test_key_pairs_are_read_from_their_option() -> None:
-    assert parse_key_pairs(" a=/x.pem, b = /y=1.pem ,") == (("a", "/x.pem"), ("b", "/y=1.pem"))
-    with pytest.raises(OptionsError, match=r"'/y.pem' is not id=private.pem") as told:
-        parse_key_pairs("a=/x.pem,/y.pem,z")
-    assert len(told.value.mistakes) == 2
 
 
 async def test_a_directory_that_is_not_there_is_not_made(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """A bucket and a broker are read as one log, or it is said why they are none."""
 
-import json
 from uuid import UUID
 
 import pytest
@@ -12,13 +11,12 @@ from pipeline.plan.handover import (
     BrokerLog,
     EpochEnd,
     Handover,
-    broker_pieces,
+    absent_ranges,
     epoch_to_ask,
     hand_over,
-    handover_json,
+    handover_offsets,
 )
 from pipeline.plan.partition_log import PartitionLog
-from pipeline.plan.piece import BrokerPiece
 from tests.unit.pipeline.plan.test_partition_log import NAME, log_of
 
 EPOCHS = ((0, 0), (2, 50))
@@ -36,8 +34,7 @@ def broker(start: int, end: int, epoch_end: EpochEnd | None) -> BrokerLog:
 def test_the_bucket_up_to_its_end_and_the_broker_from_there() -> None:
     handover = hand_over(bucket_log(), broker(0, 130, EpochEnd(2, 110)), read_committed=False)
     assert handover == Handover(0, 130, 100, 5)
-    pieces = broker_pieces(bucket_log(), NAME, handover, 20, 130)
-    assert pieces == [BrokerPiece(NAME, 5, 100, 130)]
+    assert absent_ranges(bucket_log(), handover.offset, 20, 130) == [(100, 130)]
 
 
 def test_committed_rows_are_handed_over_at_the_stable_end() -> None:
@@ -61,12 +58,9 @@ def test_the_brokers_start_counts() -> None:
 def test_what_the_bucket_lacks_is_asked_of_the_broker() -> None:
     log = log_of((0, 20), (40, 100))._replace(leader_epochs=EPOCHS)
     handover = hand_over(log, broker(0, 130, EpochEnd(2, 110)), read_committed=False)
-    assert broker_pieces(log, NAME, handover, 10, 110) == [
-        BrokerPiece(NAME, 5, 20, 40),
-        BrokerPiece(NAME, 5, 100, 110),
-    ]
-    assert broker_pieces(None, NAME, Handover(0, 9, 0, 5), 3, 9) == [BrokerPiece(NAME, 5, 3, 9)]
-    assert broker_pieces(log, NAME, handover, 45, 90) == []
+    assert absent_ranges(log, handover.offset, 10, 110) == [(20, 40), (100, 110)]
+    assert absent_ranges(None, 0, 3, 9) == [(3, 9)]
+    assert absent_ranges(log, handover.offset, 45, 90) == []
 
 
 def test_without_a_bucket_all_is_the_brokers() -> None:
@@ -116,8 +110,8 @@ def test_every_offset_comes_from_one_side(
     assert not handover.problem
     asked = [
         offset
-        for piece in broker_pieces(log, NAME, handover, broker_start, last)
-        for offset in range(piece.start_offset, piece.end_offset)
+        for start, absent_end in absent_ranges(log, handover.offset, broker_start, last)
+        for offset in range(start, absent_end)
     ]
     of_bucket = [
         offset
@@ -134,6 +128,6 @@ def test_a_kafka_query_goes_on_where_the_bucket_ends() -> None:
         BucketTopic("orders", UUID(int=1), 3, {0: bucket_log(stable=40), 2: bucket_log(end=60)}),
         BucketTopic("a", UUID(int=2), 1, {}),
     ]
-    text = handover_json(topics, read_committed=True)
-    assert text == '{"a":{"0":-2},"orders":{"0":40,"1":-2,"2":60}}'
-    assert json.loads(handover_json(topics, read_committed=False))["orders"]["0"] == 100
+    offsets = handover_offsets(topics, read_committed=True)
+    assert offsets == {"a": {"0": -2}, "orders": {"0": 40, "1": -2, "2": 60}}
+    assert handover_offsets(topics, read_committed=False)["orders"]["0"] == 100

@@ -1,13 +1,10 @@
 """How far a table is behind."""
 
-from uuid import UUID
-
 import pytest
 
-from pipeline.lake.app.lag import Lag, partition_lag, topic_lag
+from pipeline.lake.app.lag import Lag, partition_lag
 from pipeline.lake.batch.batch_plan import Span
-from pipeline.lake.batch.log_view import PartitionView, TopicView
-from pipeline.lake.batch.progress import Progress
+from pipeline.lake.batch.log_view import PartitionView
 
 SPANS = (Span(10, 20, 1000, 5_000), Span(20, 40, 2000, 9_000), Span(40, 50, 600, 12_000))
 LOG = PartitionView(10, 50, SPANS, 12_000)
@@ -32,10 +29,3 @@ def test_what_is_missing_is_counted_and_timed(reached: int | None, lag: Lag) -> 
 def test_of_what_only_a_broker_has_there_is_no_time() -> None:
     view = PartitionView(0, 10, (Span(0, 10, 1000),))
     assert partition_lag(view, 4) == Lag(6, 600, 0)
-
-
-def test_a_topic_is_as_late_as_its_latest_partition() -> None:
-    topic = TopicView("orders", UUID(int=1), {0: LOG, 1: LOG})
-    progress = Progress("job", "orders", UUID(int=1), 1, {0: 50, 1: 40})
-    assert topic_lag(topic, progress) == Lag(10, 600, 3_000)
-    assert topic_lag(topic, None).records == 80

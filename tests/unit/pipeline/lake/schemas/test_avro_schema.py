@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pipeline.lake.schemas.avro_schema import AvroSchemaError, avro_fields, parse_avro_schema
-from pipeline.lake.schemas.ddl import to_ddl
+from tests.unit.pipeline.lake.ddl_text import to_ddl
 
 
 def _record(*types: Any, name: str = "a.R") -> dict[str, Any]:

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.lake.schemas.ddl import SchemaTextError, parse_ddl, to_ddl
+from pipeline.lake.schemas.ddl import SchemaTextError, parse_ddl
+from tests.unit.pipeline.lake.ddl_text import to_ddl
 
 _NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 _SIMPLE = st.sampled_from(

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.lake.schemas.ddl import parse_ddl, to_ddl
+from pipeline.lake.schemas.ddl import parse_ddl
 from pipeline.lake.schemas.evolution import SchemaChangeError, followed, holds
+from tests.unit.pipeline.lake.ddl_text import to_ddl
 
 
 def _followed(table: str, wanted: str, *, widen: bool = True) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from pipeline.lake.schemas import json_schema
-from pipeline.lake.schemas.ddl import to_ddl
 from pipeline.lake.schemas.json_schema import InferenceError, infer_json_schema
+from tests.unit.pipeline.lake.ddl_text import to_ddl
 
 
 def _inferred(*documents: Any) -> str:

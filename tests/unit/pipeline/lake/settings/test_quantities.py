@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.lake.settings.quantities import parse_bytes, parse_ms, show_bytes
+from pipeline.lake.settings.quantities import parse_bytes, parse_ms
 
 
 @pytest.mark.parametrize(
@@ -27,9 +27,3 @@ def test_a_duration_needs_a_unit() -> None:
     for given in (60, "60", "60 hours"):
         with pytest.raises(ValueError, match="60 s"):
             parse_ms(given)
-
-
-def test_bytes_are_shown_in_the_largest_unit_that_fits() -> None:
-    assert show_bytes(17) == "17 B"
-    assert show_bytes(1536) == "1.5 KiB"
-    assert show_bytes(5 << 40) == "5.0 TiB"

@@ -14,7 +14,7 @@ from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from pipeline.lake.schemas.avro_schema import parse_avro_schema
-from pipeline.lake.schemas.ddl import parse_ddl, to_ddl
+from pipeline.lake.schemas.ddl import parse_ddl
 from pipeline.lake.schemas.evolution import SchemaChangeError
 from pipeline.lake.schemas.registry import RegistryClient, RegistryCredentials, RegistryError
 from pipeline.lake.schemas.spec import ConverterSpec, FieldSpec, RegistrySpec
@@ -24,6 +24,7 @@ from pipeline.lake.values.by_schema import OneSchemaFormat
 from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns
 from tests.fakes.kafka.schema_registry import FakeSchemaRegistry, running_registry
+from tests.unit.pipeline.lake.ddl_text import to_ddl
 from tests.unit.pipeline.lake.values.batches import batch
 
 

@@ -11,13 +11,13 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.lake.schemas.ddl import to_ddl
 from pipeline.lake.schemas.spec import RegistrySpec
 from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns
 from tests.effort import examples
 from tests.fakes.kafka.schema_registry import FakeSchemaRegistry, running_registry
 from tests.fakes.lake.proto_messages import classes, definition, file, message
+from tests.unit.pipeline.lake.ddl_text import to_ddl
 from tests.unit.pipeline.lake.values.batches import batch
 
 INNER = message("Line", "string sku", "int32 count")

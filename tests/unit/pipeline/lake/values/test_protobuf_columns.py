@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.lake.schemas.ddl import to_ddl
 from pipeline.lake.schemas.protobuf_schema import ProtobufSchemaError
 from pipeline.lake.values.protobuf import protobuf_of_file
 from tests.fakes.lake.proto_messages import classes, definition, file, map_entry, message
+from tests.unit.pipeline.lake.ddl_text import to_ddl
 
 GOOGLE = tuple(
     f"google/protobuf/{n}.proto" for n in ("timestamp", "wrappers", "struct", "duration")

@@ -4,11 +4,12 @@ import pyarrow as pa
 import pytest
 
 from pipeline.lake.schemas.columns import plain_type
-from pipeline.lake.schemas.ddl import SchemaTextError, parse_ddl, to_ddl
+from pipeline.lake.schemas.ddl import SchemaTextError, parse_ddl
 from pipeline.lake.schemas.evolution import SchemaChangeError
 from pipeline.lake.schemas.spec import ConverterSpec
 from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns, check_settings
+from tests.unit.pipeline.lake.ddl_text import to_ddl
 
 JSON = FieldSettings("json")
 RAW = FieldSettings()
