@@ -29,6 +29,7 @@ from struct import pack
 from typing import Final, TypeVar
 from uuid import UUID
 
+from config.tier import TierConfig
 from pipeline.plan.bucket import Bucket, BucketOptions, open_bucket
 from pipeline.plan.partition_read import follow_partition, read_partition
 from pipeline.plan.piece import PartitionName
@@ -50,7 +51,6 @@ from tiered.segment_metadata import (
     SegmentState,
     TopicIdPartition,
 )
-from tiered.settings import FormatSettings
 from tiered.storage_manager.manager import RemoteStorageManager
 from tiered.tier import SegmentFiles, TopicFacts
 
@@ -76,7 +76,7 @@ class Maker:
         )
         self.tier = RemoteStorageManager(
             self.store,
-            FormatSettings(),
+            TierConfig(),
             KeyRing("", {}, self._randomness),
             filesystem=filesystem,
             clock=clock,

@@ -30,11 +30,11 @@ from urllib.parse import urlsplit
 import uvloop
 
 from bench.s3_server import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY, SERVERS, s3_server
+from config.object_store import StoreSettings
 from storage.environment.clock import SystemClock
 from storage.environment.randomness import SeededRandomness
 from tiered.object_store.s3.credentials import FixedCredentials
 from tiered.object_store.s3.store import S3ObjectStore
-from tiered.settings import StoreSettings
 
 MIB = 1024 * 1024
 

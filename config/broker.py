@@ -19,6 +19,7 @@ from config.sections.share import ShareSettings
 from config.sections.share_groups import ShareGroupSettings
 from config.sections.tier import TierOwnSettings
 from config.sections.transactions import TransactionSettings
+from config.tier import TierConfig
 
 SECTIONS = (
     NodeSettings,
@@ -37,9 +38,7 @@ SECTIONS = (
 
 
 class BrokerConfig(
-    TierOwnSettings,
-    RemoteStorageSettings,
-    RemoteLogSettings,
+    TierConfig,
     ReplicationSettings,
     ShareSettings,
     ShareGroupSettings,

@@ -120,7 +120,7 @@ def config_key(
         secret=secret,
         internal=internal,
     )
-    info = Field(default=default)
+    info = Field(default=default, repr=not secret)
     assert isinstance(info, FieldInfo)
     info.metadata.append(row)
     return info
@@ -135,6 +135,8 @@ class Settings(BaseModel):
         strict=True,
         arbitrary_types_allowed=True,
         validate_default=True,
+        # A mistaken value may be a secret.
+        hide_input_in_errors=True,
     )
 
     @classmethod

@@ -341,7 +341,10 @@ def test_packages_are_not_imported_whole() -> None:
 
 def test_no_setting_is_silently_without_effect() -> None:
     """Each is read somewhere, is a topic's default, or its documentation says that it is not."""
-    parts = [path for path in MODULES if path.relative_to(ROOT).parts[0] in {"storage", "broker"}]
+    readers = {"storage", "tiered", "broker"}
+    parts = [path for path in MODULES if path.relative_to(ROOT).parts[0] in readers]
+    # What follows from several settings of remote storage.
+    parts.append(ROOT / "config/tier.py")
     code = "\n".join(path.read_text(encoding="utf-8") for path in parts)
     inherited = {synonym.key for row in TOPIC_KEYS.values() for synonym in row.synonyms}
     rows = [row for name, row in BROKER_KEYS.items() if name not in inherited]

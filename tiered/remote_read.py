@@ -73,7 +73,7 @@ class RemoteRead(Protocol):
     """Set by who waits; called once, on the loop."""
 
     def cancel(self) -> None:
-        """The client has gone; see `TierSettings.abandoned_reads`."""
+        """The client has gone; see `TierConfig.abandoned_reads`."""
         ...
 
     def release(self) -> None:

@@ -38,11 +38,11 @@ from tiered.segment_metadata import (
 )
 
 if TYPE_CHECKING:
+    from config.tier import TierConfig
     from storage.log.log import Log
     from tiered.maintenance.verifier import SegmentFaults
     from tiered.metadata.interface import RemoteLogMetadataManager
     from tiered.restore.metadata_rebuild import MetadataRebuild
-    from tiered.settings import TierSettings
     from tiered.tasks.manager import RemoteLogManager
     from tiered.tier import Tier
 
@@ -58,7 +58,7 @@ class RemoteParts(Protocol):
     """
 
     @property
-    def settings(self) -> "TierSettings":
+    def settings(self) -> "TierConfig":
         """The present ones."""
         ...
 
@@ -135,8 +135,8 @@ class TierPages:
             "nodeId": self._node_id,
             "location": self._remote.location,
             "open": manager is not None,
-            "copyPaused": settings.copy_paused,
-            "fetchPaused": settings.fetch_paused,
+            "copyPaused": settings.tier_copy_paused,
+            "fetchPaused": settings.tier_fetch_paused,
             "partitions": [self._row(one, detailed="topic" in query) for one in wanted],
         }
         if manager is not None:

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.remote.metadata_topic import REMOTE_LOG_METADATA
+from config.tier import TierConfig
 from storage.environment.alerts import Alerts
 from storage.environment.environment import Environment
 from tiered.deadline import CallDeadlines
 from tiered.segment_metadata import TopicIdPartition
-from tiered.settings import TierSettings
 from tiered.tasks.tiered_partition import TieredPartition
 from tiered.tier import Tier, TopicFacts
 
@@ -58,7 +58,7 @@ class RemoteStorage:
 
     def __init__(
         self,
-        settings: TierSettings,
+        settings: TierConfig,
         *,
         replicas: "ReplicaManager",
         controller: "Controller",
@@ -145,7 +145,7 @@ class RemoteStorage:
         cluster_id = self._controller.image.cluster_id
         tier = open_tier(settings, timer=self._timer, clock=self._clock)
         snapshots: SnapshotStore
-        if settings.metadata_snapshots == "bucket":
+        if settings.tier_metadata_snapshots == "bucket":
             snapshots = BucketSnapshotStore(tier, cluster_id)
         else:
             snapshots = LocalSnapshotStore(
@@ -157,7 +157,7 @@ class RemoteStorage:
             self._replicas,
             self._controller,
             clock=self._clock,
-            partitions=settings.metadata_partitions,
+            partitions=settings.rlmm_config_remote_log_metadata_topic_num_partitions,
         )
         metadata = TopicMetadataManager(
             log,
@@ -210,10 +210,12 @@ class RemoteStorage:
         manager.start()
         self._replicas.remote_reader = reader
         self._look_for_deleted_topics()
-        LOGGER.info("remote storage open location=%s worker=%s", self.location, settings.worker)
+        LOGGER.info(
+            "remote storage open location=%s worker=%s", self.location, settings.tier_worker
+        )
         return manager
 
-    def _present(self) -> TierSettings:
+    def _present(self) -> TierConfig:
         return self.settings
 
     def _look_for_deleted_topics(self) -> None:
@@ -225,7 +227,7 @@ class RemoteStorage:
         if self._closed or self.metadata is None or self.manager is None:
             return
         self._timer.call_later_ms(
-            float(self.settings.task_interval_ms), self._look_for_deleted_topics
+            float(self.settings.remote_log_manager_task_interval_ms), self._look_for_deleted_topics
         )
         self._take_up_what_is_left()
         deleted = self._controller.image.deleted_topics
@@ -253,7 +255,7 @@ class RemoteStorage:
         scrubber = self.manager.scrubber
         if scrubber.last is None or scrubber.last_began_ms is None or scrubber.last.lost:
             return frozenset()
-        latest_ms = scrubber.last_began_ms - self.settings.gc_grace_ms
+        latest_ms = scrubber.last_began_ms - self.settings.tier_gc_grace_ms
         return frozenset(one for one, gone_ms in self._gone_ms.items() if gone_ms <= latest_ms)
 
     def _may_have(self, topic: "TopicImage") -> bool:
@@ -384,7 +386,7 @@ class RemoteStorage:
             else:
                 self.manager.on_stop(_who(partition), delete_remote=False)
 
-    def on_settings(self, settings: TierSettings) -> None:
+    def on_settings(self, settings: TierConfig) -> None:
         """Settings were changed at run time."""
         if settings == self.settings:
             return
@@ -395,10 +397,10 @@ class RemoteStorage:
         if self.manager is not None:
             self.manager.update()
 
-    def _apply(self, settings: TierSettings) -> None:
-        self._replicas.remote_fetch_max_wait_ms = float(settings.fetch_max_wait_ms)
-        self._replicas.remote_fetch_paused = settings.fetch_paused
-        self._on_lookup_timeout(float(settings.list_offsets_timeout_ms))
+    def _apply(self, settings: TierConfig) -> None:
+        self._replicas.remote_fetch_max_wait_ms = float(settings.remote_fetch_max_wait_ms)
+        self._replicas.remote_fetch_paused = settings.tier_fetch_paused
+        self._on_lookup_timeout(float(settings.remote_list_offsets_request_timeout_ms))
 
     # -- partitions ------------------------------------------------------------------------------
 
@@ -416,7 +418,7 @@ class RemoteStorage:
                 leader_epoch=partition.leader_epoch,
                 facts=lambda: self._facts(partition.topic_partition.topic),
                 copy_paused=lambda: bool(
-                    self.settings.copy_paused or partition.log.config.tier_copy_paused
+                    self.settings.tier_copy_paused or partition.log.config.tier_copy_paused
                 ),
                 on_log_start_moved=partition.wake_fetches,
             )

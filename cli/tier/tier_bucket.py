@@ -17,7 +17,7 @@ from cli.settings_arguments import BAD_SETTINGS, add_settings_arguments, load_or
 
 if TYPE_CHECKING:
     from config.broker import BrokerConfig
-    from tiered.settings import TierSettings
+    from config.tier import TierConfig
     from tiered.tier import Tier
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ def with_bucket(settings: "BrokerConfig", work: "Callable[[Tier], Awaitable[T]]"
     return asyncio.run(_with_bucket(tier_settings(settings, home), work))
 
 
-async def _with_bucket(settings: "TierSettings", work: "Callable[[Tier], Awaitable[T]]") -> T:
+async def _with_bucket(settings: "TierConfig", work: "Callable[[Tier], Awaitable[T]]") -> T:
     from storage.errors import StorageError
     from tiered.errors import TieredError
     from tiered.worker.assembly import build_tier

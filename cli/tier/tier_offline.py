@@ -12,10 +12,10 @@ from cli.tier.tier_bucket import add_bucket_arguments, bucket_settings, with_buc
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from config.tier import TierConfig
     from tiered.format.manifest import SegmentManifest
     from tiered.metadata.history import HistorySummary
     from tiered.segment_metadata import TopicIdPartition
-    from tiered.settings import TierSettings
     from tiered.tier import Tier
 
 
@@ -166,12 +166,12 @@ def rotate_keys(args: argparse.Namespace, _: ClientFactory) -> int:
 
     given = bucket_settings(args)
     settings = tier_settings(given, tier_home(given, LocalFilesystem()))
-    if not settings.format.encryption:
+    if not settings.rsm_config_encryption_enabled:
         raise CommandError("encryption is not enabled (rsm.config.encryption.enabled)")
     rewrapped, active, plain, faults = asyncio.run(_rotate(settings, args.topic))
     if args.json:
         document = {
-            "keyPair": settings.format.key_pair_id,
+            "keyPair": settings.rsm_config_encryption_key_pair_id,
             "rewrapped": rewrapped,
             "alreadyActive": active,
             "notEncrypted": plain,
@@ -180,7 +180,8 @@ def rotate_keys(args: argparse.Namespace, _: ClientFactory) -> int:
         print(format_json(document))
     else:
         print(
-            f"rewrapped {counted(rewrapped, 'key')} with {settings.format.key_pair_id}; "
+            f"rewrapped {counted(rewrapped, 'key')} with "
+            f"{settings.rsm_config_encryption_key_pair_id}; "
             f"{active} used it already, {plain} segments are not encrypted"
         )
     for fault in faults:
@@ -191,7 +192,7 @@ def rotate_keys(args: argparse.Namespace, _: ClientFactory) -> int:
 
 
 async def _rotate(
-    settings: "TierSettings", topic: str | None
+    settings: "TierConfig", topic: str | None
 ) -> tuple[int, int, int, list[dict[str, Any]]]:
     from storage.environment.clock import SystemClock
     from storage.environment.filesystem import LocalFilesystem
@@ -206,7 +207,7 @@ async def _rotate(
     rewrapped = active = plain = 0
     faults: list[dict[str, Any]] = []
     try:
-        ring = KeyRing.load(settings.format, filesystem, randomness)
+        ring = KeyRing.load(settings, filesystem, randomness)
         store = open_store(settings.store, filesystem, SystemClock(), randomness)
         try:
             continuation: str | None = None

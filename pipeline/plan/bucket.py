@@ -16,6 +16,7 @@ from uuid import UUID
 
 from typing_extensions import override
 
+from config.object_store import StoreSettings
 from pipeline.plan.errors import OptionsError, PlanError
 from storage.environment.clock import Clock, SystemClock
 from storage.environment.filesystem import Filesystem, LocalFilesystem
@@ -24,7 +25,6 @@ from storage.errors import DiskError
 from tiered.format.key_ring import MODULUS_BITS_MIN, KeyPair, KeyRing
 from tiered.object_store.base import ObjectStore
 from tiered.object_store.factory import open_store
-from tiered.settings import StoreSettings
 from tiered.storage_manager.disk_threads import DiskThreads
 from tiered.storage_manager.manifest_cache import ManifestMemory
 from tiered.storage_manager.read import SegmentReader
@@ -60,7 +60,7 @@ class BucketOptions(NamedTuple):
         key_prefix: In front of every name as it is, in place of the location's path and its `/`;
             for buckets whose prefix ends with no `/`.
         connect_timeout_ms, read_timeout_ms, call_timeout_ms, attempts, max_connections: See
-            `tiered.settings.StoreSettings`.
+            `config.object_store.StoreSettings`.
     """
 
     location: str

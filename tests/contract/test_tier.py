@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from config.remote_kinds import KeyFiles
+from config.tier import TierConfig
 from storage.environment.clock import SystemClock
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
@@ -12,12 +14,11 @@ from tests.contract.tier_suite import TierSuite, World
 from tests.fakes.tiered.memory_object_store import MemoryObjectStore, StoredObject
 from tests.unit.tiered.format.key_files import write_pair
 from tiered.format.key_ring import KeyRing
-from tiered.settings import FormatSettings, KeyPairFiles
 from tiered.storage_manager.manager import RemoteStorageManager
 
 
 @pytest.fixture(scope="session")
-def rsa_pair(tmp_path_factory: pytest.TempPathFactory) -> KeyPairFiles:
+def rsa_pair(tmp_path_factory: pytest.TempPathFactory) -> KeyFiles:
     return write_pair(tmp_path_factory.mktemp("keys"), "pair-1")
 
 
@@ -42,7 +43,7 @@ class MemoryBucket:
 
 class TestInProcess(TierSuite):
     @pytest.fixture
-    async def world(self, tmp_path: Path, format_settings: FormatSettings) -> AsyncIterator[World]:
+    async def world(self, tmp_path: Path, format_settings: TierConfig) -> AsyncIterator[World]:
         filesystem = LocalFilesystem()
         randomness = SeededRandomness(1)
         store = MemoryObjectStore(SystemClock())

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from config.remote_kinds import KeyFiles
+from config.tier import TierConfig
 from storage.environment.clock import SystemClock
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
@@ -19,7 +21,6 @@ from tests.fakes.tiered.in_loop_processes import FakeProcesses
 from tests.fakes.tiered.memory_object_store import MemoryObjectStore
 from tests.unit.tiered.format.key_files import write_pair
 from tiered.format.key_ring import KeyRing
-from tiered.settings import FormatSettings, KeyPairFiles, StoreSettings, TierSettings
 from tiered.storage_manager.manager import RemoteStorageManager
 from tiered.worker.bounded import BoundedTier
 from tiered.worker.client import TierClient
@@ -29,20 +30,20 @@ from tiered.worker.process_usage import read_usage
 
 
 @pytest.fixture(scope="session")
-def rsa_pair(tmp_path_factory: pytest.TempPathFactory) -> KeyPairFiles:
+def rsa_pair(tmp_path_factory: pytest.TempPathFactory) -> KeyFiles:
     return write_pair(tmp_path_factory.mktemp("keys"), "pair-1")
 
 
 class TestOverASocketPair(TierSuite):
     @pytest.fixture
-    def format_settings(self) -> FormatSettings:
-        return FormatSettings(chunk_bytes=CHUNK)
+    def format_settings(self) -> TierConfig:
+        return TierConfig(rsm_config_chunk_size=CHUNK)
 
     @pytest.fixture
-    async def world(self, tmp_path: Path, format_settings: FormatSettings) -> AsyncIterator[World]:
+    async def world(self, tmp_path: Path, format_settings: TierConfig) -> AsyncIterator[World]:
         filesystem = LocalFilesystem()
         randomness = SeededRandomness(1)
-        settings = TierSettings(format=format_settings)
+        settings = format_settings
         store = MemoryObjectStore(SystemClock())
         tier = RemoteStorageManager(
             store,
@@ -89,22 +90,23 @@ class DirectoryBucket:
 
 class TestInAProcess(TierSuite):
     @pytest.fixture
-    def format_settings(self, rsa_pair: KeyPairFiles) -> FormatSettings:
-        return FormatSettings(
-            chunk_bytes=CHUNK,
-            compression=True,
-            encryption=True,
-            key_pair_id="pair-1",
-            key_pairs={"pair-1": rsa_pair},
+    def format_settings(self, rsa_pair: KeyFiles) -> TierConfig:
+        return TierConfig(
+            rsm_config_chunk_size=CHUNK,
+            rsm_config_compression_enabled=True,
+            rsm_config_encryption_enabled=True,
+            rsm_config_encryption_key_pair_id="pair-1",
+            rsm_config_encryption_key_pairs_files={"pair-1": rsa_pair},
         )
 
     @pytest.fixture
-    async def world(self, tmp_path: Path, format_settings: FormatSettings) -> AsyncIterator[World]:
+    async def world(self, tmp_path: Path, format_settings: TierConfig) -> AsyncIterator[World]:
         root = tmp_path / "bucket"
-        settings = TierSettings(
-            store=StoreSettings(root=str(root)),
-            format=format_settings,
-            chunk_cache_directory=str(tmp_path / "chunks"),
+        settings = format_settings.with_values(
+            {
+                "rsm_config_storage_root": str(root),
+                "rsm_config_fetch_chunk_cache_path": str(tmp_path / "chunks"),
+            }
         )
         client = TierClient(settings, TierProcesses(), timer=LoopTimer(), clock=SystemClock())
         session = asyncio.create_task(client.supervisor.session())

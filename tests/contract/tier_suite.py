@@ -20,6 +20,8 @@ from uuid import UUID
 import cramjam
 import pytest
 
+from config.remote_kinds import KeyFiles
+from config.tier import TierConfig
 from protocol.records.batch import crc32c
 from storage.environment.filesystem import LocalFilesystem
 from tests.unit.tiered.format.closed_segments import FACTS, Segment, make_segment
@@ -31,7 +33,6 @@ from tiered.errors import (
 )
 from tiered.format.object_keys import ObjectKeys, SegmentKeys
 from tiered.segment_metadata import RemoteLogSegmentId, RemoteLogSegmentMetadata
-from tiered.settings import FormatSettings, KeyPairFiles
 from tiered.tier import SegmentFiles, SideFile, Tier
 
 CHUNK = 1000
@@ -134,15 +135,13 @@ class TierSuite:
     """See the module."""
 
     @pytest.fixture(params=["plain", "zstd", "aes", "zstd+aes"])
-    def format_settings(
-        self, request: pytest.FixtureRequest, rsa_pair: KeyPairFiles
-    ) -> FormatSettings:
-        return FormatSettings(
-            chunk_bytes=CHUNK,
-            compression="zstd" in request.param,
-            encryption="aes" in request.param,
-            key_pair_id="pair-1",
-            key_pairs={"pair-1": rsa_pair},
+    def format_settings(self, request: pytest.FixtureRequest, rsa_pair: KeyFiles) -> TierConfig:
+        return TierConfig(
+            rsm_config_chunk_size=CHUNK,
+            rsm_config_compression_enabled="zstd" in request.param,
+            rsm_config_encryption_enabled="aes" in request.param,
+            rsm_config_encryption_key_pair_id="pair-1",
+            rsm_config_encryption_key_pairs_files={"pair-1": rsa_pair},
         )
 
     async def test_a_segment_comes_back_byte_for_byte(self, world: World) -> None:
@@ -407,18 +406,18 @@ class TierSuite:
         )
 
     async def test_stored_chunks_are_what_the_manifest_says(
-        self, world: World, format_settings: FormatSettings
+        self, world: World, format_settings: TierConfig
     ) -> None:
         """Anyone can read a segment that is not encrypted, with `zstd` and `dd`."""
         segment = a_segment()
         metadata = await world.copied(segment)
         keys = keys_of(metadata)
         manifest = aivens_reader(world.bucket.read(keys.manifest))
-        assert (manifest["encryption"] is not None) == format_settings.encryption
-        assert manifest["compression"] == format_settings.compression
+        assert (manifest["encryption"] is not None) == format_settings.rsm_config_encryption_enabled
+        assert manifest["compression"] == format_settings.rsm_config_compression_enabled
         stored = world.bucket.read(keys.log)
         assert sum(manifest["sizes"]) == len(stored)
-        if format_settings.encryption:
+        if format_settings.rsm_config_encryption_enabled:
             assert b"some text of a log" not in stored
             return
         at = 0

@@ -111,7 +111,7 @@ class ChunkCache:
             run: For what may wait for the disk.
             randomness: For names of unfinished files.
             on_downloaded: Told the bytes that came over the network.
-            finish_abandoned: See `TierSettings.abandoned_reads`.
+            finish_abandoned: See `TierConfig.abandoned_reads`.
             refer: Compares chunks where they lie; None: they lie elsewhere.
         """
         self._directory = directory

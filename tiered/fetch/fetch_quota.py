@@ -19,9 +19,9 @@ Source: Kafka, RLMQuotaManager.java, SimpleRate.java, SampledStat.java, QuotaUti
 from collections import OrderedDict, deque
 from typing import Final
 
+from config.tier import UNLIMITED
 from storage.environment.clock import Clock
 from tiered.cache.fair_queue import Client
-from tiered.settings import UNLIMITED
 
 CLIENTS_MAX: Final = 10_000
 """Clients whose rate is remembered; of more, the one that was idle longest is forgotten."""

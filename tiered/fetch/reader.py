@@ -29,6 +29,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
+from config.tier import TierConfig
 from storage.environment.clock import Clock
 from storage.environment.filesystem import Filesystem
 from storage.environment.off_loop import Run
@@ -64,7 +65,6 @@ from tiered.metadata.epoch_bounds import find_segment, valid_end
 from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.remote_read import ReadRequest, RemoteRecords
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
-from tiered.settings import TierSettings
 from tiered.tier import Tier
 
 _log = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class Reader:
 
     def __init__(
         self,
-        settings: TierSettings,
+        settings: TierConfig,
         tier: Tier,
         metadata: RemoteLogMetadataManager,
         *,
@@ -125,18 +125,20 @@ class Reader:
         self._settings = settings
         self._timer = timer
         self._metadata_waits: dict[TopicIdPartition, tuple[asyncio.Task[None], set[Read]]] = {}
-        self.queue = FairQueue(clock, settings.reader_tasks, settings.reader_queue_max)
+        self.queue = FairQueue(
+            clock, settings.remote_log_reader_threads, settings.remote_log_reader_max_pending_tasks
+        )
         self.quota = FetchQuota(
             clock,
-            bytes_per_second=settings.fetch_max_bytes_per_second,
-            client_bytes_per_second=settings.client_fetch_max_bytes_per_second,
-            windows=settings.fetch_quota_windows,
-            window_seconds=settings.fetch_quota_window_seconds,
+            bytes_per_second=settings.remote_log_manager_fetch_max_bytes_per_second,
+            client_bytes_per_second=settings.tier_client_fetch_max_bytes_per_second,
+            windows=settings.remote_log_manager_fetch_quota_window_num,
+            window_seconds=settings.remote_log_manager_fetch_quota_window_size_seconds,
         )
-        finish_abandoned = settings.abandoned_reads == "finish"
+        finish_abandoned = settings.tier_abandoned_reads == "finish"
         self.chunks = ChunkCache(
-            settings.chunk_cache_directory,
-            settings.chunk_cache_bytes,
+            settings.rsm_config_fetch_chunk_cache_path or "",
+            settings.chunk_cache_max_bytes,
             fetch=tier.fetch_chunk,
             queue=self.queue,
             filesystem=filesystem,
@@ -148,8 +150,8 @@ class Reader:
             refer=tier.refer_to_chunks if settings.store.backend == "filesystem" else None,
         )
         self.indexes = IndexCache(
-            settings.index_cache_directory,
-            settings.index_cache_bytes,
+            settings.tier_index_cache_path or "",
+            settings.remote_log_index_file_cache_total_size_bytes,
             tier=tier,
             queue=self.queue,
             filesystem=filesystem,
@@ -162,7 +164,7 @@ class Reader:
         self.prefetcher = Prefetcher(
             self.chunks, self.indexes, self.quota, clock, self._segment_at, 0
         )
-        self.prefetcher.max_bytes = settings.prefetch_max_bytes
+        self.prefetcher.max_bytes = settings.rsm_config_fetch_chunk_cache_prefetch_max_size
         self._time_lookup = TimeLookup(metadata, self.chunks, self.indexes, filesystem, run)
         self.topics: dict[str, TopicReads] = {}
         self.pending: set[Read] = set()
@@ -182,20 +184,24 @@ class Reader:
         await self.indexes.close()
         await self.chunks.close()
 
-    def update(self, settings: TierSettings) -> None:
+    def update(self, settings: TierConfig) -> None:
         """New settings; directories stay what they were."""
         self._settings = settings
-        finish_abandoned = settings.abandoned_reads == "finish"
-        self.queue.resize(settings.reader_tasks, settings.reader_queue_max)
-        self.quota.resize(
-            bytes_per_second=settings.fetch_max_bytes_per_second,
-            client_bytes_per_second=settings.client_fetch_max_bytes_per_second,
-            windows=settings.fetch_quota_windows,
-            window_seconds=settings.fetch_quota_window_seconds,
+        finish_abandoned = settings.tier_abandoned_reads == "finish"
+        self.queue.resize(
+            settings.remote_log_reader_threads, settings.remote_log_reader_max_pending_tasks
         )
-        self.chunks.update(settings.chunk_cache_bytes, finish_abandoned=finish_abandoned)
-        self.indexes.update(settings.index_cache_bytes, finish_abandoned=finish_abandoned)
-        self.prefetcher.max_bytes = settings.prefetch_max_bytes
+        self.quota.resize(
+            bytes_per_second=settings.remote_log_manager_fetch_max_bytes_per_second,
+            client_bytes_per_second=settings.tier_client_fetch_max_bytes_per_second,
+            windows=settings.remote_log_manager_fetch_quota_window_num,
+            window_seconds=settings.remote_log_manager_fetch_quota_window_size_seconds,
+        )
+        self.chunks.update(settings.chunk_cache_max_bytes, finish_abandoned=finish_abandoned)
+        self.indexes.update(
+            settings.remote_log_index_file_cache_total_size_bytes, finish_abandoned=finish_abandoned
+        )
+        self.prefetcher.max_bytes = settings.rsm_config_fetch_chunk_cache_prefetch_max_size
 
     def forget_topic(self, topic: str) -> None:
         """The topic is deleted."""
@@ -211,7 +217,7 @@ class Reader:
         if counters is None:
             counters = self.topics[topic] = TopicReads()
         counters.requests += 1
-        if self._settings.fetch_paused:
+        if self._settings.tier_fetch_paused:
             self._fail(read, RemotePausedError("reading from remote storage is paused"))
         elif not self.quota.allows_client(request.client):
             self._finish(read, RemoteRecords((), ()))
@@ -230,7 +236,7 @@ class Reader:
         self, partition: TopicIdPartition, log: Log, timestamp_ms: int | None, client: Client
     ) -> TimestampOffset | None:
         """See `RemoteReader`; raises as a read fails, and RemotePausedError."""
-        if self._settings.fetch_paused:
+        if self._settings.tier_fetch_paused:
             raise RemotePausedError("reading from remote storage is paused")
         return await self._time_lookup.find(partition, log, timestamp_ms, client)
 

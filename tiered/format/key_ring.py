@@ -23,10 +23,12 @@ from storage.environment.randomness import Randomness
 from tiered.errors import RemoteStorageError
 from tiered.format.encryption import KEY_SIZE, DataKey, new_data_key
 from tiered.format.oaep import unwrap, wrap
-from tiered.settings import FormatSettings, KeyPairFiles
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
+
+    from config.remote_kinds import KeyFiles
+    from config.tier import TierConfig
 
 MODULUS_BITS_MIN: Final = 2048
 
@@ -98,7 +100,7 @@ class KeyRing:
 
     @classmethod
     def load(
-        cls, settings: FormatSettings, filesystem: Filesystem, randomness: Randomness
+        cls, settings: "TierConfig", filesystem: Filesystem, randomness: Randomness
     ) -> "KeyRing":
         """Read the pairs that the settings name.
 
@@ -108,10 +110,10 @@ class KeyRing:
         """
         pairs = {
             pair_id: _load_pair(pair_id, files, filesystem)
-            for pair_id, files in settings.key_pairs.items()
+            for pair_id, files in settings.rsm_config_encryption_key_pairs_files.items()
         }
-        active_id = settings.key_pair_id
-        if settings.encryption and not active_id:
+        active_id = settings.rsm_config_encryption_key_pair_id or ""
+        if settings.rsm_config_encryption_enabled and not active_id:
             raise RemoteStorageError("encryption is on and no key pair is the active one")
         return cls(active_id, pairs, randomness)
 
@@ -156,7 +158,7 @@ class KeyRing:
         return DataKeyEnvelope(self.active_id, wrapped, data_key.aad)
 
 
-def _load_pair(pair_id: str, files: KeyPairFiles, filesystem: Filesystem) -> KeyPair:
+def _load_pair(pair_id: str, files: "KeyFiles", filesystem: Filesystem) -> KeyPair:
     if not pair_id.strip() or ":" in pair_id:
         raise RemoteStorageError(f"{pair_id!r} cannot be a key pair's id")
     # Takes 50 ms, and most brokers never encrypt.
@@ -171,7 +173,7 @@ def _load_pair(pair_id: str, files: KeyPairFiles, filesystem: Filesystem) -> Key
     try:
         public = load_pem_public_key(filesystem.read_bytes(path))
         private = None
-        if files.private is not None:
+        if files.private:
             path = files.private
             private = load_pem_private_key(filesystem.read_bytes(path), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:

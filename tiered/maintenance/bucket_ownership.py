@@ -33,11 +33,11 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
+from config.tier import TierConfig
 from storage.environment.alerts import AlertKind, Alerts
 from storage.environment.environment import Environment
 from tiered.deadline import Deadline, call_deadline_ms
 from tiered.errors import ObjectNotFoundError, RemoteStorageNotReadyError
-from tiered.settings import TierSettings
 from tiered.tier import Tier
 
 CLAIM_KEY: Final = "varve-cluster.json"
@@ -126,7 +126,7 @@ class Claim:
         tier: Tier,
         environment: Environment,
         cluster_id: str,
-        settings: Callable[[], TierSettings],
+        settings: Callable[[], TierConfig],
         memory: IncarnationMemory | None = None,
         alerts: Alerts | None = None,
     ) -> None:
@@ -284,7 +284,7 @@ class Claim:
             if self.state is ClaimState.FOREIGN or not found.incarnation or found.released:
                 return
             self.state = ClaimState.TAKEN
-            looks_ms = LOOKS_TO_NOTICE * float(self._settings().task_interval_ms)
+            looks_ms = LOOKS_TO_NOTICE * float(self._settings().remote_log_manager_task_interval_ms)
             self._ours_from_ms = self._clock.monotonic_ms() + max(looks_ms, NOTICE_MS_MIN)
             return
         if found.incarnation == self._mine and not found.contested:

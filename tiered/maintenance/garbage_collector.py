@@ -35,6 +35,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from config.tier import TierConfig
 from storage.environment.alerts import AlertKind, Alerts
 from storage.environment.environment import Environment
 from tiered.deadline import Deadline, call_deadline_ms, sleep_ms
@@ -51,7 +52,6 @@ from tiered.segment_metadata import (
     SegmentState,
     TopicIdPartition,
 )
-from tiered.settings import TierSettings
 from tiered.tier import Tier
 
 _log = logging.getLogger(__name__)
@@ -160,7 +160,7 @@ class Scrubber:
         tier: Tier,
         claim: Claim,
         environment: Environment,
-        settings: Callable[[], TierSettings],
+        settings: Callable[[], TierConfig],
         in_flight: Container[UUID],
         is_deleted: Callable[[TopicIdPartition], bool],
         alerts: Alerts,
@@ -210,7 +210,7 @@ class Scrubber:
         report.lost += self._metadata.losses()
         removes = self._claim.is_settled and not dry_run and not report.lost
         began_ms = self._clock.now_ms()
-        oldest_ms = self._settings().gc_grace_ms
+        oldest_ms = self._settings().tier_gc_grace_ms
         store_now_ms = await self._store_now_ms() if report.is_ours else began_ms
         limit_ms = store_now_ms - oldest_ms
         await self._scrub_objects(report, limit_ms, began_ms, removes)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from config.tier import TierConfig
 from storage.environment.environment import Environment
 from tiered.deadline import Deadline, call_deadline_ms
 from tiered.errors import (
@@ -26,7 +27,6 @@ from tiered.segment_metadata import (
     SegmentState,
     TopicIdPartition,
 )
-from tiered.settings import TierSettings
 from tiered.tier import Fault, Tier
 
 _log = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class Verifier:
         metadata: RemoteLogMetadataManager,
         tier: Tier,
         environment: Environment,
-        settings: Callable[[], TierSettings],
+        settings: Callable[[], TierConfig],
         led: Callable[[], Iterable[TopicIdPartition]],
     ) -> None:
         """Nothing runs before `run_once`; `led` gives the partitions led here."""

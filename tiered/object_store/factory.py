@@ -1,5 +1,6 @@
 """The object store that the settings name."""
 
+from config.object_store import StoreSettings
 from storage.environment.clock import Clock
 from storage.environment.filesystem import Filesystem
 from storage.environment.randomness import Randomness
@@ -10,7 +11,6 @@ from tiered.object_store.s3.credentials import (
     CredentialsSource,
     FixedCredentials,
 )
-from tiered.settings import StoreSettings
 
 
 def open_store(

@@ -16,6 +16,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
+from config.tier import TierConfig
 from protocol.records.batch import crc32c
 from storage.environment.filesystem import File, Filesystem
 from storage.environment.randomness import Randomness
@@ -29,7 +30,6 @@ from tiered.format.segment_check import SegmentCheck
 from tiered.format.transform import ChunkTransform
 from tiered.object_store.base import ObjectStore
 from tiered.segment_metadata import RemoteLogSegmentMetadata
-from tiered.settings import FormatSettings
 from tiered.storage_manager.disk_threads import DiskThreads, settle
 from tiered.storage_manager.log_stream import LogStream
 from tiered.storage_manager.statistics import TierStatistics
@@ -52,7 +52,7 @@ class SegmentCopier:
         key_ring: KeyRing,
         randomness: Randomness,
         statistics: TierStatistics,
-        settings: FormatSettings,
+        settings: TierConfig,
         *,
         spool_directory: str,
         software: str,
@@ -93,7 +93,7 @@ class SegmentCopier:
         stream = LogStream(
             file,
             metadata.segment_size_bytes,
-            self._settings.chunk_bytes,
+            self._settings.rsm_config_chunk_size,
             check,
             transform,
             workspace,
@@ -165,16 +165,16 @@ class SegmentCopier:
         self, file: File, size: int
     ) -> tuple[ChunkTransform, DataKeyEnvelope | None]:
         settings = self._settings
-        compression = settings.compression
-        if compression and settings.compression_heuristic:
+        compression = settings.rsm_config_compression_enabled
+        if compression and settings.rsm_config_compression_heuristic_enabled:
             first = read_batch_header(file, 0, size)
             compression = first is not None and first.codec == 0
         cipher = envelope = None
-        if settings.encryption:
+        if settings.rsm_config_encryption_enabled:
             data_key, envelope = self._key_ring.new_data_key()
             cipher = ChunkCipher(data_key, self._randomness)
         transform = ChunkTransform(
-            compression=compression, level=settings.compression_level, cipher=cipher
+            compression=compression, level=settings.tier_compression_level, cipher=cipher
         )
         return transform, envelope
 

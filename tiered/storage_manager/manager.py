@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from config.tier import TierConfig
 from protocol.records.batch import crc32c
 from storage.environment.clock import Clock
 from storage.environment.filesystem import Filesystem
@@ -36,7 +37,6 @@ from tiered.format.object_keys import ObjectKeys, ObjectSuffix, SegmentKeys
 from tiered.format.plugin_metadata import object_place
 from tiered.object_store.base import ObjectPage, ObjectStore, PendingUpload
 from tiered.segment_metadata import RemoteLogSegmentMetadata
-from tiered.settings import FormatSettings
 from tiered.storage_manager.copy import SegmentCopier, remove_objects
 from tiered.storage_manager.disk_threads import DiskThreads
 from tiered.storage_manager.in_place import NOTHING_FOUND, refer_to_chunks
@@ -74,7 +74,7 @@ class RemoteStorageManager:
     def __init__(
         self,
         store: ObjectStore,
-        settings: FormatSettings,
+        settings: TierConfig,
         key_ring: KeyRing,
         *,
         filesystem: Filesystem,
@@ -106,8 +106,9 @@ class RemoteStorageManager:
         Raises:
             ValueError: Chunks larger than can be read again.
         """
-        if not 0 < settings.chunk_bytes <= ROOM_BYTES_MAX:
-            raise ValueError(f"chunks of {settings.chunk_bytes} bytes, more than {ROOM_BYTES_MAX}")
+        chunk_bytes = settings.rsm_config_chunk_size
+        if not 0 < chunk_bytes <= ROOM_BYTES_MAX:
+            raise ValueError(f"chunks of {chunk_bytes} bytes, more than {ROOM_BYTES_MAX}")
         self._store = store
         self._filesystem = filesystem
         self._clock = clock

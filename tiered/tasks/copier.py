@@ -20,6 +20,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from config.tier import TierConfig
 from storage.environment.alerts import AlertKind, Alerts
 from storage.environment.environment import Environment
 from storage.errors import StorageError
@@ -27,7 +28,6 @@ from storage.segment.segment import Segment
 from tiered.deadline import CallDeadlines
 from tiered.errors import CorruptSegmentError, TieredError
 from tiered.metadata.interface import RemoteLogMetadataManager
-from tiered.settings import TierSettings
 from tiered.tasks.copy_quota import CopyQuota
 from tiered.tasks.led_partition import BlockedSegment, LedPartition, uncopied_segments
 from tiered.tasks.segment_copy import Candidate, SegmentCopy
@@ -68,7 +68,7 @@ class Copier:
         deletion: SegmentDeletion,
         deadlines: CallDeadlines,
         environment: Environment,
-        settings: Callable[[], TierSettings],
+        settings: Callable[[], TierConfig],
         counters: TaskCounters,
         alerts: Alerts,
     ) -> None:
@@ -104,7 +104,7 @@ class Copier:
         """Whether `run` would do something; the quota is not looked at."""
         if not (led.is_active and led.tiered.log.copies_to_remote) or led.stopped_copying:
             return False
-        if self._settings().copy_paused or led.tiered.copy_paused():
+        if self._settings().tier_copy_paused or led.tiered.copy_paused():
             return False
         if not self._metadata.is_ready(led.tiered.partition):
             return False

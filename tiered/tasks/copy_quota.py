@@ -11,9 +11,9 @@ Source: Kafka, RLMQuotaManager.java; RemoteLogManager.java (RLMCopyTask); KIP-95
 
 from typing import Final
 
+from config.tier import UNLIMITED, TierConfig
 from storage.environment.clock import Clock
 from tiered.fetch.fetch_quota import RateQuota
-from tiered.settings import UNLIMITED, TierSettings
 
 LOOK_AGAIN_MAX_MS: Final = 1_000.0
 """The windows move on while one waits; Kafka's copiers look every second too."""
@@ -30,14 +30,14 @@ class CopyQuota:
 
     __slots__ = ("_clock", "_rate", "throttle_ms_max", "throttle_ms_total", "throttled")
 
-    def __init__(self, clock: Clock, settings: TierSettings) -> None:
+    def __init__(self, clock: Clock, settings: TierConfig) -> None:
         self._clock = clock
         self._rate = RateQuota(*_limits(settings))
         self.throttled = 0
         self.throttle_ms_total = 0.0
         self.throttle_ms_max = 0.0
 
-    def update(self, settings: TierSettings) -> None:
+    def update(self, settings: TierConfig) -> None:
         """New limits; what was copied so far still counts."""
         self._rate.resize(*_limits(settings))
 
@@ -62,9 +62,9 @@ class CopyQuota:
         return self._rate.rate(self._clock.monotonic_ms())
 
 
-def _limits(settings: TierSettings) -> tuple[int, int, int]:
+def _limits(settings: TierConfig) -> tuple[int, int, int]:
     return (
         settings.copy_max_bytes_per_second,
-        settings.copy_quota_windows,
-        settings.copy_quota_window_seconds,
+        settings.remote_log_manager_copy_quota_window_num,
+        settings.remote_log_manager_copy_quota_window_size_seconds,
     )

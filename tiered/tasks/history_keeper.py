@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from config.tier import TierConfig
 from storage.environment.environment import Environment
 from storage.environment.timer import TimerHandle
 from storage.errors import StorageError
@@ -34,7 +35,6 @@ from tiered.errors import (
 )
 from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
-from tiered.settings import TierSettings
 from tiered.tasks.history_view import Signature, signature_of, was_ever_copied
 from tiered.tasks.history_writer import HistoryWriter, WrittenHistory
 from tiered.tasks.led_partition import LedPartition
@@ -129,7 +129,7 @@ class HistoryKeeper:
         writer: HistoryWriter,
         metadata: RemoteLogMetadataManager,
         environment: Environment,
-        settings: Callable[[], TierSettings],
+        settings: Callable[[], TierConfig],
     ) -> None:
         """Nothing runs before `start`."""
         self.writer = writer
@@ -156,7 +156,7 @@ class HistoryKeeper:
     @property
     def _interval_ms(self) -> float:
         """0: nothing is written."""
-        return float(self._settings().history_interval_ms)
+        return float(self._settings().tier_history_interval_ms)
 
     def start(self) -> None:
         """Begin to look."""

@@ -22,6 +22,7 @@ from collections.abc import Callable, Container, Iterator
 from typing import Final
 from uuid import UUID
 
+from config.tier import TierConfig
 from storage.environment.alerts import AlertKind, Alerts
 from storage.environment.environment import Environment
 from storage.environment.timer import TimerHandle
@@ -35,7 +36,6 @@ from tiered.maintenance.verifier import Verifier
 from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.metadata.publisher import MetadataPublisher
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
-from tiered.settings import TierSettings
 from tiered.tasks.copier import Copier
 from tiered.tasks.copy_quota import CopyQuota
 from tiered.tasks.expirer import Expirer
@@ -100,7 +100,7 @@ class RemoteLogManager:
         claim: Claim,
         environment: Environment,
         broker_id: int,
-        settings: Callable[[], TierSettings],
+        settings: Callable[[], TierConfig],
         is_deleted: Callable[[UUID], bool] = lambda _topic_id: False,
         alerts: Alerts | None = None,
     ) -> None:
@@ -243,7 +243,7 @@ class RemoteLogManager:
             self.scrubber_pool,
             is_due=lambda: True,
             work=self._scrub,
-            interval_ms=lambda: float(settings().gc_interval_ms),
+            interval_ms=lambda: float(settings().tier_gc_interval_ms),
         )
         self._verify_task = tasks.make(
             "verification",
@@ -266,7 +266,7 @@ class RemoteLogManager:
         self._claim_task.start()
         self.history.start()
         # Not at once: a start has better things to do than to list the bucket.
-        self._timer.call_later_ms(self._settings().gc_interval_ms, self._start_scrubbing)
+        self._timer.call_later_ms(self._settings().tier_gc_interval_ms, self._start_scrubbing)
 
     def _start_scrubbing(self) -> None:
         if self._is_started:
@@ -621,7 +621,7 @@ class RemoteLogManager:
     def _do_chores(self) -> None:
         """Take up deletions that a restart, or another broker's end, has left."""
         self._chores_handle = self._timer.call_later_ms(
-            self._settings().task_interval_ms, self._do_chores
+            self._settings().remote_log_manager_task_interval_ms, self._do_chores
         )
         self._tell_losses()
         self.look_again()

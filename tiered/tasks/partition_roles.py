@@ -13,11 +13,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
+from config.tier import TierConfig
 from storage.environment.alerts import AlertKind, Alerts
 from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.metadata.lineage import find_highest_remote_offset
 from tiered.segment_metadata import TopicIdPartition
-from tiered.settings import TierSettings
 from tiered.tasks.copier import Copier
 from tiered.tasks.expirer import Expirer
 from tiered.tasks.led_partition import LedPartition
@@ -46,7 +46,7 @@ class PartitionRoles:
         copier: Copier,
         expirer: Expirer,
         deletion: RemoteDeletion,
-        settings: TierSettings,
+        settings: TierConfig,
         alerts: Alerts,
         on_gone: Callable[[PartitionTasks], None],
     ) -> None:
@@ -69,16 +69,20 @@ class PartitionRoles:
         self._deletion = deletion
         self._alerts = alerts
         self._on_gone = on_gone
-        self.copier_pool = TaskPool("copier", settings.copier_tasks)
-        self.expiration_pool = TaskPool("expiration", settings.expiration_tasks)
-        self.follower_pool = TaskPool("follower", settings.follower_tasks)
+        self.copier_pool = TaskPool("copier", settings.remote_log_manager_copier_thread_pool_size)
+        self.expiration_pool = TaskPool(
+            "expiration", settings.remote_log_manager_expiration_thread_pool_size
+        )
+        self.follower_pool = TaskPool(
+            "follower", settings.remote_log_manager_follower_thread_pool_size
+        )
         self.gone: OrderedDict[TopicIdPartition, None] = OrderedDict()
 
-    def resize(self, settings: TierSettings) -> None:
+    def resize(self, settings: TierConfig) -> None:
         """New settings: as many at a time, and as fast, as they say."""
-        self.copier_pool.resize(settings.copier_tasks)
-        self.expiration_pool.resize(settings.expiration_tasks)
-        self.follower_pool.resize(settings.follower_tasks)
+        self.copier_pool.resize(settings.remote_log_manager_copier_thread_pool_size)
+        self.expiration_pool.resize(settings.remote_log_manager_expiration_thread_pool_size)
+        self.follower_pool.resize(settings.remote_log_manager_follower_thread_pool_size)
         self._copier.quota.update(settings)
 
     def lead(self, tasks: PartitionTasks, led: LedPartition) -> None:

@@ -12,12 +12,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from config.tier import TierConfig
 from storage.environment.environment import Environment
 from storage.environment.timer import Timer, TimerHandle
 from storage.errors import StorageError
 from tiered.backoff import Backoff
 from tiered.errors import TieredError
-from tiered.settings import TierSettings
 from tiered.tasks.task_pool import Job, TaskPool
 
 _log = logging.getLogger(__name__)
@@ -180,7 +180,7 @@ class PeriodicTasks:
     def __init__(
         self,
         environment: Environment,
-        settings: Callable[[], TierSettings],
+        settings: Callable[[], TierConfig],
         on_ended: Callable[[], None],
     ) -> None:
         """`settings` gives the present ones; `on_ended`: a run has ended after a `stop`."""
@@ -205,11 +205,12 @@ class PeriodicTasks:
             pool=pool,
             backoff=Backoff(
                 self._environment.randomness,
-                first_ms=settings.task_backoff_ms,
-                max_ms=settings.task_backoff_max_ms,
-                jitter=settings.task_jitter,
+                first_ms=settings.remote_log_manager_task_retry_backoff_ms,
+                max_ms=settings.remote_log_manager_task_retry_backoff_max_ms,
+                jitter=settings.remote_log_manager_task_retry_jitter,
             ),
-            interval_ms=interval_ms or (lambda: float(self._settings().task_interval_ms)),
+            interval_ms=interval_ms
+            or (lambda: float(self._settings().remote_log_manager_task_interval_ms)),
             is_due=is_due,
             work=work,
             on_ended=self._on_ended,

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from config.tier import TierConfig
 from storage.checkpoints.checkpoint_files import encode_epochs
 from storage.environment.environment import Environment
 from storage.errors import StorageError
@@ -33,7 +34,6 @@ from tiered.segment_metadata import (
     SegmentEpoch,
     SegmentState,
 )
-from tiered.settings import TierSettings
 from tiered.tasks.copy_watch import CopyWatch
 from tiered.tasks.led_partition import LedPartition
 from tiered.tasks.segment_deletion import SegmentDeletion
@@ -83,7 +83,7 @@ class SegmentCopy:
         deadlines: CallDeadlines,
         deletion: SegmentDeletion,
         environment: Environment,
-        settings: Callable[[], TierSettings],
+        settings: Callable[[], TierConfig],
         counters: TaskCounters,
     ) -> None:
         """Copy nothing yet; `settings` gives the present ones, `deletion` is for failed copies."""
@@ -207,14 +207,14 @@ class SegmentCopy:
             _CALLS,
             f"copy of {files.log}",
             size=metadata.segment_size_bytes,
-            extra_ms=settings.stalled_copy_ms,
+            extra_ms=settings.tier_stalled_copy_ms,
         )
-        with self.watch.watching(metadata.id, settings.stalled_copy_ms):
+        with self.watch.watching(metadata.id, settings.tier_stalled_copy_ms):
             async with deadline:
                 return await self._tier.copy_segment(metadata, files, led.tiered.facts())
 
     def _check_custom_metadata(self, led: LedPartition, result: CopyResult) -> None:
-        limit = self._settings().custom_metadata_max_bytes
+        limit = self._settings().remote_log_metadata_custom_metadata_max_bytes
         custom = result.custom_metadata
         if custom is not None and len(custom) > limit:
             problem = f"{len(custom)} bytes of custom metadata are above the limit of {limit}"

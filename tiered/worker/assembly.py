@@ -3,20 +3,20 @@
 import os
 import tempfile
 
+from config.tier import TierConfig
 from config.version import VERSION
 from storage.environment.clock import SystemClock
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
 from tiered.format.key_ring import KeyRing
 from tiered.object_store.factory import open_store
-from tiered.settings import TierSettings
 from tiered.storage_manager.manager import RemoteStorageManager
 
 VERIFICATIONS = 1
 """Segments that are read again at a time, beside the copies."""
 
 
-def build_tier(settings: TierSettings) -> RemoteStorageManager:
+def build_tier(settings: TierConfig) -> RemoteStorageManager:
     """Ready for calls; key files have been read, the store has been asked nothing yet.
 
     Raises:
@@ -28,20 +28,20 @@ def build_tier(settings: TierSettings) -> RemoteStorageManager:
     randomness = SystemRandomness()
     return RemoteStorageManager(
         open_store(settings.store, filesystem, clock, randomness),
-        settings.format,
-        KeyRing.load(settings.format, filesystem, randomness),
+        settings,
+        KeyRing.load(settings, filesystem, randomness),
         filesystem=filesystem,
         clock=clock,
         randomness=randomness,
         spool_directory=spool_directory(settings),
         software=f"varve {VERSION}",
         key_prefix=settings.store.key_prefix,
-        copies_max=settings.copier_tasks + VERIFICATIONS,
-        fetches_max=max(settings.reader_tasks, 1),
+        copies_max=settings.remote_log_manager_copier_thread_pool_size + VERIFICATIONS,
+        fetches_max=max(settings.remote_log_reader_threads, 1),
     )
 
 
-def spool_directory(settings: TierSettings) -> str:
+def spool_directory(settings: TierConfig) -> str:
     """Where compressed segments wait: on the disk of a cache, whose scans leave folders alone."""
-    cache = settings.chunk_cache_directory or settings.index_cache_directory
+    cache = settings.rsm_config_fetch_chunk_cache_path or settings.tier_index_cache_path
     return os.path.join(cache or tempfile.gettempdir(), "spool")

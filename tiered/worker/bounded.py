@@ -16,9 +16,9 @@ Each lane's size is its tasks' shares, at most LANE_BYTES_MAX. Listing and delet
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from config.tier import TierConfig
 from tiered.object_store.base import ObjectPage, PendingUpload
 from tiered.segment_metadata import RemoteLogSegmentMetadata
-from tiered.settings import MIB, TierSettings
 from tiered.storage_manager.in_place import BLOCK_BYTES
 from tiered.tier import (
     ChunkResult,
@@ -33,6 +33,8 @@ from tiered.tier import (
 )
 from tiered.worker.budget import Budget
 
+MIB: Final = 1024 * 1024
+
 LANE_BYTES_MAX: Final = 128 * MIB
 """What the three lanes may hold is three times this; one task always may run."""
 
@@ -46,14 +48,16 @@ WAITING_MAX: Final = 1000
 class BoundedTier:
     """See the module."""
 
-    def __init__(self, tier: Tier, settings: TierSettings) -> None:
+    def __init__(self, tier: Tier, settings: TierConfig) -> None:
         self._tier = tier
         store = settings.store
-        chunks = 3 * settings.format.chunk_bytes
+        chunks = 3 * settings.rsm_config_chunk_size
         self._copy_share = max((store.parts_in_flight + 1) * store.part_bytes, chunks)
         self._fetch_share = chunks
-        copying = min(settings.copier_tasks * self._copy_share, LANE_BYTES_MAX)
-        fetching = min(settings.reader_tasks * self._fetch_share, LANE_BYTES_MAX)
+        copying = min(
+            settings.remote_log_manager_copier_thread_pool_size * self._copy_share, LANE_BYTES_MAX
+        )
+        fetching = min(settings.remote_log_reader_threads * self._fetch_share, LANE_BYTES_MAX)
         self._copying = Budget(
             "copying bytes in flight", max(copying, self._copy_share), waiting_max=WAITING_MAX
         )

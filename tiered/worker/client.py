@@ -16,13 +16,13 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from config.tier import TierConfig
 from storage.environment.clock import Clock
 from storage.environment.timer import Timer
 from tiered.deadline import Deadline, call_deadline_ms
 from tiered.errors import StoreTimeoutError, TierProcessError
 from tiered.object_store.base import ObjectPage, PendingUpload
 from tiered.segment_metadata import RemoteLogSegmentMetadata
-from tiered.settings import TierSettings
 from tiered.tier import (
     ChunkResult,
     CopyResult,
@@ -40,7 +40,6 @@ from tiered.worker.frames import VERSION, Kind, Message, MessageTooLargeError
 from tiered.worker.process import Processes
 from tiered.worker.process_usage import Usage, read_usage
 from tiered.worker.service import CALLS_MAX
-from tiered.worker.settings_codec import settings_as_json
 from tiered.worker.supervisor import Supervisor
 
 WAITING_MAX: Final = 1000
@@ -73,7 +72,7 @@ class TierClient:
 
     def __init__(
         self,
-        settings: TierSettings,
+        settings: TierConfig,
         processes: Processes,
         *,
         timer: Timer,
@@ -87,15 +86,15 @@ class TierClient:
         self._usage = usage
         hello = {
             "version": VERSION,
-            "settings": settings_as_json(settings),
+            "settings": settings.model_dump(mode="json"),
             "log_level": logging.getLogger().getEffectiveLevel(),
         }
         self.supervisor = Supervisor(processes, hello, timer=timer, clock=clock)
         slots = (
-            settings.copier_tasks
-            + settings.reader_tasks
-            + settings.expiration_tasks
-            + settings.follower_tasks
+            settings.remote_log_manager_copier_thread_pool_size
+            + settings.remote_log_reader_threads
+            + settings.remote_log_manager_expiration_thread_pool_size
+            + settings.remote_log_manager_follower_thread_pool_size
             + 32
         )
         self._slots = Budget("tier process calls", min(slots, CALLS_MAX), waiting_max=WAITING_MAX)

@@ -8,6 +8,7 @@ not take the broker's copies from it. The end of the socket does not, since nobo
 
 import asyncio
 import gc
+import json
 import logging
 import os
 import signal
@@ -15,7 +16,7 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from tiered.settings import TierSettings
+from config.tier import TierConfig
 from tiered.tier import Tier
 from tiered.worker.bounded import BoundedTier
 from tiered.worker.connection import MessageConnection
@@ -23,7 +24,6 @@ from tiered.worker.log_lines import configure
 from tiered.worker.loop_timer import LoopTimer
 from tiered.worker.own_process import die_with_parent, leave, settle
 from tiered.worker.service import TierService
-from tiered.worker.settings_codec import settings_from_json
 
 LOGGER = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ CLOSE_MS: Final = 700.0
 """What aborting uploads and closing connections may take once the broker has gone. With the rest
 it stays below a second."""
 
-BuildTier = Callable[[TierSettings], Tier]
+BuildTier = Callable[[TierConfig], Tier]
 
 
 def main(socket_fd: int, build: BuildTier) -> None:
@@ -72,8 +72,8 @@ async def serve(sock: socket.socket, build: BuildTier) -> None:
 
     async def open_tier(hello: Mapping[str, Any]) -> Tier:
         logging.getLogger().setLevel(int(hello["log_level"]))
-        settings = settings_from_json(hello["settings"])
-        for missing in settle(settings.worker_affinity):
+        settings = TierConfig.model_validate_json(json.dumps(hello["settings"]))
+        for missing in settle([int(word) for word in settings.tier_cpu_affinity]):
             LOGGER.warning("tier process settings refused by the system: %s", missing)
         tier = BoundedTier(build(settings), settings)
         # What lives now lives as long as the process: the collector need not look at it again.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from tiered.settings import StoreSettings
+from config.object_store import StoreSettings
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -10,14 +10,14 @@ Started as the real one is. The bucket's name says how it behaves:
 
 import sys
 
+from config.tier import TierConfig
 from tests.fakes.tiered.scripted_tier import FakeTier
 from tiered.errors import StoreDeniedError
-from tiered.settings import TierSettings
 from tiered.tier import Tier
 from tiered.worker.entry import main
 
 
-def build(settings: TierSettings) -> Tier:
+def build(settings: TierConfig) -> Tier:
     tier = FakeTier()
     if settings.store.bucket == "refuse":
         raise StoreDeniedError("no such key id")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from bench.s3_server import SERVERS, is_built, s3_server
+from config.tier import TierConfig
 from storage.environment.clock import SystemClock
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
@@ -25,7 +26,6 @@ from tiered.format.key_ring import KeyRing
 from tiered.object_store.base import ObjectStore
 from tiered.object_store.factory import open_store
 from tiered.object_store.s3.store import S3ObjectStore
-from tiered.settings import FormatSettings
 from tiered.storage_manager.manager import RemoteStorageManager
 from tiered.tier import SideFile
 
@@ -169,12 +169,12 @@ async def test_a_segment_goes_there_and_comes_back(
 ) -> None:
     """Copied, complete, verified, read chunk by chunk, damaged, found out, deleted."""
     pair = write_pair(tmp_path, "pair-1")
-    settings = FormatSettings(
-        chunk_bytes=1000,
-        compression=encrypted,
-        encryption=encrypted,
-        key_pair_id="pair-1" if encrypted else "",
-        key_pairs={"pair-1": pair} if encrypted else {},
+    settings = TierConfig(
+        rsm_config_chunk_size=1000,
+        rsm_config_compression_enabled=encrypted,
+        rsm_config_encryption_enabled=encrypted,
+        rsm_config_encryption_key_pair_id="pair-1" if encrypted else "",
+        rsm_config_encryption_key_pairs_files={"pair-1": pair} if encrypted else {},
     )
     filesystem, randomness = LocalFilesystem(), SeededRandomness(1)
     store = await server.store(f"tier-{'encrypted' if encrypted else 'plain'}")

@@ -36,7 +36,10 @@ async def test_remote_settings_change(start_node: StartNode) -> None:
     remote = node.broker.remote
     assert remote is not None
     await alter_brokers(client, remote_fetch_max_wait_ms="77", tier_fetch_paused="true")
-    assert (remote.settings.fetch_max_wait_ms, remote.settings.fetch_paused) == (77, True)
+    assert (remote.settings.remote_fetch_max_wait_ms, remote.settings.tier_fetch_paused) == (
+        77,
+        True,
+    )
     await client.create_topic("t", 1, remote_storage_enable="true")
     await alter_brokers(client, remote_log_manager_copier_thread_pool_size="20")
     assert remote.manager is not None

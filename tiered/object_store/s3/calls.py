@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any, TypeAlias, TypeVar
 
+from config.object_store import StoreSettings
 from storage.environment.clock import Clock
 from storage.environment.randomness import Randomness
 from tiered.errors import StoreDeniedError, StoreUnavailableError
@@ -22,7 +23,6 @@ from tiered.object_store.s3.errors import client_error
 from tiered.object_store.s3.ranged import open_ranged_reader
 from tiered.object_store.s3.ranged_get import RangedReader
 from tiered.object_store.statistics import CallStatistics, StoreStatistics
-from tiered.settings import StoreSettings
 
 T = TypeVar("T")
 

@@ -13,11 +13,11 @@ from contextlib import AsyncExitStack
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from config.object_store import StoreSettings
 from tiered.errors import StoreDeniedError
 from tiered.object_store.base import StoreDeadlines
 from tiered.object_store.moved_bytes import moved
 from tiered.object_store.s3.credentials import Credentials, CredentialsSource
-from tiered.settings import StoreSettings
 
 if TYPE_CHECKING:
     from aiobotocore.session import AioSession

@@ -9,12 +9,12 @@ import ssl
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from config.object_store import StoreSettings
 from storage.environment.clock import Clock
 from tiered.object_store.base import StoreDeadlines
 from tiered.object_store.s3.credentials import CredentialsSource
 from tiered.object_store.s3.ranged_get import Endpoint, RangedReader
 from tiered.object_store.statistics import StoreStatistics
-from tiered.settings import StoreSettings
 
 if TYPE_CHECKING:
     from aiobotocore.session import AioSession

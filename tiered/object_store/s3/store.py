@@ -11,6 +11,7 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from config.object_store import StoreSettings
 from storage.environment.clock import Clock
 from storage.environment.randomness import Randomness
 from tiered.errors import (
@@ -31,7 +32,6 @@ from tiered.object_store.s3.http_connection import NotPlainError
 from tiered.object_store.s3.http_range import body_window
 from tiered.object_store.s3.upload import MultipartUpload, crc32c_header, part_bytes_for
 from tiered.object_store.statistics import CallStatistics, StoreStatistics
-from tiered.settings import StoreSettings
 
 PAGE_MAX: Final = 1000
 

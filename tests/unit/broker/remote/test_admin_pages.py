@@ -9,6 +9,7 @@ from uuid import UUID
 
 from broker.network.admin_http import Page
 from broker.remote.admin_pages import RemoteParts, TierPages
+from config.tier import TierConfig
 from config.topic import TopicConfig
 from storage.checkpoints.leader_epochs import LeaderEpochCache
 from storage.types.uuid_text import format_uuid
@@ -24,7 +25,6 @@ from tiered.segment_metadata import (
     SegmentState,
     TopicIdPartition,
 )
-from tiered.settings import StoreSettings, TierSettings
 from tiered.tasks.led_partition import BlockedSegment
 from tiered.tasks.skip import SkippedSegment
 from tiered.tier import Fault
@@ -165,7 +165,7 @@ class World:
         finished = [segment(T0, 0, 4), segment(T0, 5, 9)]
         begun = segment(T0, 10, 14, SegmentState.COPY_SEGMENT_STARTED)
         self.remote = SimpleNamespace(
-            settings=TierSettings(store=StoreSettings(root="/o"), fetch_paused=True),
+            settings=TierConfig(rsm_config_storage_root="/o", tier_fetch_paused=True),
             location="file:///o/",
             manager=manager,
             metadata=Metadata({T0: [*finished, begun], T1: []}) if manager else None,

@@ -37,6 +37,7 @@ from tests.unit.storage.log.log_model import (
     read_batches,
     small_segments,
 )
+from tests.unit.tiered.format.format_config import format_config
 from tests.unit.tiered.storage_manager.memory_tier import PlainKeyRing
 from tiered.format.object_keys import ObjectKeys
 from tiered.metadata.history import HistoryState, HistorySummary, PartitionHistory, encode_history
@@ -47,7 +48,6 @@ from tiered.segment_metadata import (
     SegmentState,
     TopicIdPartition,
 )
-from tiered.settings import FormatSettings
 from tiered.storage_manager.manager import RemoteStorageManager
 from tiered.tier import SegmentFiles, TopicFacts
 
@@ -200,7 +200,7 @@ class BucketWorld:
         self.randomness = SeededRandomness(5)
         self.tier = RemoteStorageManager(
             self.store,
-            FormatSettings(**{"chunk_bytes": 1000, **settings}),
+            format_config(**{"chunk_bytes": 1000, **settings}),
             self.keys,
             filesystem=self.disk,
             clock=self.clock,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from config.tier import TierConfig
 from pipeline.plan.bucket import (
     BucketOptions,
     Location,
@@ -19,7 +20,6 @@ from storage.environment.randomness import SeededRandomness
 from tests.unit.tiered.format.key_files import write_pair
 from tiered.errors import RemoteStorageError
 from tiered.format.key_ring import KeyRing
-from tiered.settings import FormatSettings
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,11 @@ async def test_what_a_pair_has_wrapped_is_unwrapped_by_its_private_half(tmp_path
     files = write_pair(tmp_path, "first")
     randomness = SeededRandomness(1)
     writer = KeyRing.load(
-        FormatSettings(encryption=True, key_pair_id="k1", key_pairs={"k1": files}),
+        TierConfig(
+            rsm_config_encryption_enabled=True,
+            rsm_config_encryption_key_pair_id="k1",
+            rsm_config_encryption_key_pairs_files={"k1": files},
+        ),
         LocalFilesystem(),
         randomness,
     )

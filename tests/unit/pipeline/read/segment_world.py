@@ -95,7 +95,7 @@ class SegmentWorld:
 
 @contextmanager
 def segment_world(**settings: Any) -> Iterator[SegmentWorld]:
-    """A new one; `settings` are FormatSettings."""
+    """A new one; `settings` are those of `format_config`."""
     thread = StoreThread()
     world = SegmentWorld(thread, tier_world(**settings))
     try:

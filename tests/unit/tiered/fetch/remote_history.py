@@ -14,6 +14,7 @@ from uuid import UUID
 
 import pytest
 
+from config.tier import TierConfig
 from protocol.records.batch import HEADER_SIZE, BatchHeader, crc_matches, read_header
 from protocol.records.control import build_end_transaction_marker
 from storage.environment.randomness import SeededRandomness
@@ -35,13 +36,15 @@ from tiered.segment_metadata import (
     SegmentEpoch,
     TopicIdPartition,
 )
-from tiered.settings import MIB, TierSettings
 
 T = TypeVar("T")
 
 PARTITION = TopicIdPartition(UUID(int=7), "t", 0)
 ALICE = ("User:alice", "a")
 BOB = ("User:bob", "b")
+
+
+MIB = 1024 * 1024
 
 
 async def run_here(function: Callable[..., T], *args: Any) -> T:
@@ -55,12 +58,12 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def settings(**changes: Any) -> TierSettings:
-    return TierSettings(
+def settings(**changes: Any) -> TierConfig:
+    return TierConfig(
         **{
-            "index_cache_directory": "/cache/indexes",
-            "chunk_cache_directory": "/cache/chunks",
-            "prefetch_max_bytes": 0,
+            "tier_index_cache_path": "/cache/indexes",
+            "rsm_config_fetch_chunk_cache_path": "/cache/chunks",
+            "rsm_config_fetch_chunk_cache_prefetch_max_size": 0,
             **changes,
         }
     )

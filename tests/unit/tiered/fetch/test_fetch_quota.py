@@ -2,10 +2,10 @@
 
 import pytest
 
+from config.tier import UNLIMITED
 from tests.fakes.clock import ManualClock
 from tiered.fetch import fetch_quota
 from tiered.fetch.fetch_quota import FetchQuota, RateQuota
-from tiered.settings import UNLIMITED
 
 A, B = ("User:a", "1"), ("User:b", "1")
 

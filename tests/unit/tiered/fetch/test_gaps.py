@@ -69,7 +69,11 @@ async def test_a_consumer_passes_every_gap_and_gets_all_there_is_once() -> None:
 
 
 async def test_a_reader_is_read_ahead_of_across_a_gap() -> None:
-    history = _history(60, prefetch_max_bytes=4 * 256, chunk_cache_bytes=1 << 20)
+    history = _history(
+        60,
+        rsm_config_fetch_chunk_cache_prefetch_max_size=4 * 256,
+        rsm_config_fetch_chunk_cache_size=1 << 20,
+    )
     _lose(history, 2, 3)
     offset = waited = 0
     while offset < history.log.local_log_start_offset:

@@ -20,7 +20,10 @@ __all__ = ["close_readers"]
 
 
 def _world(**changes: object) -> RemoteHistory:
-    options: dict[str, object] = {"prefetch_max_bytes": 4 * 256, **changes}
+    options: dict[str, object] = {
+        "rsm_config_fetch_chunk_cache_prefetch_max_size": 4 * 256,
+        **changes,
+    }
     history = RemoteHistory(**options)  # type: ignore[arg-type]  # as the caller spells them
     history.fill(60)
     history.copy()
@@ -51,7 +54,7 @@ async def test_a_reader_that_goes_on_is_read_ahead_of() -> None:
 
 
 async def test_all_of_it_is_read_without_waiting_at_the_borders() -> None:
-    history = _world(chunk_cache_bytes=1 << 20)
+    history = _world(rsm_config_fetch_chunk_cache_size=1 << 20)
     offset = 0
     for _ in range(6):
         offset = await _next(history, offset)
@@ -74,7 +77,7 @@ async def test_chunks_that_cost_one_question_are_asked_for_together(
     run_chunks: int, issued: int
 ) -> None:
     """A run is asked for whole, as far as the segment goes."""
-    history = _world(chunk_bytes=128, prefetch_max_bytes=100 * 128)
+    history = _world(chunk_bytes=128, rsm_config_fetch_chunk_cache_prefetch_max_size=100 * 128)
     history.reader.chunks.run_chunks = run_chunks
     offset = await _next(history, 0)
     while not history.reader.prefetcher.issued:
@@ -86,7 +89,7 @@ async def test_chunks_that_cost_one_question_are_asked_for_together(
 
 
 async def test_a_run_ends_where_one_reader_may_not_be_further_ahead() -> None:
-    history = _world(chunk_bytes=128, prefetch_max_bytes=2 * 128)
+    history = _world(chunk_bytes=128, rsm_config_fetch_chunk_cache_prefetch_max_size=2 * 128)
     history.reader.chunks.run_chunks = 4
     offset = await _next(history, 0)
     while not history.reader.prefetcher.issued:
@@ -118,15 +121,18 @@ async def test_a_reader_that_jumps_about_is_not_read_ahead_of() -> None:
 
 
 async def test_nothing_is_read_ahead_where_it_is_switched_off() -> None:
-    history = _world(prefetch_max_bytes=0)
+    history = _world(rsm_config_fetch_chunk_cache_prefetch_max_size=0)
     await history.replay(max_bytes=200)
     assert history.reader.prefetcher.issued == history.reader.prefetcher.streams == 0
-    history.reader.update(settings(prefetch_max_bytes=1000))
+    history.reader.update(settings(rsm_config_fetch_chunk_cache_prefetch_max_size=1000))
     assert history.reader.prefetcher.max_bytes == 1000
 
 
 async def test_bytes_ahead_of_all_are_a_share_of_the_cache() -> None:
-    history = _world(chunk_cache_bytes=4 * 256, prefetch_max_bytes=100 * 256)
+    history = _world(
+        rsm_config_fetch_chunk_cache_size=4 * 256,
+        rsm_config_fetch_chunk_cache_prefetch_max_size=100 * 256,
+    )
     offset = 0
     for _ in range(20):
         offset = await _next(history, offset)
@@ -135,7 +141,7 @@ async def test_bytes_ahead_of_all_are_a_share_of_the_cache() -> None:
 
 
 async def test_above_the_quota_nothing_is_read_ahead() -> None:
-    history = _world(fetch_max_bytes_per_second=10_000, chunk_bytes=600)
+    history = _world(remote_log_manager_fetch_max_bytes_per_second=10_000, chunk_bytes=600)
     offset = await _next(history, 0)
     history.reader.quota.downloaded(1 << 20)
     await _next(history, offset)
@@ -145,7 +151,9 @@ async def test_above_the_quota_nothing_is_read_ahead() -> None:
 
 
 async def test_prefetches_do_not_hold_up_readers() -> None:
-    history = _world(reader_tasks=2, prefetch_max_bytes=100 * 256)
+    history = _world(
+        remote_log_reader_threads=2, rsm_config_fetch_chunk_cache_prefetch_max_size=100 * 256
+    )
     history.tier.gate("fetch_chunk").close()
     offset = history.copied[0].start_offset
     history.tier.gate("fetch_chunk").open()
@@ -166,7 +174,7 @@ async def test_prefetches_do_not_hold_up_readers() -> None:
 
 @pytest.mark.parametrize("abandoned", ["cancel", "finish"])
 async def test_with_its_reader_goes_what_is_read_ahead(abandoned: str) -> None:
-    history = _world(abandoned_reads=abandoned)
+    history = _world(tier_abandoned_reads=abandoned)
     offset = await _next(history, await _next(history, 0))
     await settle()
     history.tier.gate("fetch_chunk").close()
@@ -186,7 +194,7 @@ async def test_with_its_reader_goes_what_is_read_ahead(abandoned: str) -> None:
 
 async def test_indexes_that_come_late_do_not_begin_it_again() -> None:
     """They were asked for ahead of a reader who has gone since."""
-    history = _world(abandoned_reads="cancel")
+    history = _world(tier_abandoned_reads="cancel")
     offset = await _next(history, 0)
     history.tier.gate("fetch_indexes").close()
     while not history.reader.indexes.flights:
@@ -207,7 +215,7 @@ async def test_indexes_that_come_late_do_not_begin_it_again() -> None:
 
 
 async def test_what_is_read_ahead_stays_for_another_who_waits_for_it() -> None:
-    history = _world(abandoned_reads="cancel")
+    history = _world(tier_abandoned_reads="cancel")
     offset = await _next(history, await _next(history, 0))
     await settle()
     history.tier.gate("fetch_chunk").close()
@@ -249,7 +257,7 @@ async def test_a_reader_that_gave_up_waiting_goes_on_where_it_was() -> None:
 
 
 async def test_a_prefetch_that_is_stopped_is_not_counted_for_ever() -> None:
-    history = _world(abandoned_reads="cancel", reader_tasks=1)
+    history = _world(tier_abandoned_reads="cancel", remote_log_reader_threads=1)
     segment = history.copied[0]
     flight = history.reader.indexes.demand(segment, lambda: None, ALICE)
     await settle()
@@ -296,7 +304,10 @@ def _stream() -> Stream:
 
 
 async def test_a_read_widens_the_window_once() -> None:
-    history = _world(prefetch_max_bytes=100 * 256, chunk_cache_bytes=1 << 20)
+    history = _world(
+        rsm_config_fetch_chunk_cache_prefetch_max_size=100 * 256,
+        rsm_config_fetch_chunk_cache_size=1 << 20,
+    )
     offset = await _next(history, await _next(history, 0))
     prefetcher = history.reader.prefetcher
     (stream,) = prefetcher._streams.values()

@@ -40,8 +40,8 @@ def test_a_read_gives_what_the_model_does(
         history = RemoteHistory(
             chunk_bytes=chunk_bytes,
             segment_bytes=max(segment_bytes, 2000),
-            chunk_cache_bytes=cache_bytes,
-            prefetch_max_bytes=1000 if prefetch else 0,
+            rsm_config_fetch_chunk_cache_size=cache_bytes,
+            rsm_config_fetch_chunk_cache_prefetch_max_size=1000 if prefetch else 0,
         )
         for records, size in batches:
             history.append(*[b"v" * (size // records)] * records)

@@ -149,7 +149,7 @@ async def test_a_hung_store_holds_up_only_its_readers() -> None:
 
 
 async def test_eviction_leaves_an_open_slice_readable() -> None:
-    history = _filled(chunk_cache_bytes=600)
+    history = _filled(rsm_config_fetch_chunk_cache_size=600)
     records = await history.answer(0)
     expected = history.tier.segments[history.copied[0].id].log
     await history.replay()
@@ -160,12 +160,14 @@ async def test_eviction_leaves_an_open_slice_readable() -> None:
 
 
 async def test_a_read_larger_than_the_cache_is_answered() -> None:
-    history = _filled(chunk_cache_bytes=1, index_cache_bytes=1)
+    history = _filled(
+        rsm_config_fetch_chunk_cache_size=1, remote_log_index_file_cache_total_size_bytes=1
+    )
     assert await history.replay() == history.expected()
 
 
 async def test_cancelling_stops_the_download_in_the_same_turn() -> None:
-    history = _filled(abandoned_reads="cancel")
+    history = _filled(tier_abandoned_reads="cancel")
     history.tier.gate("fetch_chunk").close()
     read = history.read(0)
     await settle()
@@ -184,7 +186,7 @@ async def test_cancelling_stops_the_download_in_the_same_turn() -> None:
 
 async def test_a_released_read_has_a_moment_to_be_asked_for_again() -> None:
     """A chunk takes longer than a fetch waits: all are answered without it, until it comes."""
-    history = _filled(abandoned_reads="cancel")
+    history = _filled(tier_abandoned_reads="cancel")
     history.tier.gate("fetch_chunk").close()
     for _ in range(4):
         history.read(0).release()
@@ -200,7 +202,7 @@ async def test_a_released_read_has_a_moment_to_be_asked_for_again() -> None:
 
 
 async def test_a_released_read_that_nobody_asks_for_again_stops() -> None:
-    history = _filled(abandoned_reads="cancel")
+    history = _filled(tier_abandoned_reads="cancel")
     history.tier.gate("fetch_chunk").close()
     read = history.read(0)
     await settle()
@@ -214,7 +216,7 @@ async def test_a_released_read_that_nobody_asks_for_again_stops() -> None:
 
 
 async def test_an_abandoned_download_is_finished_into_the_cache() -> None:
-    history = _filled(abandoned_reads="finish")
+    history = _filled(tier_abandoned_reads="finish")
     history.tier.gate("fetch_chunk").close()
     read = history.read(0, max_bytes=200)
     await settle()
@@ -227,7 +229,7 @@ async def test_an_abandoned_download_is_finished_into_the_cache() -> None:
 
 
 async def test_one_of_two_that_wait_may_leave() -> None:
-    history = _filled(abandoned_reads="cancel")
+    history = _filled(tier_abandoned_reads="cancel")
     history.tier.gate("fetch_chunk").close()
     leaving, staying = history.read(0), history.read(0, client=BOB)
     await settle()
@@ -240,7 +242,7 @@ async def test_one_of_two_that_wait_may_leave() -> None:
 
 
 async def test_too_many_reads_are_refused() -> None:
-    history = _filled(reader_tasks=1, reader_queue_max=1)
+    history = _filled(remote_log_reader_threads=1, remote_log_reader_max_pending_tasks=1)
     history.tier.gate("fetch_indexes").close()
     reads = [history.read(metadata.start_offset) for metadata in history.copied[:3]]
     await settle()
@@ -387,7 +389,7 @@ async def test_trouble_with_a_later_chunk_comes_with_the_read_that_needs_it() ->
 
 async def test_reading_may_be_paused() -> None:
     history = _filled()
-    history.reader.update(settings(fetch_paused=True))
+    history.reader.update(settings(tier_fetch_paused=True))
     read = history.read(0)
     assert isinstance(read.error, RemotePausedError)
     with pytest.raises(RemotePausedError):
@@ -397,7 +399,7 @@ async def test_reading_may_be_paused() -> None:
 
 
 async def test_above_the_quota_an_answer_is_empty_and_no_error() -> None:
-    history = _filled(fetch_max_bytes_per_second=700)
+    history = _filled(remote_log_manager_fetch_max_bytes_per_second=700)
     await history.answer(0)
     records = await history.answer(history.copied[2].start_offset)
     assert records.length == 0
@@ -408,7 +410,7 @@ async def test_above_the_quota_an_answer_is_empty_and_no_error() -> None:
 
 
 async def test_a_client_has_a_quota_of_its_own() -> None:
-    history = _filled(client_fetch_max_bytes_per_second=300)
+    history = _filled(tier_client_fetch_max_bytes_per_second=300)
     await history.answer(0)
     assert (await history.answer(0)).length == 0
     assert (await history.answer(0, client=BOB)).length

@@ -120,7 +120,7 @@ async def test_metadata_that_is_not_ready_is_waited_for() -> None:
 
 
 async def test_cancelling_stops_what_only_it_wanted() -> None:
-    history = _history(abandoned_reads="cancel")
+    history = _history(tier_abandoned_reads="cancel")
     for call in ("fetch_indexes", "fetch_chunk"):
         history.tier.gate(call).close()
         task = asyncio.create_task(

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from tiered.settings import KeyPairFiles
+from config.remote_kinds import KeyFiles
 
 
 @cache
@@ -21,7 +21,7 @@ def private_key(name: str, bits: int = 2048) -> RSAPrivateKey:
     return generate_private_key(65537, bits)
 
 
-def write_pair(folder: Path, name: str, bits: int = 2048) -> KeyPairFiles:
+def write_pair(folder: Path, name: str, bits: int = 2048) -> KeyFiles:
     """Write a pair's files."""
     key = private_key(name, bits)
     public, private = folder / f"{name}.pub.pem", folder / f"{name}.pem"
@@ -29,4 +29,4 @@ def write_pair(folder: Path, name: str, bits: int = 2048) -> KeyPairFiles:
         key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     )
     private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    return KeyPairFiles(str(public), str(private))
+    return KeyFiles(str(public), str(private))

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,18 +9,23 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
+from config.remote_kinds import KeyFiles
+from config.tier import TierConfig
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.unit.tiered.format.key_files import private_key, write_pair
 from tiered.errors import RemoteStorageError
 from tiered.format.key_ring import DataKeyEnvelope, KeyRing
-from tiered.settings import FormatSettings, KeyPairFiles
 
 FILES = LocalFilesystem()
 
 
-def load(active: str, **pairs: KeyPairFiles) -> KeyRing:
-    settings = FormatSettings(encryption=bool(active), key_pair_id=active, key_pairs=pairs)
+def load(active: str, **pairs: KeyFiles) -> KeyRing:
+    settings = TierConfig(
+        rsm_config_encryption_enabled=bool(active),
+        rsm_config_encryption_key_pair_id=active,
+        rsm_config_encryption_key_pairs_files=pairs,
+    )
     return KeyRing.load(settings, FILES, SeededRandomness(1))
 
 
@@ -62,13 +66,13 @@ def test_a_missing_key_is_named(tmp_path: Path) -> None:
     with pytest.raises(RemoteStorageError, match="key pair 'a', which is not configured"):
         load("b", b=write_pair(tmp_path, "b")).unwrap(envelope)
     with pytest.raises(RemoteStorageError, match="private key of pair 'a'"):
-        load("a", a=replace(pair, private=None)).unwrap(envelope)
+        load("a", a=pair._replace(private="")).unwrap(envelope)
 
 
 def test_a_broker_that_copies_needs_no_private_half(tmp_path: Path) -> None:
     """It can then read nothing of what it wrote."""
     pair = write_pair(tmp_path, "a")
-    data_key, envelope = load("a", a=replace(pair, private=None)).new_data_key()
+    data_key, envelope = load("a", a=pair._replace(private="")).new_data_key()
     assert load("a", a=pair).unwrap(envelope) == data_key
 
 
@@ -97,11 +101,11 @@ def test_wrong_files_are_refused(tmp_path: Path) -> None:
         )
     )
     for files, problem in (
-        (KeyPairFiles(str(junk), None), "junk.pem is not an unencrypted key"),
-        (KeyPairFiles(str(curve), None), "ec.pem is not an RSA key"),
-        (KeyPairFiles(pair.public, str(junk)), "junk.pem"),
-        (KeyPairFiles(pair.public, str(locked)), "locked.pem is not an unencrypted key"),
-        (KeyPairFiles(pair.public, other.private), "does not fit"),
+        (KeyFiles(str(junk), ""), "junk.pem is not an unencrypted key"),
+        (KeyFiles(str(curve), ""), "ec.pem is not an RSA key"),
+        (KeyFiles(pair.public, str(junk)), "junk.pem"),
+        (KeyFiles(pair.public, str(locked)), "locked.pem is not an unencrypted key"),
+        (KeyFiles(pair.public, other.private), "does not fit"),
         (write_pair(tmp_path, "short", 1024), "2048 bits"),
     ):
         with pytest.raises(RemoteStorageError, match=problem) as caught:
@@ -117,7 +121,7 @@ def test_settings_that_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(RemoteStorageError, match="cannot be a key pair's id"):
         load("a", **{"a": pair, "x:y": pair})
     with pytest.raises(RemoteStorageError, match="active"):
-        KeyRing.load(FormatSettings(encryption=True), FILES, SeededRandomness(1))
+        KeyRing.load(TierConfig(rsm_config_encryption_enabled=True), FILES, SeededRandomness(1))
     with pytest.raises(RemoteStorageError, match="active"):
         load("", a=pair).new_data_key()
 

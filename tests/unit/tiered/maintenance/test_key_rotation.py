@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from config.tier import TierConfig
 from storage.environment.clock import SystemClock
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
@@ -16,7 +17,6 @@ from tiered.format.key_ring import KeyRing
 from tiered.format.object_keys import ObjectKeys
 from tiered.maintenance.key_rotation import RewrapPage, rewrap_page
 from tiered.segment_metadata import RemoteLogSegmentId
-from tiered.settings import FormatSettings
 from tiered.storage_manager.manager import RemoteStorageManager
 
 RANDOMNESS = SeededRandomness(3)
@@ -33,11 +33,15 @@ class Rotation:
 
     def ring(self, active: str, *names: str) -> KeyRing:
         pairs = {name: self.pairs[name] for name in names}
-        settings = FormatSettings(encryption=True, key_pair_id=active, key_pairs=pairs)
+        settings = TierConfig(
+            rsm_config_encryption_enabled=True,
+            rsm_config_encryption_key_pair_id=active,
+            rsm_config_encryption_key_pairs_files=pairs,
+        )
         return KeyRing.load(settings, FILES, RANDOMNESS)
 
     def tier(self, active: str, *names: str) -> RemoteStorageManager:
-        settings = FormatSettings(chunk_bytes=500, encryption=active != "")
+        settings = TierConfig(rsm_config_chunk_size=500, rsm_config_encryption_enabled=active != "")
         ring = self.ring(active, *names) if active else KeyRing("", {}, RANDOMNESS)
         return RemoteStorageManager(
             *(self.store, settings, ring),

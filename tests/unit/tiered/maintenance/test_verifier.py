@@ -14,7 +14,7 @@ async def filled(count: int = 3) -> World:
     world.write(count)
     await world.start()
     await world.interval()
-    world.update(verify_bytes_per_second=100)
+    world.update(tier_verify_bytes_per_second=100)
     return world
 
 
@@ -93,8 +93,8 @@ async def test_what_was_removed_meanwhile_is_no_fault() -> None:
 
 async def test_switched_off_it_idles() -> None:
     world = await filled(1)
-    world.update(verify_bytes_per_second=0)
+    world.update(tier_verify_bytes_per_second=0)
     assert await world.manager.verifier.run_once() == IDLE_MS
     empty = World()
-    empty.update(verify_bytes_per_second=1)
+    empty.update(tier_verify_bytes_per_second=1)
     assert await empty.manager.verifier.run_once() == IDLE_MS

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from config.object_store import StoreSettings
 from storage.environment.clock import SystemClock
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
@@ -14,7 +15,6 @@ from tiered.object_store.factory import open_store
 from tiered.object_store.filesystem import FilesystemObjectStore
 from tiered.object_store.s3.credentials import CredentialsFile, FixedCredentials
 from tiered.object_store.s3.store import S3ObjectStore
-from tiered.settings import StoreSettings
 
 
 def made(settings: StoreSettings) -> ObjectStore:

@@ -8,10 +8,10 @@ from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.clock import ManualClock
 from tests.unit.tiered.format.closed_segments import FACTS, Segment
+from tests.unit.tiered.format.format_config import format_config
 from tests.unit.tiered.storage_manager.memory_tier import CHUNK, PlainKeyRing, text_segment
 from tiered.format.object_keys import ObjectKeys
 from tiered.object_store.filesystem import FilesystemObjectStore
-from tiered.settings import FormatSettings
 from tiered.storage_manager.manager import RemoteStorageManager
 
 
@@ -40,13 +40,13 @@ class InPlaceWorld:
 
 
 async def in_place_world(tmp_path: Path, **settings: Any) -> InPlaceWorld:
-    """A segment of some 13 chunks has been copied; `settings` are FormatSettings."""
+    """A segment of some 13 chunks has been copied; `settings` are those of `format_config`."""
     clock = ManualClock()
     filesystem = LocalFilesystem()
     store = FilesystemObjectStore(filesystem, str(tmp_path / "remote"), clock, SeededRandomness(1))
     tier = RemoteStorageManager(
         store,
-        FormatSettings(**{"chunk_bytes": CHUNK, **settings}),
+        format_config(**{"chunk_bytes": CHUNK, **settings}),
         PlainKeyRing(),
         filesystem=filesystem,
         clock=clock,

@@ -10,10 +10,10 @@ from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.tiered.memory_object_store import MemoryObjectStore
 from tests.unit.tiered.format.closed_segments import FACTS, Segment, make_segment
+from tests.unit.tiered.format.format_config import format_config
 from tiered.format.encryption import new_data_key
 from tiered.format.key_ring import DataKeyEnvelope, KeyRing
 from tiered.format.object_keys import ObjectKeys, SegmentKeys
-from tiered.settings import FormatSettings
 from tiered.storage_manager.manager import RemoteStorageManager
 from tiered.tier import SegmentFiles
 
@@ -59,14 +59,14 @@ class TierWorld:
 def tier_world(
     *, disk: Filesystem | None = None, store: MemoryObjectStore | None = None, **settings: Any
 ) -> TierWorld:
-    """A new one; `settings` are FormatSettings."""
+    """A new one; `settings` are those of `format_config`."""
     clock = ManualClock()
     store = store or MemoryObjectStore(clock)
     fake = FakeFilesystem(clock)
     fake.mkdir("/cache")
     tier = RemoteStorageManager(
         store,
-        FormatSettings(**{"chunk_bytes": CHUNK, **settings}),
+        format_config(**{"chunk_bytes": CHUNK, **settings}),
         PlainKeyRing(),
         filesystem=disk or fake,
         clock=clock,

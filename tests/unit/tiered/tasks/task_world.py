@@ -6,10 +6,10 @@ make a new one over the same. Time stands still but for `run`.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from config.tier import TierConfig
 from config.topic import TopicConfig
 from storage.environment.alerts import Alerts
 from storage.environment.off_loop import Run
@@ -34,7 +34,6 @@ from tiered.format.object_keys import ObjectKeys
 from tiered.maintenance.bucket_ownership import Claim
 from tiered.metadata.history import PartitionHistory, decode_history
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
-from tiered.settings import TierSettings
 from tiered.tasks.led_partition import LedPartition
 from tiered.tasks.manager import RemoteLogManager
 from tiered.tasks.tiered_partition import TieredPartition
@@ -62,9 +61,11 @@ def tiered_config(**changes: object) -> TopicConfig:
 class World:
     """See the module."""
 
-    def __init__(self, config: TopicConfig | None = None, settings: TierSettings | None = None):
+    def __init__(self, config: TopicConfig | None = None, settings: TierConfig | None = None):
         self.config = config or tiered_config()
-        self.settings = settings or TierSettings(task_jitter=0.0, verify_bytes_per_second=0)
+        self.settings = settings or TierConfig(
+            remote_log_manager_task_retry_jitter=0.0, tier_verify_bytes_per_second=0
+        )
         self.clock = ManualClock(NOW_MS)
         self.filesystem = FakeFilesystem(self.clock)
         self.bucket = Bucket(self.clock)
@@ -157,7 +158,7 @@ class World:
         self.manager.on_config_change(PARTITION)
 
     def update(self, **changes: Any) -> None:
-        self.settings = replace(self.settings, **changes)
+        self.settings = self.settings.with_values(changes)
         self.manager.update()
 
     @property
@@ -190,11 +191,11 @@ class World:
 
     async def interval(self, count: int = 1) -> None:
         """So many task intervals pass."""
-        await self.run(count * (self.settings.task_interval_ms + 1), 10_000.0)
+        await self.run(count * (self.settings.remote_log_manager_task_interval_ms + 1), 10_000.0)
 
     async def collect_garbage(self) -> None:
         """One pass, after the grace period."""
-        self.clock.advance(self.settings.gc_grace_ms + 1)
+        self.clock.advance(self.settings.tier_gc_grace_ms + 1)
         await self.scrub()
 
     async def scrub(self, *, dry_run: bool = False) -> None:

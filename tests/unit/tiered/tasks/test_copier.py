@@ -6,13 +6,13 @@ from typing import Any, TypeVar
 
 import pytest
 
+from config.tier import TierConfig
 from storage.types.append_origin import AppendOrigin
 from tests.unit.storage.log.log_model import append, make_batch
 from tests.unit.tiered.tasks.task_world import PARTITION, World, tiered_config
 from tiered.errors import (
     CorruptSegmentError,
 )
-from tiered.settings import TierSettings
 from tiered.tasks.copier import BLOCKED_RETRY_MS
 from tiered.tasks.led_partition import copy_lag
 
@@ -213,7 +213,7 @@ async def test_a_pause_lets_the_running_copy_finish_and_leaves_no_gap(whose: str
         if point == "indexes uploaded":
             world.paused = whose == "topic"
             if whose == "cluster":
-                world.update(copy_paused=True)
+                world.update(tier_copy_paused=True)
 
     world.reach = pause
     await world.start()
@@ -224,7 +224,7 @@ async def test_a_pause_lets_the_running_copy_finish_and_leaves_no_gap(whose: str
     assert world.log.local_log_start_offset == 1
     world.reach = None
     world.paused = False
-    world.update(copy_paused=False)
+    world.update(tier_copy_paused=False)
     await world.run(0)
     assert world.finished() == [(0, 0), (1, 1), (2, 2)]
 
@@ -272,7 +272,12 @@ async def test_another_change_of_settings_lets_a_copy_go_on() -> None:
 
 
 async def test_the_quota_is_charged_before_a_copy_and_waiting_holds_no_place() -> None:
-    world = World(settings=TierSettings(task_jitter=0.0, copy_max_bytes_per_second=100))
+    world = World(
+        settings=TierConfig(
+            remote_log_manager_task_retry_jitter=0.0,
+            remote_log_manager_copy_max_bytes_per_second=100,
+        )
+    )
     world.write(30)
     await world.start()
     assert world.finished() == [(0, 0)]

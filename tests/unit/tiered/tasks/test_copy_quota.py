@@ -1,13 +1,13 @@
 """KIP-956: the whole segment is charged first, and the next one waits."""
 
+from config.tier import TierConfig
 from tests.fakes.clock import ManualClock
-from tiered.settings import TierSettings
 from tiered.tasks.copy_quota import CopyQuota
 
 
 def test_a_segment_far_above_the_quota_goes_and_the_next_waits() -> None:
     clock = ManualClock()
-    quota = CopyQuota(clock, TierSettings(copy_max_bytes_per_second=100))
+    quota = CopyQuota(clock, TierConfig(remote_log_manager_copy_max_bytes_per_second=100))
     assert quota.wait_ms() == 0
     quota.charge(1000)
     assert quota.wait_ms() == 1000
@@ -26,9 +26,9 @@ def test_a_segment_far_above_the_quota_goes_and_the_next_waits() -> None:
 
 def test_new_limits_hold_at_once() -> None:
     clock = ManualClock()
-    quota = CopyQuota(clock, TierSettings())
+    quota = CopyQuota(clock, TierConfig())
     quota.charge(10**9)
     assert quota.wait_ms() == 0
     assert quota.rate() > 0
-    quota.update(TierSettings(copy_max_bytes_per_second=1000))
+    quota.update(TierConfig(remote_log_manager_copy_max_bytes_per_second=1000))
     assert quota.wait_ms() > 0

@@ -78,6 +78,8 @@ class TierLife(RuleBasedStateMachine):
     def delete_records(self, by: int) -> None:
         log = self.w.log
         log.delete_records(min(log.log_start_offset + by, log.high_watermark))
+        # As the broker does before it answers (`broker.remote.deleted_records`).
+        self.w.checkpoint()
 
     @rule(kept=st.sampled_from([-1, 0, 300, 700]))
     def retention_bytes(self, kept: int) -> None:
@@ -86,7 +88,7 @@ class TierLife(RuleBasedStateMachine):
     @rule(paused=st.booleans())
     def pause(self, paused: bool) -> None:
         self.w.paused = paused
-        self.on_loop(lambda: self.w.update(copy_paused=False))
+        self.on_loop(lambda: self.w.update(tier_copy_paused=False))
 
     @rule(disabled=st.booleans())
     def disable_copying(self, disabled: bool) -> None:

@@ -55,7 +55,7 @@ async def test_it_is_written_at_most_once_in_an_interval() -> None:
         world.write(1)
         await world.interval()
     assert keeper_of(world).writes - writes <= 10
-    world.update(task_interval_ms=100, history_interval_ms=3_000)
+    world.update(remote_log_manager_task_interval_ms=100, tier_history_interval_ms=3_000)
     writes = keeper_of(world).writes
     for _ in range(30):
         world.write(1)
@@ -96,7 +96,7 @@ async def test_another_leadership_is_told() -> None:
 
 async def test_zero_means_never_and_is_heeded_at_once() -> None:
     world = World()
-    world.update(history_interval_ms=0)
+    world.update(tier_history_interval_ms=0)
     world.write(3)
     await world.start()
     await world.run(10 * INTERVAL_MS, 5_000)
@@ -105,10 +105,10 @@ async def test_zero_means_never_and_is_heeded_at_once() -> None:
     await world.interval(2)
     assert len(world.finished()) == 2
     assert world.history() is None
-    world.update(history_interval_ms=5_000)
+    world.update(tier_history_interval_ms=5_000)
     await world.run(5_000)
     assert offsets_told(world) == [(1, 1), (2, 2)]
-    world.update(history_interval_ms=0)
+    world.update(tier_history_interval_ms=0)
     world.write(1)
     await world.interval(4)
     assert told(world).summary.end_offset == 3
@@ -190,7 +190,7 @@ async def test_a_failed_copy_is_taken_back_without_a_write() -> None:
 async def live(ending: Ending) -> World:
     """Copies, expires by size, deletes records, loses its leadership, copies again."""
     world = World(tiered_config(retention_bytes=600), None)
-    world.update(history_interval_ms=10_000)
+    world.update(tier_history_interval_ms=10_000)
     world.reach = ending.reach
     try:
         world.write(4)
@@ -395,7 +395,7 @@ async def test_a_client_that_leaves_leaves_nothing_behind() -> None:
 
 async def test_a_clean_stop_writes_what_has_changed() -> None:
     world = await copied(2)
-    world.update(history_interval_ms=3_600_000)
+    world.update(tier_history_interval_ms=3_600_000)
     world.write(2)
     await world.interval(3)
     assert len(world.finished()) == 4

@@ -143,10 +143,14 @@ async def test_a_stopped_partition_is_released() -> None:
 async def test_settings_hold_at_once() -> None:
     world = World()
     await world.start()
-    world.update(copier_tasks=1, expiration_tasks=3, follower_tasks=4)
+    world.update(
+        remote_log_manager_copier_thread_pool_size=1,
+        remote_log_manager_expiration_thread_pool_size=3,
+        remote_log_manager_follower_thread_pool_size=4,
+    )
     pools = (world.manager.copier_pool, world.manager.expiration_pool, world.manager.follower_pool)
     assert [pool.size for pool in pools] == [1, 3, 4]
-    world.update(task_interval_ms=1000)
+    world.update(remote_log_manager_task_interval_ms=1000)
     await world.interval()
     await world.run(30_000, 10_000)
     world.write(1)
@@ -174,7 +178,7 @@ async def test_thousands_of_idle_partitions_cost_timers_and_no_tasks() -> None:
 async def test_partitions_with_many_segments_do_not_hold_up_the_loop_together() -> None:
     """They are taken up, and see new settings, one after the other, with turns in between."""
     world = World()
-    world.update(history_interval_ms=0)
+    world.update(tier_history_interval_ms=0)
     append(world.log, make_batch(b"x"))
     segments, looks = world.metadata.segments, 0
 
@@ -239,8 +243,12 @@ async def test_failures_of_one_partition_back_off_and_leave_others_alone() -> No
 async def test_garbage_collection_and_verification_run_by_themselves() -> None:
     world = World()
     world.write(1)
-    world.settings = replace(
-        world.settings, gc_interval_ms=50_000, gc_grace_ms=10_000, verify_bytes_per_second=1000
+    world.settings = world.settings.with_values(
+        {
+            "tier_gc_interval_ms": 50_000,
+            "tier_gc_grace_ms": 10_000,
+            "tier_verify_bytes_per_second": 1000,
+        }
     )
     world.boot()
     await world.start()

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
+from config.tier import TierConfig
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.environment import FakeEnvironment
 from tests.fakes.timer import ManualTimer
 from tiered.backoff import Backoff
 from tiered.errors import StoreUnavailableError
-from tiered.settings import TierSettings
 from tiered.tasks.periodic import PeriodicTask, PeriodicTasks
 from tiered.tasks.task_pool import TaskPool
 
@@ -150,7 +150,7 @@ async def test_a_look_that_fails_is_a_failure(error: Exception) -> None:
 async def test_made_tasks_follow_the_settings_of_the_moment() -> None:
     """The interval is read at each round; a task of another interval has its own."""
     environment = FakeEnvironment()
-    settings = TierSettings(task_interval_ms=1000)
+    settings = TierConfig(remote_log_manager_task_interval_ms=1000)
     looks: list[str] = []
     tasks = PeriodicTasks(environment, lambda: settings, on_ended=lambda: None)
 
@@ -171,7 +171,7 @@ async def test_made_tasks_follow_the_settings_of_the_moment() -> None:
     looks.clear()
     environment.timer.advance(2000)
     assert looks == ["a", "a"]
-    settings = TierSettings(task_interval_ms=10_000)
+    settings = TierConfig(remote_log_manager_task_interval_ms=10_000)
     environment.timer.advance(1000)
     looks.clear()
     environment.timer.advance(9000)

@@ -81,7 +81,7 @@ async def test_a_copy_that_hangs_is_noticed_and_ended() -> None:
     world.tier.hang("copy_segment")
     await world.start()
     assert world.manager.copies_in_flight == 1
-    await world.run(world.settings.stalled_copy_ms + 1, 10_000)
+    await world.run(world.settings.tier_stalled_copy_ms + 1, 10_000)
     assert (world.manager.stalled_copies, world.manager.stalls) == (1, 1)
     await world.run(10 * world.settings.store.call_timeout_ms, 10_000)
     assert world.manager.stalled_copies == 0

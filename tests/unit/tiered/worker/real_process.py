@@ -5,9 +5,9 @@ import os
 import select
 from pathlib import Path
 
+from config.tier import TierConfig
 from storage.environment.clock import SystemClock
 from storage.environment.timer import Timer
-from tiered.settings import StoreSettings, TierSettings
 from tiered.worker.client import TierClient
 from tiered.worker.loop_timer import LoopTimer
 from tiered.worker.process import TierProcesses
@@ -19,7 +19,10 @@ def client(
     behaviour: str = "", *, timer: Timer | None = None, module: str = FAKE, drain_ms: float = 50.0
 ) -> TierClient:
     """For a process around a fake tier."""
-    settings = TierSettings(store=StoreSettings(bucket=behaviour, secret_access_key="hush-hush"))
+    settings = TierConfig(
+        rsm_config_storage_s3_bucket_name=behaviour,
+        rsm_config_storage_aws_secret_access_key="hush-hush",
+    )
     return TierClient(
         settings,
         TierProcesses(module),

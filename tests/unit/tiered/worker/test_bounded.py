@@ -1,21 +1,21 @@
 """Lanes: each bounded, none holds up another."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
+from config.tier import TierConfig
 from tests.fakes.tiered.scripted_tier import FakeTier
 from tests.unit.tiered.worker.turns import FACTS, FILES, SEGMENT, until
-from tiered.settings import MIB, FormatSettings, StoreSettings, TierSettings
 from tiered.tier import SideFile
-from tiered.worker.bounded import LANE_BYTES_MAX, BoundedTier
+from tiered.worker.bounded import LANE_BYTES_MAX, MIB, BoundedTier
 
-SETTINGS = TierSettings(
-    copier_tasks=1,
-    reader_tasks=2,
-    store=StoreSettings(part_bytes=8 * MIB, parts_in_flight=2),
-    format=FormatSettings(chunk_bytes=4 * MIB),
+SETTINGS = TierConfig(
+    remote_log_manager_copier_thread_pool_size=1,
+    remote_log_reader_threads=2,
+    rsm_config_storage_s3_multipart_upload_part_size=8 * MIB,
+    tier_s3_parts_in_flight=2,
+    rsm_config_chunk_size=4 * MIB,
 )
 
 
@@ -42,12 +42,14 @@ async def test_a_lane_that_is_full_holds_up_its_own_calls_only() -> None:
 
 
 async def test_settings_of_any_size_leave_room_for_one_call_and_not_for_everything() -> None:
-    huge = replace(SETTINGS, copier_tasks=1000, reader_tasks=1000)
+    huge = SETTINGS.with_values(
+        {"remote_log_manager_copier_thread_pool_size": 1000, "remote_log_reader_threads": 1000}
+    )
     sizes = [
         lane["size"] for lane in BoundedTier(FakeTier(), huge).statistics()["buffers"].values()
     ]
     assert max(sizes) == LANE_BYTES_MAX
-    large = replace(SETTINGS, format=FormatSettings(chunk_bytes=256 * MIB))
+    large = SETTINGS.with_values({"rsm_config_chunk_size": 256 * MIB})
     bounded = BoundedTier(FakeTier(), large)
     await asyncio.wait_for(bounded.fetch_indexes(SEGMENT, "/d", "s"), 30)
 

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import pytest
 
+from config.tier import TierConfig
 from tests.fakes.tiered.in_loop_processes import FakeProcesses
 from tests.fakes.tiered.scripted_tier import FakeTier
 from tests.fakes.timer import ManualTimer
@@ -19,7 +20,6 @@ from tiered.errors import (
     TierProcessError,
 )
 from tiered.object_store.base import PendingUpload
-from tiered.settings import StoreSettings, TierSettings
 from tiered.tier import ChunkResult, CopyResult, Fault, IndexesResult, SideFile
 from tiered.worker.client import CANCEL_WAIT_MS, SLACK_MS, TierClient
 from tiered.worker.frames import FRAME_SIZE_MAX, Kind
@@ -30,12 +30,13 @@ from tiered.worker.supervisor import BACKOFF_MS, WorkerState
 
 T = TypeVar("T")
 
-SETTINGS = TierSettings(
-    store=StoreSettings(call_timeout_ms=60_000, secret_access_key="secret"),
-    copier_tasks=1,
-    reader_tasks=1,
-    expiration_tasks=1,
-    follower_tasks=1,
+SETTINGS = TierConfig(
+    tier_store_call_timeout_ms=60_000,
+    rsm_config_storage_aws_secret_access_key="secret",
+    remote_log_manager_copier_thread_pool_size=1,
+    remote_log_reader_threads=1,
+    remote_log_manager_expiration_thread_pool_size=1,
+    remote_log_manager_follower_thread_pool_size=1,
 )
 
 
@@ -329,7 +330,7 @@ async def test_statistics(desk: Desk) -> None:
 async def test_settings_reach_the_process_by_the_socket(desk: Desk) -> None:
     desk.client.start()
     await until(lambda: bool(desk.processes.started) and bool(desk.processes.newest.hello))
-    assert desk.processes.newest.hello["settings"]["store"]["secret_access_key"] == "secret"
+    assert desk.processes.newest.hello["settings"] == SETTINGS.model_dump(mode="json")
 
 
 async def test_closed_takes_no_calls(desk: Desk) -> None:
@@ -350,7 +351,7 @@ async def test_closed_without_use(desk: Desk) -> None:
 
 
 def test_slots_stay_below_what_the_process_takes() -> None:
-    many = replace(SETTINGS, copier_tasks=1000)
+    many = SETTINGS.with_values({"remote_log_manager_copier_thread_pool_size": 1000})
     timer = ManualTimer()
     client = TierClient(many, FakeProcesses(), timer=timer, clock=timer.clock)
     assert client._slots.size == CALLS_MAX

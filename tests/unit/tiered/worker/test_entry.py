@@ -12,6 +12,7 @@ from uuid import UUID
 
 import pytest
 
+from config.tier import TierConfig
 from storage.environment.clock import SystemClock
 from storage.environment.filesystem import LocalFilesystem
 from tests.fakes.timer import ManualTimer
@@ -21,7 +22,6 @@ from tests.unit.tiered.worker.real_process import client, has_ended, wait_for_en
 from tests.unit.tiered.worker.turns import FACTS, FILES, SEGMENT, until
 from tiered.errors import TierProcessError
 from tiered.segment_metadata import RemoteLogSegmentId, RemoteLogSegmentMetadata
-from tiered.settings import StoreSettings, TierSettings
 from tiered.worker.client import TierClient
 from tiered.worker.loop_timer import LoopTimer
 from tiered.worker.process import TierProcesses
@@ -270,7 +270,7 @@ async def test_it_holds_no_file_of_the_brokers(make_client: MakeClient, tmp_path
 @pytest.mark.slow
 async def test_killed_at_any_moment_of_a_copy_the_next_copy_is_whole(tmp_path: Path) -> None:
     """With the real store: what was half copied is not complete, another attempt is."""
-    settings = TierSettings(store=StoreSettings(root=str(tmp_path / "bucket")))
+    settings = TierConfig(rsm_config_storage_root=str(tmp_path / "bucket"))
     segment = make_segment([b"x" * 10_000 for _ in range(300)])
     files = segment.write(LocalFilesystem(), str(tmp_path / "partition"))
     tier = TierClient(settings, TierProcesses(), timer=LoopTimer(), clock=SystemClock())

@@ -1,13 +1,13 @@
 """The tier in the broker's own process."""
 
+from config.tier import TierConfig
 from tests.fakes.tiered.scripted_tier import FakeTier
-from tiered.settings import TierSettings
 from tiered.worker.inline import InlineTier
 
 
 async def test_counters_say_where_it_runs() -> None:
     tier = FakeTier()
-    inline = InlineTier(tier, TierSettings())
+    inline = InlineTier(tier, TierConfig())
     await inline.put_object("a", b"b")
     statistics = inline.statistics()
     assert statistics["worker"] == {"mode": "inline", "state": "running"}

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from config.tier import TierConfig
 from tests.fakes.tiered.in_loop_processes import FakeProcess, FakeProcesses
 from tests.fakes.timer import ManualTimer
 from tests.unit.tiered.worker.turns import settled, until
-from tiered.settings import TierSettings
 from tiered.worker.frames import VERSION, Kind, Message
 from tiered.worker.session import (
     KILL_AFTER_MS,
@@ -19,7 +19,6 @@ from tiered.worker.session import (
     TERM_AFTER_MS,
     Session,
 )
-from tiered.worker.settings_codec import settings_as_json
 
 
 class Life:
@@ -34,7 +33,7 @@ class Life:
         started = self.processes.start()
         self.session = Session(
             started,
-            {"version": VERSION, "settings": settings_as_json(TierSettings())},
+            {"version": VERSION, "settings": TierConfig().model_dump(mode="json")},
             timer=self.timer,
             clock=self.timer.clock,
             on_serving=lambda _: self.told.append("serving"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from config.object_store import StoreSettings
 from storage.environment.clock import SystemClock
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
@@ -15,7 +16,6 @@ from tests.fakes.s3.moto_server import make_bucket, s3_settings
 from tiered.errors import StoreDeniedError
 from tiered.object_store.s3.credentials import Credentials, CredentialsFile
 from tiered.object_store.s3.store import S3ObjectStore
-from tiered.settings import StoreSettings
 
 
 def store_with(settings: StoreSettings, source: Any) -> S3ObjectStore:

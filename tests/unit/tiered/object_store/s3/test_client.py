@@ -6,6 +6,7 @@ from base64 import b64encode
 from contextlib import AsyncExitStack
 from typing import Any
 
+from config.object_store import StoreSettings
 from tiered.object_store.base import StoreDeadlines
 from tiered.object_store.moved_bytes import counting
 from tiered.object_store.s3.client import (
@@ -16,7 +17,6 @@ from tiered.object_store.s3.client import (
     new_session,
     open_client,
 )
-from tiered.settings import StoreSettings
 
 
 async def test_a_body_is_sent_in_slices_without_a_copy() -> None:

@@ -4,6 +4,7 @@ from typing import Any, cast
 
 import pytest
 
+from config.object_store import StoreSettings
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.clock import ManualClock
 from tiered.errors import (
@@ -16,7 +17,6 @@ from tiered.object_store.s3.calls import S3Calls
 from tiered.object_store.s3.delete import S3Deleter
 from tiered.object_store.s3.errors import NotImplementedByStoreError
 from tiered.object_store.statistics import StoreStatistics
-from tiered.settings import StoreSettings
 
 
 class Answers(S3Calls):

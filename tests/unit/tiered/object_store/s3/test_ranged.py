@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from config.object_store import StoreSettings
 from tests.fakes.clock import ManualClock
 from tiered.object_store.base import StoreDeadlines
 from tiered.object_store.s3.client import new_session, open_client, use_source
@@ -12,7 +13,6 @@ from tiered.object_store.s3.credentials import FixedCredentials
 from tiered.object_store.s3.ranged import open_ranged_reader
 from tiered.object_store.s3.ranged_get import Endpoint
 from tiered.object_store.statistics import StoreStatistics
-from tiered.settings import StoreSettings
 
 
 async def endpoint_of(**settings_of: Any) -> Endpoint | None:
